@@ -39,6 +39,17 @@ const qcts_kernel qcts_kernel_dequantize_int8_group_scalar =
         QCTS_OP_DEQUANTIZE, "int8_group", "scalar",
         "one subtraction, one multiplication and one rounding an element");
 
+// torchao 0.5 to 0.17 AffineQuantizedTensor of int8_weight_only: other codes, the same meaning.
+const qcts_kernel qcts_kernel_dequantize_int8_row_v1_scalar =
+    exact_rows<qcts_kernel_dequantize_int8_row_v1_scalar, scalar::dequantize_affine_rows>(
+        QCTS_OP_DEQUANTIZE, "int8_row_v1", "scalar",
+        "one subtraction, one multiplication and one rounding an element");
+
+const qcts_kernel qcts_kernel_dequantize_int8_group_v1_scalar =
+    exact_rows<qcts_kernel_dequantize_int8_group_v1_scalar, scalar::dequantize_affine_groups>(
+        QCTS_OP_DEQUANTIZE, "int8_group_v1", "scalar",
+        "one subtraction, one multiplication and one rounding an element");
+
 // torchao 0.18 IntxUnpackedToInt8Tensor: codes of one to eight bits, one a byte.
 const qcts_kernel qcts_kernel_dequantize_intx_scalar =
     exact_rows<qcts_kernel_dequantize_intx_scalar, scalar::dequantize_affine_groups>(

@@ -138,10 +138,10 @@ struct BlockRule {
   int64_t multiple;  // the group is a multiple of this
 };
 constexpr BlockRule kBlocks[] = {
-    {"int4_tinygemm", 0, false, 8}, {"int4_plain", 0, false, 8},   {"int4_int32", 0, false, 8},
-    {"int8_group", 0, false, 1},    {"nf4", 64 * 256, true, 1},    {"mx", 32, false, 1},
-    {"nvfp4", 16, false, 1},        {"gguf_proto", 256, false, 1}, {"fp8_sparse24", 8, false, 1},
-    {"int4_e4m3", 0, false, 8},
+    {"int4_tinygemm", 0, false, 8}, {"int4_plain", 0, false, 8},    {"int4_int32", 0, false, 8},
+    {"int8_group", 0, false, 1},    {"nf4", 64 * 256, true, 1},     {"mx", 32, false, 1},
+    {"nvfp4", 16, false, 1},        {"gguf_proto", 256, false, 1},  {"fp8_sparse24", 8, false, 1},
+    {"int4_e4m3", 0, false, 8},     {"int8_group_v1", 0, false, 1},
 };
 
 }  // namespace
@@ -150,11 +150,12 @@ constexpr BlockRule kBlocks[] = {
 uint32_t expected_planes(const qcts_problem& p, const char* scheme, const char* layout,
                          ExpectedPlane* expected) {
   if (is_family(scheme, "int4_tinygemm")) return int4_tinygemm(p, layout, expected);
-  if (is_family(scheme, "int8_row") || is_family(scheme, "int8_row_reduced"))
+  if (is_family(scheme, "int8_row") || is_family(scheme, "int8_row_reduced") ||
+      is_family(scheme, "int8_row_v1"))
     return rows_of_int8(expected, QCTS_F32, p.n, p.k, p.n, 1);
   if (is_family(scheme, "int8_tensor") || is_family(scheme, "int8_tensor_reduced"))
     return rows_of_int8(expected, QCTS_F32, p.n, p.k, 1, 1);
-  if (is_family(scheme, "int8_group"))
+  if (is_family(scheme, "int8_group") || is_family(scheme, "int8_group_v1"))
     return rows_of_int8(expected, QCTS_F32, p.n, p.k, p.n, p.k / group_of(p));
   if (is_family(scheme, "intx"))
     return rows_of_int8(expected, scale_dtype(p), p.n, p.k, p.n, p.k / group_of(p));

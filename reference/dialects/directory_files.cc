@@ -42,12 +42,6 @@ bool is_training_state(std::string_view name) {
   return std::ranges::any_of(kBegins, [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
-bool names_weights(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kEndings = {".safetensors", ".bin", ".pt", ".pth", ".ckpt"};
-  return is_index(name) ||
-         std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
-}
-
 // Only the shards' names in order of the keys: an index may have hundreds of thousands.
 class IndexHandler : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -203,6 +197,12 @@ bool is_blob_of(const fs::path& root, const fs::path& target) {
 }
 
 }  // namespace
+
+bool names_weights(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kEndings = {".safetensors", ".bin", ".pt", ".pth", ".ckpt"};
+  return is_index(name) ||
+         std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
+}
 
 fs::path shard_path(const fs::path& directory, const std::string& name) {
   const fs::path relative(name);

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace qcts {
@@ -18,6 +19,9 @@ struct Shard {
 // NotArchive where that leaves none or several, StorageRef for a shard that is not there. Files beside that
 // are not read are a note.
 std::vector<Shard> find_shards(const std::filesystem::path& directory, std::vector<std::string>& notes);
+
+// Is it the name of a weight file or of an index, whatever reads it?
+bool names_weights(std::string_view name);
 
 // A shard's name may lead nowhere but beneath the directory; its link also to where the hub's cache keeps the
 // files of a snapshot. Refuses EntryName.

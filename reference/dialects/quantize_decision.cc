@@ -47,6 +47,13 @@ std::string quantized_as(const NamedTensor& tensor) {
   return tensor.foreign.empty() ? tensor.type : std::string(tensor.foreign);
 }
 
+std::string no_candidate(const NamedTensor& tensor) {
+  if (!is_plain(tensor)) return "already " + quantized_as(tensor);
+  if (tensor.shape.size() != 2) return std::to_string(tensor.shape.size()) + "-D";
+  if (last_word(tensor.name) != "weight" || tensor.name == "weight") return "not named *.weight";
+  return names_embedding(tensor.name) ? "named like an embedding" : "";
+}
+
 std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
   if (matches_any(rules.exclude, tensor.name)) return "excluded";
   if (rules.has_like || !rules.include.empty()) {
@@ -54,35 +61,41 @@ std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
                        std::ranges::find(rules.like, tensor.name) != rules.like.end();
     return named ? "" : "not included";
   }
-  if (!is_plain(tensor)) return "already " + quantized_as(tensor);
-  if (tensor.shape.size() != 2) return std::to_string(tensor.shape.size()) + "-D";
-  if (last_word(tensor.name) != "weight" || tensor.name == "weight") return "not named *.weight";
-  return names_embedding(tensor.name) ? "named like an embedding" : "";
+  if (const auto kept = rules.kept.find(tensor.name); kept != rules.kept.end()) return kept->second;
+  return no_candidate(tensor);
 }
 
-std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout layout) {
+std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout layout, Policy activation) {
   if (!is_plain(tensor)) return "already " + quantized_as(tensor);
   if (tensor.shape.size() != 2) return "it is " + std::to_string(tensor.shape.size()) + "-D, not 2-D";
   if (!is_weight_dtype(tensor.dtype)) return "its dtype is " + std::string(dtype_name(tensor.dtype));
   if (scheme.family() == "tinyq" && last_word(tensor.name) != "weight")
     return "TinyQ quantizes only the weight of a module";
+  // torchao 0.5.0 to 0.17.0, quant_api.py, int8_dynamic_activation_int8_weight
+  if (scheme.family() == "int8_row_v1" && activation != kWeightOnly && tensor.shape[1] <= 16)
+    return "torchao leaves a layer of 16 or fewer inputs float under dynamic int8 activations";
   const DType dtype = recipe_dtype(scheme, tensor.dtype);
   return scheme.refusal({dtype, tensor.shape[0], tensor.shape[1]}, layout).value_or("");
 }
 
 }  // namespace
 
+bool is_candidate(const NamedTensor& tensor) {
+  return no_candidate(tensor).empty() && is_weight_dtype(tensor.dtype);
+}
+
 DType recipe_dtype(const Scheme& scheme, DType weight) {
   return scheme.name() == "tinyq_w8a32" ? DType::float32 : weight;
 }
 
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
-                                                 Layout layout, const QuantizeRules& rules) {
+                                                 Layout layout, const QuantizeRules& rules,
+                                                 Policy activation) {
   std::vector<QuantizeDecision> decisions;
   for (const NamedTensor& tensor : checkpoint.tensors) {
     QuantizeDecision decision = {&tensor, false, not_asked(tensor, rules)};
     decision.asked = decision.reason.empty();
-    if (decision.asked) decision.reason = not_possible(tensor, scheme, layout);
+    if (decision.asked) decision.reason = not_possible(tensor, scheme, layout, activation);
     decisions.push_back(std::move(decision));
   }
   return decisions;

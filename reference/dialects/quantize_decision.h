@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "reference/dialects/checkpoint.h"
@@ -16,6 +17,7 @@ struct QuantizeRules {
       exclude;  // globs; on the whole name, "weight", the module's path, or the module's last word
   std::vector<std::string> like;  // names quantized in another checkpoint; has_like and empty: none
   bool has_like = false;
+  std::unordered_map<std::string, std::string> kept;  // left float without include or like, for this reason
 };
 
 struct QuantizeDecision {
@@ -27,11 +29,15 @@ struct QuantizeDecision {
 // Returns one decision per tensor, in order. By default selects 2-D float tensors named *.weight that are not
 // named like embeddings; with include or like, only the tensors they name. Exclude always wins.
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
-                                                 Layout layout, const QuantizeRules& rules);
+                                                 Layout layout, const QuantizeRules& rules,
+                                                 Policy activation = kWeightOnly);
 
 // Returns the dtype in which a scheme takes a float weight: TinyQ's W8A32 casts to float32 first, all others
 // keep it.
 DType recipe_dtype(const Scheme& scheme, DType weight);
+
+// Is the tensor one that is quantized by default: 2-D, floating, *.weight, not named like an embedding?
+bool is_candidate(const NamedTensor& tensor);
 
 // Returns the globs that match no tensor, and the names of `like` that are absent.
 std::vector<std::string> unmatched(const Checkpoint& checkpoint, const QuantizeRules& rules);

@@ -51,9 +51,10 @@ TEST(ChoiceLedger, ASchemeGivesOneAnswerToAQuestion) {
 }
 
 TEST(ChoiceLedger, EverySchemeOfTorchaoAndTinyQHasDeclaredItself) {
-  for (const char* name : {"int8_row", "int8_tensor_reduced", "int8_g32", "intx_b4_g32_asym",
-                           "int4_plain_g128", "int4_plain_sym_g128", "int4_e4m3_g128", "int4_int32_g32",
-                           "gguf_proto", "int4_tinygemm_g128", "fp8_row", "tinyq_w8a32", "tinyq_w8a16"}) {
+  for (const char* name :
+       {"int8_row", "int8_tensor_reduced", "int8_g32", "int8_row_v1", "int8_g32_v1", "intx_b4_g32_asym",
+        "int4_plain_g128", "int4_plain_sym_g128", "int4_e4m3_g128", "int4_int32_g32", "gguf_proto",
+        "int4_tinygemm_g128", "fp8_row", "tinyq_w8a32", "tinyq_w8a16"}) {
     const Scheme* scheme = find_scheme(name);
     ASSERT_NE(scheme, nullptr) << name;
     EXPECT_GE(choices_of(scheme->name(), scheme->family()).size(), 3u) << name;

@@ -5,13 +5,18 @@
 // and always stored. int8_row_reduced, int8_tensor_reduced: the same with reduce_range=True, codes -64 .. 63,
 // which Int8DynamicActivationInt8WeightConfig and Int8StaticActivationInt8WeightConfig offer for processors
 // whose int8 dot products saturate. Meaning: (q - zero_point) * scale in float32, then the cast to the
-// logical dtype (Int8Tensor.dequantize).
+// logical dtype (Int8Tensor.dequantize). int8_row_v1, int8_g32_v1, _g64_v1, _g128_v1: torchao 0.5.0 to 0.17.0
+// AffineQuantizedTensor.from_hp_to_intx (torchao/dtypes/affine_quantized_tensor.py) as int8_weight_only and
+// int8_dynamic_activation_int8_weight call it (Int8WeightOnlyConfig(version=1)). Scales are rounded to the
+// weight's dtype first, so the reciprocal and its product with the weight are too: for bfloat16 weights, one
+// code in seven differs from int8_row's. The planes mean the same as int8_row's; the files store the scales
+// in the weight's dtype, and zero points as int64 or not at all.
 //
 // Activations, for scales of rows and of the tensor: the same function on x, per row or for all of x,
 // symmetric or asymmetric, in the weight's range. "static" uses the checkpoint's scale and zero point ("_zp":
 // a zero point stored even by a symmetric observer). "pre_" first multiplies by act_pre_scale, rounded to x's
-// dtype, as SmoothQuant and AWQ store it. "dyn_row_sym_127" of int8_row is torchao's first generation: codes
-// -127 .. 127, scales of at least 1e-5 in x's dtype, float32 for float16.
+// dtype, as SmoothQuant and AWQ store it. "dyn_row_sym_127" of int8_row and int8_row_v1 is torchao's first
+// generation: codes -127 .. 127, scales of at least 1e-5 in x's dtype, float32 for float16.
 #include <array>
 
 #include "reference/numerics/affine.h"
@@ -34,6 +39,8 @@ constexpr std::string_view kScaled =
     "torchao 0.18.0 int8_tensor.py linear with act_pre_scale (prototype/smoothquant, prototype/awq)";
 constexpr std::string_view kFirstGeneration = "dyn_row_sym_127";
 constexpr double kFirstMinScale = 1e-5;
+constexpr std::string_view kFirstSymmetric =
+    "torchao 0.5.0 to 0.17.0 quant_api.py _int8_symm_per_token_reduced_range_quant";
 // Every second policy is its neighbour after act_pre_scale; scales of groups have only the first two, and
 // only int8_row has the last.
 constexpr std::array<ActivationInfo, 17> kInt8Activations = {
@@ -53,9 +60,12 @@ constexpr std::array<ActivationInfo, 17> kInt8Activations = {
      {"pre_static_tensor_sym_zp", kScaled},
      {"static_tensor_asym", kInt8Static},
      {"pre_static_tensor_asym", kScaled},
-     {kFirstGeneration,
-      "torchao 0.5.0 to 0.17.0 quant_api.py "
-      "_int8_symm_per_token_reduced_range_quant"}}};
+     {kFirstGeneration, kFirstSymmetric}}};
+// int8_row_v1; scales of groups have only the first.
+constexpr std::array<ActivationInfo, 3> kFirstActivations = {
+    {{kWeightOnly.name(), "x enters the sum as it is"},
+     {kFirstGeneration, kFirstSymmetric},
+     {"dyn_row_asym", "torchao 0.11.0 to 0.17.0 quant_api.py _int8_asymm_per_token_quant"}}};
 
 bool is_static(Policy activation) { return without_pre_scale(activation).starts_with("static_"); }
 bool is_asymmetric(Policy activation) { return activation.name().ends_with("_asym"); }
@@ -67,6 +77,9 @@ bool has_zero_point(Policy activation) {
 struct Block {
   int64_t rows = 1, cols = 1;
 };
+
+// The ways in which torchao chooses int8 codes.
+enum class Recipe : uint8_t { current, reduced_range, first };
 
 AffineRecipe recipe_of(DType input, bool reduced, bool asymmetric) {
   return {.mapping = asymmetric ? Mapping::asymmetric : Mapping::symmetric,
@@ -126,9 +139,20 @@ struct Granularity {
   int64_t size = 0;  // elements per group
 };
 
-std::string family_of(Granularity granularity, bool reduced) {
+std::string ending_of(Recipe recipe) {
+  constexpr std::string_view kEndings[] = {"", "_reduced", "_v1"};
+  return std::string(kEndings[static_cast<size_t>(recipe)]);
+}
+
+std::string family_of(Granularity granularity, Recipe recipe) {
   constexpr std::string_view kFamilies[] = {"int8_row", "int8_tensor", "int8_group"};
-  return std::string(kFamilies[granularity.kind]) + (reduced ? "_reduced" : "");
+  return std::string(kFamilies[granularity.kind]) + ending_of(recipe);
+}
+
+// The name without the recipe: "int8_g32".
+std::string meaning_of(Granularity granularity) {
+  return granularity.size ? "int8_g" + std::to_string(granularity.size)
+                          : family_of(granularity, Recipe::current);
 }
 
 std::string scales_of(Granularity granularity) {
@@ -138,24 +162,30 @@ std::string scales_of(Granularity granularity) {
 
 class Int8 final : public Scheme {
  public:
-  Int8(Granularity granularity, bool reduced)
-      : Scheme({.name = granularity.size ? "int8_g" + std::to_string(granularity.size)
-                                         : family_of(granularity, reduced),
-                .family = family_of(granularity, reduced),
-                .summary = std::string(reduced ? "int8 weights from -64 to 63" : "int8 weights") +
-                           ", one float32 scale for " + scales_of(granularity) + ", symmetric",
-                .source = "torchao 0.18.0 Int8WeightOnlyConfig(version=2): Int8Tensor.from_hp, "
-                          "choose_qparams_affine, quantize_affine",
+  Int8(Granularity granularity, Recipe recipe)
+      : Scheme({.name = meaning_of(granularity) + ending_of(recipe),
+                .family = family_of(granularity, recipe),
+                .summary = summary_of(granularity, recipe),
+                .source = recipe == Recipe::first
+                              ? "torchao 0.5.0 to 0.17.0 AffineQuantizedTensor.from_hp_to_intx: "
+                                "int8_weight_only, int8_dynamic_activation_int8_weight"
+                              : "torchao 0.18.0 Int8WeightOnlyConfig(version=2): Int8Tensor.from_hp, "
+                                "choose_qparams_affine, quantize_affine",
                 .group = granularity.size,
-                .params = {.code_min = reduced ? -64 : -128,
-                           .code_max = reduced ? 63 : 127,
+                .params = {.code_min = recipe == Recipe::reduced_range ? -64 : -128,
+                           .code_max = recipe == Recipe::reduced_range ? 63 : 127,
                            .group_rows = granularity.kind == Granularity::tensor ? 0 : 1,
                            .zero_point = ZeroPointKind::integer},
-                .layouts = {{"plain", "torchao 0.18.0 int8_tensor.py Int8Tensor"}}}),
+                .meaning = recipe == Recipe::first ? meaning_of(granularity) : "",
+                .layouts = {{"plain", recipe == Recipe::first
+                                          ? "torchao 0.9.0 plain_layout.py PlainAQTTensorImpl"
+                                          : "torchao 0.18.0 int8_tensor.py Int8Tensor"}}}),
         granularity_(granularity),
-        reduced_(reduced) {}
+        reduced_(recipe == Recipe::reduced_range),
+        first_(recipe == Recipe::first) {}
 
   std::span<const ActivationInfo> activations() const override {
+    if (first_) return std::span(kFirstActivations).first(granularity_.size ? 1 : kFirstActivations.size());
     const std::span<const ActivationInfo> all = kInt8Activations;
     if (granularity_.kind == Granularity::group) return all.first(2);
     return granularity_.kind == Granularity::row && !reduced_ ? all : all.first(all.size() - 1);
@@ -171,7 +201,9 @@ class Int8 final : public Scheme {
   }
 
   Planes quantize(const Matrix& weight, Layout) const override {
-    return quantize_blocks(weight, block(weight.rows, weight.cols), recipe_of(weight.dtype, reduced_, false));
+    AffineRecipe recipe = recipe_of(weight.dtype, reduced_, false);
+    if (first_) recipe.scale = weight.dtype;
+    return quantize_blocks(weight, block(weight.rows, weight.cols), recipe);
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
@@ -239,7 +271,8 @@ class Int8 final : public Scheme {
   // dtype; then the bias is added. Scales of groups: the weight is dequantized to x's dtype, then mm, then
   // the bias. Under a policy: int32 sums become float32, times x's scale, rounded to x's dtype; if
   // asymmetric, minus the zero point's term, computed in float32 and rounded to x's dtype; times the weight's
-  // float32 scale, plus the bias, rounded to x's dtype.
+  // float32 scale, plus the bias, rounded to x's dtype. torchao 0.9.0 plain_layout.py does the same with
+  // scales in the weight's dtype.
   LinearStages recorded_stages(const WeightShape&, Policy activation, DType y) const override {
     if (without_pre_scale(activation) != kWeightOnly)
       return {.accumulator = DType::int32, .partial_cast = y, .scale_after_sum = true};
@@ -277,19 +310,31 @@ class Int8 final : public Scheme {
     return {activation.name().find("_row_") != activation.name().npos ? 1 : x.rows, x.cols};
   }
 
+  static std::string summary_of(Granularity granularity, Recipe recipe) {
+    const std::string codes =
+        recipe == Recipe::reduced_range ? "int8 weights from -64 to 63" : "int8 weights";
+    if (recipe != Recipe::first)
+      return codes + ", one float32 scale for " + scales_of(granularity) + ", symmetric";
+    return codes + ", one scale in the weight's dtype for " + scales_of(granularity) +
+           ", symmetric: torchao's first generation";
+  }
+
   Granularity granularity_;
-  bool reduced_;
+  bool reduced_, first_;
 };
 
 }  // namespace
 
 std::vector<std::unique_ptr<Scheme>> make_int8() {
   std::vector<std::unique_ptr<Scheme>> all;
-  for (const bool reduced : {false, true})
+  for (const Recipe recipe : {Recipe::current, Recipe::reduced_range})
     for (const Granularity::Kind kind : {Granularity::row, Granularity::tensor})
-      all.push_back(std::make_unique<Int8>(Granularity{kind, 0}, reduced));
+      all.push_back(std::make_unique<Int8>(Granularity{kind, 0}, recipe));
   for (const int64_t size : {32, 64, 128})
-    all.push_back(std::make_unique<Int8>(Granularity{Granularity::group, size}, false));
+    all.push_back(std::make_unique<Int8>(Granularity{Granularity::group, size}, Recipe::current));
+  all.push_back(std::make_unique<Int8>(Granularity{Granularity::row, 0}, Recipe::first));
+  for (const int64_t size : {32, 64, 128})
+    all.push_back(std::make_unique<Int8>(Granularity{Granularity::group, size}, Recipe::first));
   return all;
 }
 

@@ -145,7 +145,7 @@ class Block {
   // Returns the first layout that a torchao class can store.
   static Layout file_layout(const Scheme& scheme) {
     for (const Layout layout : scheme.layouts())
-      if (torchao_class(scheme, layout)) return layout;
+      if (torchao_class(scheme, layout, kWeightOnly, "torchao_v2")) return layout;
     throw std::runtime_error("no file format for " + std::string(scheme.name()));
   }
 

@@ -57,6 +57,17 @@ void note_values(const Checkpoint& checkpoint) {
                " not in OUT: " + first + (values.size() > 1 ? ", ..." : "")});
 }
 
+// Notes the weights whose writer's dequantize() gives other bits than its kernel: choice int4_multiply_add.
+void note_two_roundings(const Checkpoint& checkpoint) {
+  const auto count = std::ranges::count_if(checkpoint.tensors, [](const NamedTensor& tensor) {
+    return tensor.type == "AffineQuantizedTensor" && tensor.scheme.starts_with("int4_tinygemm");
+  });
+  if (count > 0)
+    print_notes(
+        {"int4 weights are as their kernel multiplies by them (choice int4_fma_once); dequantize() of the "
+         "torchao that wrote them rounds twice (int4_dequant_two_roundings)"});
+}
+
 void require_safetensors_name(const std::string& out) {
   if (!out.ends_with(".safetensors"))
     throw UsageError("OUT is written as safetensors: '" + out + "' should end in .safetensors");
@@ -96,6 +107,7 @@ void add_dequantize(CLI::App& app, int& exit_code) {
       const auto& dense = tensors;
       save_file(words->out, [&](ByteSink& sink) { write_safetensors(dense, {{"format", "pt"}}, sink); });
       note_values(checkpoint);
+      note_two_roundings(checkpoint);
       if (words->options.json) {
         nlohmann::ordered_json report = {
             {"out", words->out}, {"tensors", tensors.size()}, {"left_out", left_out}};

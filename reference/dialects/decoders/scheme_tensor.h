@@ -25,6 +25,7 @@ struct SchemeTensor {
   Planes policy_planes{};  // Scheme::policy_specs
   // The file's bytes minus the planes' bytes, where an older producer stored a plane in another type.
   int64_t stored_otherwise_bytes = 0;
+  std::string_view dialect{};  // in which to write the tensor: TorchaoClass::dialect, or empty
 };
 
 // Converts a tensor; nullopt for a plain tensor or an unknown scheme. `layout_hint` names the CPU pack where

@@ -11,7 +11,7 @@ namespace {
 struct ClassModule {
   std::string_view name, module;
 };
-// torchao 0.18.0
+// torchao 0.18.0; the last four 0.9.0
 constexpr ClassModule kModules[] = {
     {"MappingType", "torchao.quantization.quant_primitives"},
     {"KernelPreference", "torchao.quantization.quantize_.common.kernel_preference"},
@@ -26,6 +26,10 @@ constexpr ClassModule kModules[] = {
     {"QuantizeTensorToMXKwargs", "torchao.prototype.mx_formats.mx_tensor"},
     {"ScaleCalculationMode", "torchao.prototype.mx_formats.config"},
     {"QuantizeTensorToNVFP4Kwargs", "torchao.prototype.mx_formats.nvfp4_tensor"},
+    {"ZeroPointDomain", "torchao.quantization.quant_primitives"},
+    {"PlainLayout", "torchao.dtypes.utils"},
+    {"Int4CPULayout", "torchao.dtypes.uintx.int4_cpu_layout"},
+    {"TensorCoreTiledLayout", "torchao.dtypes.uintx.tensor_core_tiled_layout"},
 };
 
 std::string_view module_of(std::string_view cls) {
@@ -72,10 +76,16 @@ pickle::Ref TorchaoEncoder::attribute(const Json& value) {
     return nodes;
   };
   if (value.is_array()) return pickle::list(items(value));
+  if (value.empty()) return pickle::dict();
   const std::string type = value.at("_type");
   const Json& data = value.at("_data");
   if (type == "tuple") return pickle::tuple(items(data));
   if (type == "torch.dtype") return pickle::global("torch", data.get<std::string>());
+  if (type == "function") {
+    const std::string path = data.get<std::string>();
+    const size_t dot = path.rfind('.');
+    return pickle::global(path.substr(0, dot), path.substr(dot + 1));
+  }
   return data.is_string() ? member(type, data.get<std::string>()) : object(type, data);
 }
 

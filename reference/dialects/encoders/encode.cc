@@ -2,6 +2,7 @@
 #include "reference/dialects/encoders/encode.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <unordered_set>
 
@@ -9,6 +10,7 @@
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/encoders/encoder.h"
+#include "reference/numerics/soft_float.h"
 
 namespace qcts {
 #define QCTS_ENCODER(name) extern const Encoder kEncoder_##name;
@@ -36,20 +38,46 @@ const Plane* find_plane(const SchemeTensor& tensor, std::string_view name) {
   return nullptr;
 }
 
-Tensor plane_tensor(const SchemeTensor& tensor, std::string_view name) {
+const Plane& require_plane(const SchemeTensor& tensor, std::string_view name) {
   const Plane* source = find_plane(tensor, name);
   if (!source) throw std::out_of_range("no plane " + std::string(name));
-  return make_tensor(source->dtype, source->shape, source->bytes);
+  return *source;
 }
 
-const Encoder* find_encoder(const Scheme& scheme, Layout layout, Policy activation) {
+Tensor plane_tensor(const SchemeTensor& tensor, std::string_view name) {
+  const Plane& source = require_plane(tensor, name);
+  return make_tensor(source.dtype, source.shape, source.bytes);
+}
+
+// Converts a plane as plane_as() says: floating values to another floating type, int8 to int64.
+Tensor converted_plane(const SchemeTensor& tensor, const Json& asked) {
+  const Plane& source = require_plane(tensor, asked.at("_plane").get<std::string>());
+  const DType dtype = *dtype_from_name(asked.at("dtype").get<std::string>());
+  const std::vector<int64_t> shape = asked.at("shape");
+  if (source.dtype == dtype) return make_tensor(dtype, shape, source.bytes);
+  std::vector<std::byte> bytes(bytes_of(dtype, shape));
+  const size_t size = dtype_bytes(dtype);
+  for (size_t i = 0; i * size < bytes.size(); ++i) {
+    if (is_float(dtype)) {
+      store_float(dtype, bytes, i, load_float(source.dtype, source.bytes, i));
+    } else {
+      const int64_t value = static_cast<int8_t>(source.bytes.at(i));
+      std::memcpy(&bytes[i * size], &value, sizeof value);
+    }
+  }
+  return make_tensor(dtype, shape, std::move(bytes));
+}
+
+const Encoder* find_encoder(const Scheme& scheme, Layout layout, Policy activation,
+                            std::string_view dialect) {
   for (const Encoder* encoder : kEncoders)
-    if (encoder->makes(scheme, layout, activation)) return encoder;
+    if ((dialect.empty() || encoder->cls.dialect == dialect) && encoder->makes(scheme, layout, activation))
+      return encoder;
   return nullptr;
 }
 
 const Encoder& require_encoder(const SchemeTensor& tensor) {
-  const Encoder* encoder = find_encoder(*tensor.scheme, tensor.layout, tensor.activation);
+  const Encoder* encoder = find_encoder(*tensor.scheme, tensor.layout, tensor.activation, tensor.dialect);
   if (!encoder)
     throw std::invalid_argument("torchao has no class for " + std::string(tensor.scheme->name()) + " in " +
                                 std::string(tensor.layout.name()) + ", " +
@@ -68,6 +96,19 @@ std::span<const Encoder* const> encoders() { return kEncoders; }
 
 Json plane_here() { return Json{{"_plane", true}}; }
 
+Json plane_as(std::string_view plane, DType dtype, const std::vector<int64_t>& shape) {
+  return Json{{"_plane", plane}, {"dtype", dtype_name(dtype)}, {"shape", shape}};
+}
+
+Json wrapper_here(std::string_view module, std::string_view name, DType dtype,
+                  const std::vector<int64_t>& shape, Json state) {
+  return Json{{"_wrapper", module},
+              {"name", name},
+              {"dtype", dtype_name(dtype)},
+              {"shape", shape},
+              {"state", std::move(state)}};
+}
+
 Json typed_json(std::string_view type, Json data) {
   Json object = Json::object();
   object["_type"] = type;
@@ -79,8 +120,9 @@ Json group_block(const SchemeTensor& tensor) {
   return Json::array({1, tensor.scheme->group() ? tensor.scheme->group() : tensor.k});
 }
 
-const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy activation) {
-  const Encoder* encoder = find_encoder(scheme, layout, activation);
+const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy activation,
+                                  std::string_view dialect) {
+  const Encoder* encoder = find_encoder(scheme, layout, activation, dialect);
   return encoder ? &encoder->cls : nullptr;
 }
 
@@ -105,24 +147,36 @@ pickle::Ref TorchaoEncoder::strided() {
 
 pickle::Ref TorchaoEncoder::encode(const SchemeTensor& tensor, StorageTable& table) {
   const Encoder& encoder = require_encoder(tensor);
-  const pickle::Ref type = pickle::global(encoder.cls.module, encoder.cls.name);
-  const std::vector<int64_t> shape = {tensor.n, tensor.k};
-  const pickle::Ref wrapper = pickle::tuple(
-      {type, pickle::global("torch", dtype_name(tensor.dtype)), integers(shape),
-       integers(contiguous_stride(shape)), pickle::integer(0), strided(),
+  return wrapper(tensor, pickle::global(encoder.cls.module, encoder.cls.name), tensor.dtype,
+                 {tensor.n, tensor.k}, encoder.state(tensor), table);
+}
+
+pickle::Ref TorchaoEncoder::wrapper(const SchemeTensor& tensor, pickle::Ref type, DType dtype,
+                                    const std::vector<int64_t>& shape, const Json& entries,
+                                    StorageTable& table) {
+  const pickle::Ref arguments = pickle::tuple(
+      {type, pickle::global("torch", dtype_name(dtype)), integers(shape), integers(contiguous_stride(shape)),
+       pickle::integer(0), strided(),
        pickle::call(pickle::global("torch", "device"), {pickle::string("cpu")}), pickle::boolean(false)});
   const pickle::Ref state = pickle::dict();
-  const Json entries = encoder.state(tensor);
   for (const auto& [key, value] : entries.items()) {
-    if (value != plane_here()) {
-      state->pairs.emplace_back(name(key), attribute(value));
-      continue;
+    const pickle::Ref word = name(key);
+    if (value.is_object() && value.contains("_plane")) {
+      const Tensor part = value == plane_here() ? plane_tensor(tensor, key) : converted_plane(tensor, value);
+      state->pairs.emplace_back(word, tensor_node(part, table.key_of(part.storage)));
+    } else if (value.is_object() && value.contains("_wrapper")) {
+      const pickle::Ref inner =
+          pickle::global(value["_wrapper"].get<std::string>(), value["name"].get<std::string>());
+      state->pairs.emplace_back(
+          word, wrapper(tensor, inner, *dtype_from_name(value["dtype"].get<std::string>()), value["shape"],
+                        value["state"], table));
+    } else {
+      state->pairs.emplace_back(word, attribute(value));
     }
-    const Tensor part = plane_tensor(tensor, key);
-    state->pairs.emplace_back(name(key), tensor_node(part, table.key_of(part.storage)));
   }
-  return pickle::call(pickle::global("torch._tensor", "_rebuild_from_type_v2"),
-                      {pickle::global("torch._utils", "_rebuild_wrapper_subclass"), type, wrapper, state});
+  return pickle::call(
+      pickle::global("torch._tensor", "_rebuild_from_type_v2"),
+      {pickle::global("torch._utils", "_rebuild_wrapper_subclass"), std::move(type), arguments, state});
 }
 
 // Lists optional attributes first, then required ones, including the wrapper's shape and dtype.
@@ -164,6 +218,7 @@ EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors) 
     names.push_back(tensor.name);
     if (tensor.plain) {
       encoded.entries.emplace_back(tensor.name, *tensor.plain);
+      encoded.owners.push_back(tensor.name);
       encoded.metadata.emplace_back(tensor.name, python_json({{"_type", "Tensor"}}));
       continue;
     }
@@ -180,6 +235,7 @@ EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors) 
       for (std::string_view part : *names) {
         if (!find_plane(*tensor.quantized, part)) continue;
         encoded.entries.emplace_back(prefix + std::string(part), plane_tensor(*tensor.quantized, part));
+        encoded.owners.push_back(tensor.name);
         (names == &schema.tensors ? parts : optional).push_back(part);
       }
     }

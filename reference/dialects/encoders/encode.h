@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes quantized tensors as torchao 0.18.0 does, for pickles and safetensors.
+// Encodes quantized tensors as torchao 0.18.0 does, for pickles and safetensors, and as torchao 0.9.0 to
+// 0.17.0 did, for pickles.
 #pragma once
 
 #include <memory>
@@ -13,14 +14,18 @@
 
 namespace qcts {
 
-// The class that torchao 0.18.0 uses for a scheme, a layout and an activation policy.
+// The class that torchao uses for a scheme, a layout and an activation policy.
 struct TorchaoClass {
   std::string_view module;  // Python must import it before torch.load(weights_only=True)
   std::string_view name;
-  bool in_safetensors = false;  // supported by torchao's safetensors layer
+  bool in_safetensors = false;                  // supported by torchao's safetensors layer
+  std::string_view dialect = "torchao_v2";      // or "torchao_v1"
+  std::string_view writers = "torchao 0.18.0";  // the versions that write this form
 };
-// Returns the class; nullptr when torchao has none for these planes ("int4_tinygemm_g128" in layout "plain").
-const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy activation = kWeightOnly);
+// Returns the class of a dialect, or of the first dialect that has one, today's first; nullptr when torchao
+// has none for these planes ("int4_tinygemm_g128" in layout "plain").
+const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy activation = kWeightOnly,
+                                  std::string_view dialect = "");
 
 // The storages of a new archive, numbered by first appearance as torch.save does.
 class StorageTable {
@@ -38,10 +43,15 @@ class StorageTable {
 class TorchaoEncoder {
  public:
   // Returns torch.save's node for a wrapper subclass: _rebuild_from_type_v2 with the class's __dict__ in its
-  // order. The planes' bytes become storages of `table`. Requires torchao_class().
+  // order. The planes' bytes become storages of `table`. Requires torchao_class(); SchemeTensor::dialect
+  // chooses among several.
   pickle::Ref encode(const SchemeTensor& tensor, StorageTable& table);
 
  private:
+  // type: the class as a global; state: as Encoder::state
+  pickle::Ref wrapper(const SchemeTensor& tensor, pickle::Ref type, DType dtype,
+                      const std::vector<int64_t>& shape, const nlohmann::ordered_json& state,
+                      StorageTable& table);
   pickle::Ref name(std::string_view text);
   pickle::Ref strided();
   // Converts a value in the encoding of attributes.h.
@@ -83,12 +93,13 @@ EditedZip encode_state_dict(const std::vector<OutputTensor>& tensors);
 // and for a quantized tensor whose name has no '.'.
 struct EncodedSafetensors {
   std::vector<std::pair<std::string, Tensor>> entries;
+  std::vector<std::string> owners;  // of each entry, the name of its tensor
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors);
 
 // Returns a tensor's attributes in torchao's JSON encoding and order, as the reader shows them for the
-// encoded tensor.
+// encoded tensor, which must be of a class of today.
 nlohmann::ordered_json encoded_attributes(const SchemeTensor& tensor);
 
 // Formats like Python's json.dumps(value): ", " and ": " between items, non-ASCII escaped.

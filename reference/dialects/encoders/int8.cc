@@ -9,7 +9,8 @@ using Json = nlohmann::ordered_json;
 
 // QuantizeTensorToInt8Kwargs cannot express the first generation's policy.
 bool makes_int8(const Scheme& scheme, Layout layout, Policy activation) {
-  return scheme.family().starts_with("int8_") && layout == kPlain && activation != "dyn_row_sym_127";
+  return scheme.family().starts_with("int8_") && !is_int8_v1(scheme) && layout == kPlain &&
+         activation != "dyn_row_sym_127";
 }
 
 bool is_reduced(const Scheme& scheme) { return scheme.family().ends_with("_reduced"); }

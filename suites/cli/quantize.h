@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Parts of `qcts quantize`: what is asked, how it is to be written, and the output.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "reference/dialects/encoders/encode.h"
+#include "reference/dialects/quantize_decision.h"
+#include "suites/cli/file_command.h"
+#include "suites/cli/static_scales.h"
+
+namespace qcts::cli {
+
+struct QuantizeArguments {
+  FileOptions options;
+  std::string in, out, scheme, layout, like, activation, dialect, max_shard_size;
+  StaticScales scales;
+  QuantizeRules rules;
+  bool strict = false, overwrite = false;
+  bool as_like = false;  // the scheme is that of --like
+};
+
+struct QuantizePlan {
+  const Scheme* scheme = nullptr;
+  Layout layout;
+  Policy activation;
+  Planes policy_planes;               // a static policy's planes, the same for every weight
+  const TorchaoClass* cls = nullptr;  // nullptr: TinyQ's layers
+  bool folder = false;                // OUT is a folder for transformers
+  bool safetensors = false;           // else pickled
+
+  std::string type() const {
+    if (cls) return std::string(cls->name);
+    return scheme->name() == "tinyq_w8a32" ? "W8A32LinearLayer" : "W8A16LinearLayer";
+  }
+};
+
+// Replaces the words of torchao's first recipes, and takes the scheme and the policy from --like where no
+// scheme is given. Throws Failure when the tensors of --like have several, UsageError when there is no
+// scheme.
+QuantizeArguments spelled_out(QuantizeArguments words);
+// Throws UsageError naming what cannot be written.
+QuantizePlan quantize_plan(const QuantizeArguments& words);
+
+using Quantized = std::unordered_map<const NamedTensor*, SchemeTensor>;
+// All tensors of the checkpoint, those of `replaced` quantized. Throws Failure for a tensor that no new
+// container can hold.
+std::vector<OutputTensor> output_tensors(const Checkpoint& checkpoint, const Quantized& replaced);
+// Throws Failure if the checkpoint has contents that a new container would lose.
+void require_only_tensors(const Checkpoint& checkpoint);
+
+// Adds what transformers leaves float in the model of IN unless it is named: QuantizeRules::kept.
+void keep_as_transformers(const Checkpoint& checkpoint, QuantizeRules& rules);
+// Throws UsageError unless OUT may be written as a folder.
+void require_folder(const QuantizeArguments& words, const QuantizePlan& plan, const Checkpoint& checkpoint);
+// Writes weight files, their index, config.json with quantization_config, and copies of the other files, into
+// a folder that becomes OUT when it is complete. Returns notes.
+std::vector<std::string> write_folder(const QuantizeArguments& words, const QuantizePlan& plan,
+                                      const Checkpoint& checkpoint,
+                                      const std::vector<QuantizeDecision>& decisions,
+                                      const Quantized& replaced);
+
+}  // namespace qcts::cli
