@@ -72,10 +72,20 @@ pickle::Ref TorchaoEncoder::attribute(const Json& value) {
     return nodes;
   };
   if (value.is_array()) return pickle::list(items(value));
+  if (!value.contains("_type")) {
+    const pickle::Ref dict = pickle::dict();
+    for (const auto& [key, item] : value.items()) dict->pairs.emplace_back(name(key), attribute(item));
+    return dict;
+  }
   const std::string type = value.at("_type");
   const Json& data = value.at("_data");
   if (type == "tuple") return pickle::tuple(items(data));
   if (type == "torch.dtype") return pickle::global("torch", data.get<std::string>());
+  if (type == "function") {
+    const std::string path = data.get<std::string>();
+    const size_t dot = path.rfind('.');
+    return pickle::global(path.substr(0, dot), path.substr(dot + 1));
+  }
   return data.is_string() ? member(type, data.get<std::string>()) : object(type, data);
 }
 

@@ -103,14 +103,18 @@ pickle::Ref TorchaoEncoder::strided() {
   return strided_;
 }
 
+pickle::Ref TorchaoEncoder::wrapper(const pickle::Ref& type, DType dtype, const std::vector<int64_t>& shape,
+                                    const pickle::Ref& state) {
+  const pickle::Ref arguments = pickle::tuple(
+      {type, pickle::global("torch", dtype_name(dtype)), integers(shape), integers(contiguous_stride(shape)),
+       pickle::integer(0), strided(),
+       pickle::call(pickle::global("torch", "device"), {pickle::string("cpu")}), pickle::boolean(false)});
+  return pickle::call(pickle::global("torch._tensor", "_rebuild_from_type_v2"),
+                      {pickle::global("torch._utils", "_rebuild_wrapper_subclass"), type, arguments, state});
+}
+
 pickle::Ref TorchaoEncoder::encode(const SchemeTensor& tensor, StorageTable& table) {
   const Encoder& encoder = require_encoder(tensor);
-  const pickle::Ref type = pickle::global(encoder.cls.module, encoder.cls.name);
-  const std::vector<int64_t> shape = {tensor.n, tensor.k};
-  const pickle::Ref wrapper = pickle::tuple(
-      {type, pickle::global("torch", dtype_name(tensor.dtype)), integers(shape),
-       integers(contiguous_stride(shape)), pickle::integer(0), strided(),
-       pickle::call(pickle::global("torch", "device"), {pickle::string("cpu")}), pickle::boolean(false)});
   const pickle::Ref state = pickle::dict();
   const Json entries = encoder.state(tensor);
   for (const auto& [key, value] : entries.items()) {
@@ -121,8 +125,8 @@ pickle::Ref TorchaoEncoder::encode(const SchemeTensor& tensor, StorageTable& tab
     const Tensor part = plane_tensor(tensor, key);
     state->pairs.emplace_back(name(key), tensor_node(part, table.key_of(part.storage)));
   }
-  return pickle::call(pickle::global("torch._tensor", "_rebuild_from_type_v2"),
-                      {pickle::global("torch._utils", "_rebuild_wrapper_subclass"), type, wrapper, state});
+  return wrapper(pickle::global(encoder.cls.module, encoder.cls.name), tensor.dtype, {tensor.n, tensor.k},
+                 state);
 }
 
 // Lists optional attributes first, then required ones, including the wrapper's shape and dtype.

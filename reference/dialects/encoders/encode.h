@@ -40,10 +40,16 @@ class TorchaoEncoder {
   // Returns torch.save's node for a wrapper subclass: _rebuild_from_type_v2 with the class's __dict__ in its
   // order. The planes' bytes become storages of `table`. Requires torchao_class().
   pickle::Ref encode(const SchemeTensor& tensor, StorageTable& table);
+  // The same for a tensor as its dialect reads it: the classes of torchao 0.18.0's safetensors, and
+  // LinearActivationQuantizedTensor (torchao 0.13.0) around a plain weight. Throws std::invalid_argument for
+  // any other class.
+  pickle::Ref encode(const NamedTensor& tensor, StorageTable& table);
 
  private:
   pickle::Ref name(std::string_view text);
   pickle::Ref strided();
+  pickle::Ref wrapper(const pickle::Ref& type, DType dtype, const std::vector<int64_t>& shape,
+                      const pickle::Ref& state);
   // Converts a value in the encoding of attributes.h.
   pickle::Ref attribute(const nlohmann::ordered_json& value);
   pickle::Ref object(std::string_view type, const nlohmann::ordered_json& data);
