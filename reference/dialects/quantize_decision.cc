@@ -6,19 +6,15 @@
 #include <fnmatch.h>
 
 #include "reference/dialects/dense.h"
+#include "reference/dialects/linear_layers.h"
 
 namespace qcts {
 namespace {
 
-std::string module_of(const std::string& name) {
-  const size_t dot = name.rfind('.');
-  return dot == std::string::npos ? "" : name.substr(0, dot);
-}
-
 std::string last_word(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
 bool matches(const std::string& glob, const std::string& name) {
-  const std::string module = module_of(name);
+  const std::string module = module_path(name);
   for (const std::string& text : {name, last_word(name), module, last_word(module)})
     if (!text.empty() && fnmatch(glob.c_str(), text.c_str(), 0) == 0) return true;
   return false;
@@ -26,17 +22,6 @@ bool matches(const std::string& glob, const std::string& name) {
 
 bool matches_any(const std::vector<std::string>& globs, const std::string& name) {
   return std::ranges::any_of(globs, [&](const std::string& glob) { return matches(glob, name); });
-}
-
-// Does a module in the tensor's path have an embedding's name? nn.Embedding also holds a 2-D "weight".
-bool names_embedding(const std::string& name) {
-  static const std::vector<std::string> kTables = {"wte", "wpe", "emb", "shared", "relative_attention_bias"};
-  for (std::string path = module_of(name); !path.empty(); path = module_of(path)) {
-    const std::string word = last_word(path);
-    if (word.find("embed") != std::string::npos || std::ranges::find(kTables, word) != kTables.end())
-      return true;
-  }
-  return false;
 }
 
 bool is_weight_dtype(DType dtype) {
@@ -47,7 +32,8 @@ std::string quantized_as(const NamedTensor& tensor) {
   return tensor.foreign.empty() ? tensor.type : std::string(tensor.foreign);
 }
 
-std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
+std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules, const LinearLayers& layers,
+                      const Scheme& scheme) {
   if (matches_any(rules.exclude, tensor.name)) return "excluded";
   if (rules.has_like || !rules.include.empty()) {
     const bool named = matches_any(rules.include, tensor.name) ||
@@ -56,8 +42,9 @@ std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
   }
   if (!is_plain(tensor)) return "already " + quantized_as(tensor);
   if (tensor.shape.size() != 2) return std::to_string(tensor.shape.size()) + "-D";
-  if (last_word(tensor.name) != "weight" || tensor.name == "weight") return "not named *.weight";
-  return names_embedding(tensor.name) ? "named like an embedding" : "";
+  if (scheme.family() != "tinyq" && layers.is_attention_projection(tensor))
+    return "the projection of nn.MultiheadAttention, which torchao leaves";
+  return layers.why_not(tensor);
 }
 
 std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout layout) {
@@ -79,13 +66,19 @@ DType recipe_dtype(const Scheme& scheme, DType weight) {
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
                                                  Layout layout, const QuantizeRules& rules) {
   std::vector<QuantizeDecision> decisions;
+  const LinearLayers layers(checkpoint);
   for (const NamedTensor& tensor : checkpoint.tensors) {
-    QuantizeDecision decision = {&tensor, false, not_asked(tensor, rules)};
+    QuantizeDecision decision = {&tensor, false, not_asked(tensor, rules, layers, scheme)};
     decision.asked = decision.reason.empty();
     if (decision.asked) decision.reason = not_possible(tensor, scheme, layout);
     decisions.push_back(std::move(decision));
   }
   return decisions;
+}
+
+std::string basis_of_choice(const Checkpoint& checkpoint, const QuantizeRules& rules) {
+  if (rules.has_like) return rules.include.empty() ? "--like" : "--include and --like";
+  return rules.include.empty() ? LinearLayers(checkpoint).basis() : "--include";
 }
 
 std::vector<std::string> unmatched(const Checkpoint& checkpoint, const QuantizeRules& rules) {

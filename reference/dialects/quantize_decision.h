@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides which tensors of a float checkpoint to quantize. A state dict does not say which 2-D tensors belong
-// to Linear layers.
+// Decides which tensors of a float checkpoint to quantize.
 #pragma once
 
 #include <optional>
@@ -24,10 +23,13 @@ struct QuantizeDecision {
   std::string reason;  // why it is not quantized; empty when it can be
 };
 
-// Returns one decision per tensor, in order. By default selects 2-D float tensors named *.weight that are not
-// named like embeddings; with include or like, only the tensors they name. Exclude always wins.
+// Returns one decision per tensor, in order. By default selects the weights of Linear layers
+// (linear_layers.h); with include or like, only the tensors they name. Exclude always wins.
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
                                                  Layout layout, const QuantizeRules& rules);
+
+// Says what chose the layers: "architecture gpt2", "names and shapes (no config.json)", "--include".
+std::string basis_of_choice(const Checkpoint& checkpoint, const QuantizeRules& rules);
 
 // Returns the dtype in which a scheme takes a float weight: TinyQ's W8A32 casts to float32 first, all others
 // keep it.

@@ -28,7 +28,7 @@ struct QuantizeArguments {
   std::string in, out, scheme, layout, like, activation{kWeightOnly.name()};
   StaticScales scales;
   QuantizeRules rules;
-  bool strict = false;
+  bool strict = false, dry_run = false;
 };
 
 struct Plan {
@@ -201,14 +201,6 @@ void require_only_tensors(const Checkpoint& checkpoint) {
                     "' is not a tensor and would be lost in the new container");
 }
 
-// torch.save names the archive after the file, without folder and last ending; "archive" if the name is not
-// ASCII.
-std::string archive_prefix(const std::string& out) {
-  const std::string stem = std::filesystem::path(out).stem().string();
-  const bool ascii = std::all_of(stem.begin(), stem.end(), [](unsigned char c) { return c < 128; });
-  return stem.empty() || !ascii ? "archive" : stem;
-}
-
 // Names of one place in the graph (a container with two names) can only change together.
 Replacements replacements_of(const std::vector<TensorLeaf>& leaves,
                              const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
@@ -255,35 +247,41 @@ void write_out(const Plan& plan, const QuantizeArguments& words, const Checkpoin
   write_torch_zip(archive_prefix(words.out), edited.root, edited.storages, out);
 }
 
-void print_decisions(const QuantizeArguments& words, const Plan& plan,
-                     const std::vector<QuantizeDecision>& decisions) {
+void print_choice(const std::string& basis, const std::vector<QuantizeDecision>& decisions) {
+  std::cout << "layers chosen by " << printable(basis)
+            << "; --include, --exclude and --like change the choice\n";
+  for (const QuantizeDecision& decision : decisions) {
+    const bool chosen = decision.reason.empty();
+    std::cout << (chosen ? "quantized   " : "left float  ") << printable(decision.tensor->name)
+              << printable(chosen ? "" : ": " + decision.reason) << "\n";
+  }
+  std::cout << std::flush;
+}
+
+Json choice_json(const QuantizeArguments& words, const Plan& plan, const std::string& basis,
+                 const std::vector<QuantizeDecision>& decisions) {
   Json json = {{"scheme", words.scheme},
                {"layout", plan.layout.name()},
                {"activation", plan.activation.name()},
                {"out", words.out},
                {"type", plan.type()},
-               {"import", plan.cls ? Json(plan.cls->module) : Json(nullptr)}};
+               {"import", plan.cls ? Json(plan.cls->module) : Json(nullptr)},
+               {"chosen_by", basis}};
   json["quantized"] = Json::array();
   json["left"] = Json::array();
-  size_t quantized = 0;
   for (const QuantizeDecision& decision : decisions) {
-    const bool done = decision.reason.empty();
-    quantized += done;
-    if (done)
+    if (decision.reason.empty())
       json["quantized"].push_back(decision.tensor->name);
     else
       json["left"].push_back(
           {{"name", decision.tensor->name}, {"reason", decision.reason}, {"asked", decision.asked}});
-    if (!words.options.json)
-      std::cout << (done ? "quantized   " : "left float  ") << printable(decision.tensor->name)
-                << printable(done ? "" : ": " + decision.reason) << "\n";
   }
-  if (words.options.json) {
-    print_json(json);
-    return;
-  }
-  std::cout << quantized << " of " << decisions.size() << " tensors are " << plan.type() << " ("
-            << words.scheme << ", layout " << plan.layout.name() << ")";
+  return json;
+}
+
+void print_summary(const QuantizeArguments& words, const Plan& plan, size_t quantized, size_t all) {
+  std::cout << quantized << " of " << all << " tensors are " << plan.type() << " (" << words.scheme
+            << ", layout " << plan.layout.name() << ")";
   if (plan.cls) std::cout << "; Python: import " << plan.cls->module;
   std::cout << "\n";
 }
@@ -302,24 +300,36 @@ int run_quantize(const QuantizeArguments& words) {
   std::vector<std::string> notes = checkpoint.warnings;
   const std::vector<std::string> missed = unmatched(checkpoint, rules);
   notes.insert(notes.end(), missed.begin(), missed.end());
-  std::unordered_map<const NamedTensor*, SchemeTensor> replaced;
+  const std::string basis = basis_of_choice(checkpoint, rules);
   bool complete = missed.empty();
+  size_t chosen = 0;
   for (const QuantizeDecision& decision : decisions) {
     complete = complete && (decision.reason.empty() || !decision.asked);
+    chosen += decision.reason.empty();
+  }
+  if (!words.options.json) print_choice(basis, decisions);
+  const auto finish = [&](int exit_code) {
+    if (words.options.json) print_json(choice_json(words, plan, basis, decisions));
+    print_notes(notes);
+    return exit_code;
+  };
+  if (chosen == 0) {
+    notes.push_back("no tensor is quantized: " + words.out + " is not written");
+    return finish(3);
+  }
+  if (words.dry_run) {
+    notes.push_back("--dry-run: " + words.out + " is not written");
+    return finish(words.strict && !complete ? 1 : 0);
+  }
+  std::unordered_map<const NamedTensor*, SchemeTensor> replaced;
+  for (const QuantizeDecision& decision : decisions) {
     if (!decision.reason.empty()) continue;
     note_non_finite(*decision.tensor, notes);
     replaced.emplace(decision.tensor, quantized(plan, *decision.tensor));
   }
-  if (replaced.empty()) {
-    print_decisions(words, plan, decisions);
-    notes.push_back("no tensor is quantized: " + words.out + " is not written");
-    print_notes(notes);
-    return 3;
-  }
   save_file(words.out, [&](ByteSink& out) { write_out(plan, words, checkpoint, replaced, out); });
-  print_decisions(words, plan, decisions);
-  print_notes(notes);
-  return words.strict && !complete ? 1 : 0;
+  if (!words.options.json) print_summary(words, plan, chosen, decisions.size());
+  return finish(words.strict && !complete ? 1 : 0);
 }
 
 }  // namespace
@@ -339,9 +349,10 @@ void add_quantize(CLI::App& app, int& exit_code) {
                       "how linear takes x: a policy of `qcts schemes` (default weight_only)");
   add_static_options(*command, words->scales);
   command
-      ->add_option("--include", words->rules.include,
-                   "glob of * and ? on full or leaf names; default: 2-D *.weight whose name is not that of "
-                   "an embedding")
+      ->add_option(
+          "--include", words->rules.include,
+          "glob of * and ? on full or leaf names; default: the weights of Linear layers, by config.json's "
+          "architecture or by names and shapes")
       ->allow_extra_args(false);
   command
       ->add_option("--exclude", words->rules.exclude,
@@ -349,6 +360,7 @@ void add_quantize(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   command->add_option("--like", words->like, "quantize the tensors that are quantized in this checkpoint");
   command->add_flag("--strict", words->strict, "exit code 1 if a chosen layer stays float");
+  command->add_flag("--dry-run", words->dry_run, "list the chosen layers and write nothing");
   add_file_options(*command, words->options);
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] { return run_quantize(*words); });
