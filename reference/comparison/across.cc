@@ -113,8 +113,8 @@ void views_alone(const Checkpoint& checkpoint, Alone out) {
 }
 
 void metadata_alone(const Checkpoint& checkpoint, Alone out) {
-  for (const auto& [key, value] : metadata_of(checkpoint))
-    if (!described_tensor(checkpoint, key)) out.add("__metadata__." + key, "", in_quotes(value));
+  for (const auto& [key, value] : own_metadata(checkpoint))
+    out.add("__metadata__." + key, "", in_quotes(value));
 }
 
 bool is_pickled(const Checkpoint& checkpoint) { return !objects_of(checkpoint).empty(); }
@@ -137,11 +137,30 @@ void rest_alone(const Checkpoint& checkpoint, const Checkpoint& other, bool left
 void compare_own_metadata(const Checkpoint& a, const Checkpoint& b, ContentFindings& out) {
   const auto own = [](const Checkpoint& checkpoint) {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
-    for (const auto& [key, value] : metadata_of(checkpoint))
-      if (!described_tensor(checkpoint, key)) object[key] = value;
+    for (const auto& [key, value] : own_metadata(checkpoint)) object[key] = value;
     return object;
   };
   compare_json("__metadata__", own(a), own(b), out);
+}
+
+// JSON cannot tell a tuple from a list.
+nlohmann::ordered_json without_tuples(const nlohmann::ordered_json& value) {
+  const bool tuple = value.is_object() && value.value("_type", nlohmann::ordered_json()) == "tuple";
+  nlohmann::ordered_json copy = tuple ? value.value("_data", nlohmann::ordered_json()) : value;
+  for (auto& item : copy)
+    if (item.is_structured()) item = without_tuples(item);
+  return copy;
+}
+
+// pytorch/ao#2338 calls the part of this class "original_weight", and does not repeat its shape and dtype.
+NamedTensor in_words_of_its_class(const NamedTensor& named) {
+  NamedTensor tensor = named;
+  tensor.attributes = without_tuples(named.attributes);
+  if (named.type != "LinearActivationQuantizedTensor") return tensor;
+  for (InnerTensor& inner : tensor.payload)
+    if (inner.name == "original_weight") inner.name = "original_weight_tensor";
+  for (const char* key : {"shape", "dtype"}) tensor.attributes.erase(key);
+  return tensor;
 }
 
 class NamedComparison {
@@ -158,7 +177,7 @@ class NamedComparison {
         out_.different.add({named.name, "", named.type, "absent"});
         continue;
       }
-      compare(named, *other->second);
+      compare(in_words_of_its_class(named), in_words_of_its_class(*other->second));
       others.erase(other);
     }
     for (const auto& [name, named] : others) out_.different.add({named->name, "", "absent", named->type});

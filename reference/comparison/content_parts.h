@@ -10,6 +10,7 @@
 
 #include "reference/comparison/content.h"
 #include "reference/comparison/graph.h"
+#include "reference/dialects/own_metadata.h"
 
 namespace qcts {
 
@@ -31,13 +32,6 @@ class PlaceTable {
   const std::string& cpu_layout_;
   std::unordered_map<const Storage*, std::vector<Part>> parts_;
 };
-
-// Returns the name of the tensor that a key of __metadata__ describes in the checkpoint's dialect, "" for a
-// list of tensors, nullopt for any other key.
-std::optional<std::string> described_tensor(const Checkpoint& checkpoint, const std::string& key);
-
-// Merges the __metadata__ of all shards; lists of tensor_names are concatenated.
-std::map<std::string, std::string> metadata_of(const Checkpoint& checkpoint);
 
 TorchObjects objects_of(const Checkpoint& checkpoint);
 // Compares safetensors of one dialect that spell their names in the same way.

@@ -48,6 +48,13 @@ bool is_nothing(const Ref& state) {
   return !state || state->kind == Kind::none || (state->kind == Kind::dict && state->pairs.empty());
 }
 
+// Does one file name a function where the other takes it out of its class?
+bool spells_one_function(const Ref& a, const Ref& b) {
+  if ((a->kind == Kind::global) == (b->kind == Kind::global)) return false;
+  const std::optional<std::string> x = function_path(a);
+  return x && x == function_path(b);
+}
+
 }  // namespace
 
 void GraphWalk::differ(std::string field, std::string a, std::string b) {
@@ -74,7 +81,9 @@ void GraphWalk::visit(const Ref& a, const Ref& b) {
   const bool outer = below_lost_identity_;
   if (has_identity(a) && has_identity(b) && !is_shared_alike(a, b)) below_lost_identity_ = true;
   const bool tensors = is_wrapped_tensor(a) && is_wrapped_tensor(b);
-  if (a->is_leaf() && b->is_leaf())
+  if (spells_one_function(a, b))
+    spelt("", value_text(a), value_text(b));
+  else if (a->is_leaf() && b->is_leaf())
     compare_leaves(a, b);
   else if (!met_before(a, b))
     tensors ? compare_tensors(a, b) : compare_nodes(a, b);

@@ -203,6 +203,19 @@ std::optional<PlainCall> plain_call(const Ref& node) {
   return call;
 }
 
+std::optional<std::string> function_path(const Ref& node) {
+  const auto path = [](const Ref& global) {
+    const GlobalName name = split_global(global);
+    return std::string(name.module) + "." + std::string(name.name);
+  };
+  if (node->kind == Kind::global) return canonical_function(path(node));
+  const pickle::Refs* arguments = is_builtin_call(node, "getattr") ? arguments_of(node) : nullptr;
+  if (!arguments || arguments->size() != 2 || (*arguments)[0]->kind != Kind::global ||
+      (*arguments)[1]->kind != Kind::string)
+    return std::nullopt;
+  return canonical_function(path((*arguments)[0]) + "." + (*arguments)[1]->text.str());
+}
+
 std::string argument_name(const Ref& callable, size_t index) {
   const GlobalName name = split_global(callable);
   for (const Signature& signature : kSignatures)

@@ -48,6 +48,10 @@ std::optional<PlainCall> plain_call(const pickle::Ref& node);
 // Returns the name of argument `index` of a torch function; empty for other functions.
 std::string argument_name(const pickle::Ref& callable, size_t index);
 
+// Returns "module.CLASS.NAME" of a method that a pickle spells getattr(CLASS, NAME), "module.name" of a
+// global, as canonical_function() names it; nullopt for other nodes.
+std::optional<std::string> function_path(const pickle::Ref& node);
+
 enum class SameGlobal : uint8_t { no, by_another_path, yes };
 // True if two paths name the same function: builtins of Python 2, numpy.core and numpy._core, modules of
 // torchao between which a class or function moved, a TorchScript class with a different number.

@@ -56,6 +56,7 @@ void compare_metadata(const Checkpoint& a, const Checkpoint& b, ContentFindings&
   std::map<std::string_view, const std::string*> others;
   for (const auto& [key, value] : right) others.emplace(key, &value);
   const std::set<std::string> alike = alike_by_name(a, b);
+  const DescribedTensors tensors(a);
   for (const auto& [key, value] : left) {
     const std::string path = "__metadata__." + key;
     const auto other = others.find(key);
@@ -63,7 +64,7 @@ void compare_metadata(const Checkpoint& a, const Checkpoint& b, ContentFindings&
       out.different.add({path, "", in_quotes(value), "absent"});
       continue;
     }
-    const std::optional<std::string> described = described_tensor(a, key);
+    const std::optional<std::string> described = tensors.name_of(key);
     if (described && alike.contains(*described) && value != *other->second) {
       auto [x, y] = in_quotes_both(value, *other->second);
       out.spelling.add({path, "", std::move(x), std::move(y)});
@@ -82,39 +83,6 @@ void compare_metadata(const Checkpoint& a, const Checkpoint& b, ContentFindings&
 }
 
 }  // namespace
-
-std::map<std::string, std::string> metadata_of(const Checkpoint& checkpoint) {
-  std::map<std::string, std::string> joined;
-  for (const auto& file : checkpoint.safetensors)
-    for (const auto& [key, value] : file->metadata) {
-      const auto [place, fresh] = joined.try_emplace(key, value);
-      if (fresh || place->second == value || key != "tensor_names") continue;
-      nlohmann::ordered_json names = nlohmann::ordered_json::parse(place->second, nullptr, false);
-      const nlohmann::ordered_json more = nlohmann::ordered_json::parse(value, nullptr, false);
-      std::set<nlohmann::ordered_json> listed(names.begin(), names.end());
-      for (const auto& name : more)
-        if (listed.insert(name).second) names.push_back(name);
-      place->second = names.dump();
-    }
-  return joined;
-}
-
-std::optional<std::string> described_tensor(const Checkpoint& checkpoint, const std::string& key) {
-  if (checkpoint.dialect != "torchao_safetensors" && checkpoint.dialect != "torchao_2338")
-    return std::nullopt;
-  if (key == "tensor_names") return "";
-  std::string name = key;
-  if (checkpoint.dialect == "torchao_2338") {
-    const size_t colon = key.rfind(':');
-    const std::string_view word = std::string_view(key).substr(colon == std::string::npos ? 0 : colon + 1);
-    constexpr std::string_view kWords[] = {"tensor_type", "input_quant_func", "quant_kwargs"};
-    if (std::ranges::find(kWords, word) == std::end(kWords)) return std::nullopt;
-    name = colon == std::string::npos ? "tensor" : key.substr(0, colon);
-  }
-  const bool known =
-      std::ranges::find(checkpoint.tensors, name, &NamedTensor::name) != checkpoint.tensors.end();
-  return known ? std::optional(name) : std::nullopt;
-}
 
 void compare_safetensors(const Content& a, const Content& b, ContentFindings& out) {
   const PlaceTable left_table(a), right_table(b);

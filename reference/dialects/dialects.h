@@ -109,6 +109,11 @@ bool has_2338_keys(const SafetensorsView& view);
 std::vector<NamedTensor> read_torchao_2338(SafetensorsView& view, const OpenOptions& options,
                                            std::vector<std::string>& warnings);
 
+// Returns the name that this library gives a function with several paths; other paths unchanged.
+std::string canonical_function(std::string path);
+// The inverse: the path by Python's __module__ and __qualname__.
+std::string qualified_function(std::string name);
+
 // Joins the plain tensors of each TinyQ layer to one tensor; returns false when there is none. Refuses
 // SubclassSchema for inconsistent parts, DuplicateEntry when a module also has a float weight.
 bool join_tinyq_layers(std::vector<NamedTensor>& tensors, ReadBudget& budget);

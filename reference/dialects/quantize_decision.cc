@@ -6,19 +6,15 @@
 #include <fnmatch.h>
 
 #include "reference/dialects/dense.h"
+#include "reference/dialects/linear_layers.h"
 
 namespace qcts {
 namespace {
 
-std::string module_of(const std::string& name) {
-  const size_t dot = name.rfind('.');
-  return dot == std::string::npos ? "" : name.substr(0, dot);
-}
-
 std::string last_word(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
 bool matches(const std::string& glob, const std::string& name) {
-  const std::string module = module_of(name);
+  const std::string module = module_path(name);
   for (const std::string& text : {name, last_word(name), module, last_word(module)})
     if (!text.empty() && fnmatch(glob.c_str(), text.c_str(), 0) == 0) return true;
   return false;
@@ -26,17 +22,6 @@ bool matches(const std::string& glob, const std::string& name) {
 
 bool matches_any(const std::vector<std::string>& globs, const std::string& name) {
   return std::ranges::any_of(globs, [&](const std::string& glob) { return matches(glob, name); });
-}
-
-// Does a module in the tensor's path have an embedding's name? nn.Embedding also holds a 2-D "weight".
-bool names_embedding(const std::string& name) {
-  static const std::vector<std::string> kTables = {"wte", "wpe", "emb", "shared", "relative_attention_bias"};
-  for (std::string path = module_of(name); !path.empty(); path = module_of(path)) {
-    const std::string word = last_word(path);
-    if (word.find("embed") != std::string::npos || std::ranges::find(kTables, word) != kTables.end())
-      return true;
-  }
-  return false;
 }
 
 bool is_weight_dtype(DType dtype) {
@@ -47,14 +32,14 @@ std::string quantized_as(const NamedTensor& tensor) {
   return tensor.foreign.empty() ? tensor.type : std::string(tensor.foreign);
 }
 
-std::string no_candidate(const NamedTensor& tensor) {
+std::string no_candidate(const NamedTensor& tensor, const LinearLayers& layers) {
   if (!is_plain(tensor)) return "already " + quantized_as(tensor);
   if (tensor.shape.size() != 2) return std::to_string(tensor.shape.size()) + "-D";
-  if (last_word(tensor.name) != "weight" || tensor.name == "weight") return "not named *.weight";
-  return names_embedding(tensor.name) ? "named like an embedding" : "";
+  return layers.why_not(tensor);
 }
 
-std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
+std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules, const LinearLayers& layers,
+                      const Scheme& scheme) {
   if (matches_any(rules.exclude, tensor.name)) return "excluded";
   if (rules.has_like || !rules.include.empty()) {
     const bool named = matches_any(rules.include, tensor.name) ||
@@ -62,7 +47,9 @@ std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
     return named ? "" : "not included";
   }
   if (const auto kept = rules.kept.find(tensor.name); kept != rules.kept.end()) return kept->second;
-  return no_candidate(tensor);
+  if (is_plain(tensor) && scheme.family() != "tinyq" && layers.is_attention_projection(tensor))
+    return "the projection of nn.MultiheadAttention, which torchao leaves";
+  return no_candidate(tensor, layers);
 }
 
 std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout layout, Policy activation) {
@@ -80,8 +67,8 @@ std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout
 
 }  // namespace
 
-bool is_candidate(const NamedTensor& tensor) {
-  return no_candidate(tensor).empty() && is_weight_dtype(tensor.dtype);
+bool is_candidate(const NamedTensor& tensor, const LinearLayers& layers) {
+  return no_candidate(tensor, layers).empty() && is_weight_dtype(tensor.dtype);
 }
 
 DType recipe_dtype(const Scheme& scheme, DType weight) {
@@ -92,13 +79,19 @@ std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, c
                                                  Layout layout, const QuantizeRules& rules,
                                                  Policy activation) {
   std::vector<QuantizeDecision> decisions;
+  const LinearLayers layers(checkpoint);
   for (const NamedTensor& tensor : checkpoint.tensors) {
-    QuantizeDecision decision = {&tensor, false, not_asked(tensor, rules)};
+    QuantizeDecision decision = {&tensor, false, not_asked(tensor, rules, layers, scheme)};
     decision.asked = decision.reason.empty();
     if (decision.asked) decision.reason = not_possible(tensor, scheme, layout, activation);
     decisions.push_back(std::move(decision));
   }
   return decisions;
+}
+
+std::string basis_of_choice(const Checkpoint& checkpoint, const QuantizeRules& rules) {
+  if (rules.has_like) return rules.include.empty() ? "--like" : "--include and --like";
+  return rules.include.empty() ? LinearLayers(checkpoint).basis() : "--include";
 }
 
 std::vector<std::string> unmatched(const Checkpoint& checkpoint, const QuantizeRules& rules) {

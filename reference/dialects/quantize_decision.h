@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides which tensors of a float checkpoint to quantize. A state dict does not say which 2-D tensors belong
-// to Linear layers.
+// Decides which tensors of a float checkpoint to quantize.
 #pragma once
 
 #include <optional>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "reference/dialects/checkpoint.h"
+#include "reference/dialects/linear_layers.h"
 
 namespace qcts {
 
@@ -26,18 +26,21 @@ struct QuantizeDecision {
   std::string reason;  // why it is not quantized; empty when it can be
 };
 
-// Returns one decision per tensor, in order. By default selects 2-D float tensors named *.weight that are not
-// named like embeddings; with include or like, only the tensors they name. Exclude always wins.
+// Returns one decision per tensor, in order. By default selects the weights of Linear layers
+// (linear_layers.h); with include or like, only the tensors they name. Exclude always wins.
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
                                                  Layout layout, const QuantizeRules& rules,
                                                  Policy activation = kWeightOnly);
+
+// Says what chose the layers: "architecture gpt2", "names and shapes (no config.json)", "--include".
+std::string basis_of_choice(const Checkpoint& checkpoint, const QuantizeRules& rules);
 
 // Returns the dtype in which a scheme takes a float weight: TinyQ's W8A32 casts to float32 first, all others
 // keep it.
 DType recipe_dtype(const Scheme& scheme, DType weight);
 
-// Is the tensor one that is quantized by default: 2-D, floating, *.weight, not named like an embedding?
-bool is_candidate(const NamedTensor& tensor);
+// Is the tensor one that is quantized by default: the floating-point weight of a Linear?
+bool is_candidate(const NamedTensor& tensor, const LinearLayers& layers);
 
 // Returns the globs that match no tensor, and the names of `like` that are absent.
 std::vector<std::string> unmatched(const Checkpoint& checkpoint, const QuantizeRules& rules);

@@ -5,13 +5,14 @@
 //                    "NAME:quant_kwargs" (JSON), and "tensor_names", a JSON list
 //   single tensor    the same keys without "NAME:", and no "tensor_names"; the script's reader calls it
 //                    "tensor"
+// A key belongs to the name that it consists of, exactly, so "a", "a:b" and "a:original_weight" may be in one
+// file: the script's reader finds each weight under NAME + ":original_weight" as well.
 // Functions are "module.qualname". quant_kwargs holds numbers, strings, booleans, null for None, lists, and
 // other values in the encoding of attributes.h ("torch.dtype", enums, "tuple", "function").
 //
 // The proposal does not define plain tensors; here such an entry is NAME itself, listed in tensor_names,
-// without metadata. All other metadata keys are the caller's additional_metadata and are ignored.
+// without metadata. All other metadata keys are the caller's additional_metadata (own_metadata.h).
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -29,19 +30,15 @@ constexpr std::string_view kNames = "tensor_names", kType = "tensor_type", kFunc
                            kKwargs = "quant_kwargs", kWeight = "original_weight";
 constexpr std::string_view kClass = "LinearActivationQuantizedTensor";
 
-// to_fbgemm_fp8 is FbgemmFp8Tensor.from_float (torchao 0.13.0, dtypes/fbgemm_fp8_tensor.py) and has its
-// qualname.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kAliases = {
-    {{"torchao.dtypes.fbgemm_fp8_tensor.FbgemmFp8Tensor.from_float",
-      "torchao.dtypes.fbgemm_fp8_tensor.to_fbgemm_fp8"},
-     {"torchao.dtypes.fbgemm_fp8_tensor.to_fbgemm_fp8", "torchao.dtypes.fbgemm_fp8_tensor.to_fbgemm_fp8"}}};
+// One function (torchao 0.13.0, dtypes/fbgemm_fp8_tensor.py): its __qualname__, and the module's name for it.
+constexpr std::string_view kMethod = "torchao.dtypes.fbgemm_fp8_tensor.FbgemmFp8Tensor.from_float",
+                           kAlias = "torchao.dtypes.fbgemm_fp8_tensor.to_fbgemm_fp8";
 
 [[noreturn]] void bad(const std::string& detail) { refuse(RefusalClass::SubclassSchema, detail); }
 
 // Returns the canonical name of an allowed function; a security refusal for any other.
 std::string allowed_function(const std::string& path, const std::string& where) {
-  for (const auto& [alias, name] : kAliases)
-    if (alias == path) return std::string(name);
+  if (const std::string name = canonical_function(path); name != path) return name;
   const size_t dot = path.rfind('.');
   for (const pickle::ModuleNames& group : pickle::torchao_functions()) {
     if (dot == std::string::npos || group.module != path.substr(0, dot)) continue;
@@ -81,15 +78,11 @@ class Reader2338 : DescribedEntries {
       tensors.push_back(read_subclass("tensor", ""));
     } else {
       for (const std::string& name : listed_names())
-        tensors.push_back(metadata_.contains(name + ":" + std::string(kType))
-                              ? read_subclass(name, name + ":")
-                              : read_plain(name));
+        tensors.push_back(is_subclass(name) ? read_subclass(name, name + ":") : read_plain(name));
     }
     for (const SafetensorsEntry* entry : order_) {
       if (entries_.is_claimed(*entry)) continue;
-      const size_t colon = entry->name.rfind(':');
-      if (colon != std::string::npos && entry->name.substr(colon + 1) == kWeight)
-        bad(entry->name + ": the weight of a tensor that tensor_names does not list");
+      refuse_part(entry->name);
       budget_.take_bytes(kTensorBytes + entry->name.size());
       warnings_.push_back(entry->name + ": not in tensor_names; taken as a plain tensor");
       tensors.push_back(read_plain_entry(*entry, budget_));
@@ -101,39 +94,53 @@ class Reader2338 : DescribedEntries {
   static constexpr uint64_t kTensorBytes =
       4 * sizeof(NamedTensor);  // in a list that grows by doubling, plus a warning
 
-  std::vector<std::string> listed_names() const {
+  bool is_subclass(const std::string& name) const {
+    return metadata_.contains(name + ":" + std::string(kType));
+  }
+
+  // Refuses an entry that no tensor uses and that is named like a part of one.
+  void refuse_part(const std::string& name) const {
+    if (listed_.contains(name))
+      bad(name + ": has both its own entry and " + name + ":" + std::string(kWeight));
+    for (size_t colon = name.find(':'); colon != name.npos; colon = name.find(':', colon + 1)) {
+      budget_.take_steps(1 + colon / 64);  // a hostile name is nothing but colons
+      const std::string_view front = std::string_view(name).substr(0, colon);
+      if (!listed_.contains(front)) continue;
+      const std::string whole(front);
+      if (is_subclass(whole)) bad(name + ": not a part of " + std::string(kClass));
+      bad(name + " beside a plain tensor " + whole);
+    }
+    const size_t colon = name.rfind(':');
+    if (colon != name.npos && name.substr(colon + 1) == kWeight)
+      bad(name + ": the weight of a tensor that tensor_names does not list");
+  }
+
+  std::vector<std::string> listed_names() {
     const Json list =
         parse_metadata_json(*metadata_.find(kNames)->second, std::string(kNames), options_.limits, budget_);
     if (!list.is_array()) bad("tensor_names is not a list");
-    std::set<std::string> seen;
     std::vector<std::string> names;
     for (const Json& item : list) {
       if (!item.is_string()) bad("tensor_names holds " + item.dump());
       const std::string name = item;
       budget_.take_bytes(2 * kPlaceBytes + 2 * name.size());
-      if (!seen.insert(name).second) bad("tensor_names lists " + name + " twice");
+      if (!listed_.insert(name).second) bad("tensor_names lists " + name + " twice");
       names.push_back(name);
-    }
-    // The script's reader gives "a:b:original_weight" to both "a" and "a:b".
-    for (const std::string& name : names) {
-      const auto other = seen.lower_bound(name + ":");
-      if (other != seen.end() && other->starts_with(name + ":"))
-        bad(*other + " and " + name + ": their keys have a common prefix");
     }
     return names;
   }
 
-  const SafetensorsEntry* claim(const std::string& key) {
+  const SafetensorsEntry* claim(const std::string& key, const std::string& name) {
     const SafetensorsEntry* found = entries_.find(key);
-    if (found != nullptr) entries_.claim(*found);
+    if (found == nullptr) return nullptr;
+    if (entries_.is_claimed(*found)) bad(name + ": the entry " + key + " already belongs to another tensor");
+    entries_.claim(*found);
     return found;
   }
 
   NamedTensor read_plain(const std::string& name) {
-    const SafetensorsEntry* entry = claim(name);
+    const SafetensorsEntry* entry = claim(name, name);
     if (!entry) bad(name + ": in tensor_names, but has neither a tensor_type nor an entry");
-    const auto below = entries_.with_prefix(name + ":");
-    if (!below.empty()) bad(below.front()->name + " beside a plain tensor " + name);
     budget_.take_bytes(kTensorBytes);
     return read_plain_entry(*entry, budget_);
   }
@@ -149,13 +156,8 @@ class Reader2338 : DescribedEntries {
     if (!type) bad(name + ": no tensor_type");
     tensor.type = *type;
     if (tensor.type != kClass) bad(name + ": tensor_type " + tensor.type + " is not " + std::string(kClass));
-    if (!prefix.empty() && entries_.find(name) != nullptr)
-      bad(name + ": has both its own entry and " + prefix + std::string(kWeight));
-    const SafetensorsEntry* weight = claim(prefix + std::string(kWeight));
+    const SafetensorsEntry* weight = claim(prefix + std::string(kWeight), name);
     if (!weight) bad(name + ": no entry " + prefix + std::string(kWeight));
-    if (!prefix.empty())
-      for (const SafetensorsEntry* entry : entries_.with_prefix(prefix))
-        if (entry != weight) bad(entry->name + ": not a part of " + tensor.type);
     tensor.payload.push_back({std::string(kWeight), weight->tensor});
     tensor.shape = weight->tensor.shape;
     tensor.dtype = weight->tensor.dtype;
@@ -176,9 +178,14 @@ class Reader2338 : DescribedEntries {
 
   const OpenOptions& options_;
   std::vector<std::string>& warnings_;
+  std::set<std::string, std::less<>> listed_;  // in tensor_names
 };
 
 }  // namespace
+
+std::string canonical_function(std::string path) { return path == kMethod ? std::string(kAlias) : path; }
+
+std::string qualified_function(std::string name) { return name == kAlias ? std::string(kMethod) : name; }
 
 bool has_2338_keys(const SafetensorsView& view) {
   bool listed = false, single = false, described = false, today = false;

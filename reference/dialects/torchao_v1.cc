@@ -52,6 +52,19 @@ void check_tensor_core_tiled(const NamedTensor& t) {
                 {padded.k / group, padded.n, 2});
 }
 
+// A function that is a class's method is pickled as getattr(CLASS, NAME), which only --allow reads.
+void name_function(Json& function) {
+  if (!function.is_object() || function.value("_type", "") != "getattr") return;
+  const Json& parts = function["_data"];
+  const bool is_method = parts.is_array() && parts.size() == 2 && parts[0].is_object() &&
+                         parts[0].value("_type", "") == "function" && parts[0]["_data"].is_string() &&
+                         parts[1].is_string();
+  if (!is_method) return;
+  const std::string path = parts[0]["_data"].get<std::string>() + "." + parts[1].get<std::string>();
+  const std::string name = canonical_function(path);
+  if (name != path) function = {{"_type", "function"}, {"_data", name}};
+}
+
 void check_plain(const NamedTensor& t) {
   const Tensor& codes = require_payload(t, "tensor_impl.int_data", {});
   require_shape(t, "tensor_impl.int_data", codes, t.shape);
@@ -82,6 +95,8 @@ NamedTensor read_torchao_v1(const TorchObject& object, const TensorLeaf& leaf, R
   tensor.name = leaf.name;
   tensor.type = split_global(parts.cls).name;
   read_subclass_state(object, parts, tensor, budget);
+  if (const auto function = tensor.attributes.find("input_quant_func"); function != tensor.attributes.end())
+    name_function(*function);
   tensor.attributes["shape"] = tensor.shape;
   tensor.attributes["dtype"] = dtype_json(tensor.dtype);
   check_affine_quantized(tensor);

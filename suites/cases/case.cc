@@ -5,7 +5,8 @@
 
 namespace qcts {
 bool is_program(const Golden& golden) {
-  return std::find(golden.flags.begin(), golden.flags.end(), "torchscript") != golden.flags.end();
+  return !golden.runs.empty() ||
+         std::find(golden.flags.begin(), golden.flags.end(), "torchscript") != golden.flags.end();
 }
 
 std::string Case::provider() const {

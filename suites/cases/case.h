@@ -20,7 +20,7 @@ inline constexpr const char* kProgramVariant = "program";
 // The provider name in a program's round-trip case if no plug-in runs programs; it shows that the suite's own
 // readers did not decline the file.
 inline constexpr const char* kAbsentRunner = "absent";
-// Does the golden contain a program? Its flags say so.
+// Does the golden contain a program? Its recorded runs say so, or the flag "torchscript".
 bool is_program(const Golden& golden);
 
 // Smallest m that counts as prefill, which is bound by arithmetic. Scalar kernels are not timed on it.

@@ -9,6 +9,7 @@
 #include "suites/base/paths.h"
 #include "suites/base/printable.h"
 #include "suites/cli/check_model.h"
+#include "suites/cli/check_program.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 #include "suites/judge/expected/compare.h"
@@ -34,6 +35,7 @@ Golden golden_of(const fs::path& path, const Checkpoint& checkpoint, const std::
   golden.id = "file";
   golden.file = path;
   golden.flags = {"unseen_storage"};  // of a slice torch.save writes the whole storage
+  if (checkpoint.script) golden.flags.emplace_back("torchscript");
   for (const NamedTensor& named : checkpoint.tensors) {
     Golden::TensorInfo info;
     info.name = named.name;
@@ -53,6 +55,24 @@ Verdict judge_file(Kind kind, const Golden& golden, const JudgeContext& context,
   verdict.evidence = {"file"};
   verdict.rerun = rerun;
   return verdict;
+}
+
+// The round trip of a program by a plug-in, or by nobody. Options that the file was read with are not passed
+// on to the plug-in's worker.
+Verdict judge_program_round_trip(const Checkpoint& checkpoint, const Golden& golden,
+                                 const JudgeContext& context, const std::string& rerun) {
+  const bool own_options = context.open.lenient || !context.open.allow.empty();
+  std::optional<Verdict> verdict;
+  if (!own_options) verdict = judge_program_file(checkpoint, context);
+  if (!verdict) return judge_file(Kind::round_trip, golden, context, rerun);
+  verdict->evidence = {"file"};
+  verdict->rerun = rerun;
+  if (verdict->status == Status::weak_evidence && verdict->reason == kProgramNotRun) {
+    verdict->status = Status::pass;
+    verdict->reason.clear();
+    print_notes({"the program's contents survive load and save; its code was not run: no inputs are known"});
+  }
+  return *verdict;
 }
 
 struct Weight {
@@ -214,7 +234,9 @@ int check(const CheckArguments& words) {
   for (const Kind kind : {Kind::round_trip, Kind::assign, Kind::size}) {
     const bool by_law = kind == Kind::size;  // of a foreign weight nobody here knows it
     if (checkpoint.tensors.empty() || (by_law && !whole.empty())) continue;
-    verdicts.push_back(judge_file(kind, golden, context, rerun));
+    const bool program = kind == Kind::round_trip && checkpoint.script;
+    verdicts.push_back(program ? judge_program_round_trip(checkpoint, golden, context, rerun)
+                               : judge_file(kind, golden, context, rerun));
     if (by_law) note_unseen(verdicts.back());
   }
   for (Verdict& verdict : judge_meanings(weights_of(checkpoint, cpu_layout), rerun))

@@ -11,6 +11,7 @@ namespace qcts::cli {
 void add_inspect(CLI::App& app, int& exit_code);
 void add_diff(CLI::App& app, int& exit_code);
 void add_resave(CLI::App& app, int& exit_code);
+void add_convert(CLI::App& app, int& exit_code);
 void add_dequantize(CLI::App& app, int& exit_code);
 void add_quantize(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);

@@ -55,12 +55,19 @@ int failed(const IoError& error) {
 
 }  // namespace
 
-void add_file_options(CLI::App& command, FileOptions& options) {
+std::string unknown_dialect(const std::string& name) {
+  std::vector<std::string> names;
+  for (std::string_view known : dialect_names()) names.emplace_back(known);
+  if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) return "";
+  return "no dialect '" + name + "'" + did_you_mean(name, names);
+}
+
+void add_file_options(CLI::App& command, FileOptions& options, const std::string& dialect) {
   command.add_flag("--json", options.json, "print JSON");
   std::string dialects;
   for (std::string_view name : dialect_names())
     dialects += (dialects.empty() ? "" : ", ") + std::string(name);
-  command.add_option("--dialect", options.open.dialect, "read as this dialect: " + dialects);
+  command.add_option(dialect, options.open.dialect, "read as this dialect: " + dialects);
   command.add_flag("--lenient", options.open.lenient, "accept what the formats' own libraries tolerate");
   command.add_flag("--no-crc", options.no_crc, "do not verify the checksums of a torch zip's records");
   command
@@ -73,13 +80,8 @@ void add_file_options(CLI::App& command, FileOptions& options) {
       ->allow_extra_args(false);
   command.parse_complete_callback([&options] {
     options.open.crc = options.no_crc ? CrcPolicy::skip : CrcPolicy::verify;
-    if (options.open.dialect.empty()) return;
-    std::vector<std::string> names;
-    for (std::string_view name : dialect_names()) names.emplace_back(name);
-    for (const std::string& name : names)
-      if (name == options.open.dialect) return;
-    throw CLI::ValidationError("no dialect '" + options.open.dialect + "'" +
-                               did_you_mean(options.open.dialect, names));
+    const std::string unknown = unknown_dialect(options.open.dialect);
+    if (!unknown.empty()) throw CLI::ValidationError(unknown);
   });
 }
 
@@ -104,6 +106,12 @@ void save_file(const std::filesystem::path& path, const std::function<void(ByteS
   } catch (const IoError& error) {
     throw WriteFailure(error.what());
   }
+}
+
+std::string archive_prefix(const std::string& out) {
+  const std::string stem = std::filesystem::path(out).stem().string();
+  const bool ascii = std::all_of(stem.begin(), stem.end(), [](unsigned char c) { return c < 128; });
+  return stem.empty() || !ascii ? "archive" : stem;
 }
 
 int guarded(bool json, const std::function<int()>& body) {

@@ -23,8 +23,11 @@ struct FileOptions {
   bool no_crc = false;
 };
 
-// Adds --json, --dialect, --lenient, --no-crc, --allow and --allow-location.
-void add_file_options(CLI::App& command, FileOptions& options);
+// Adds --json, --dialect, --lenient, --no-crc, --allow and --allow-location. `dialect` replaces --dialect
+// where that names the dialect of the output.
+void add_file_options(CLI::App& command, FileOptions& options, const std::string& dialect = "--dialect");
+// Says that there is no such dialect, with the nearest name; "" for a dialect's name and for "".
+std::string unknown_dialect(const std::string& name);
 
 // {"refusal": {"class", "detail", "offset"}}
 nlohmann::ordered_json refusal_json(const Refusal& refusal);
@@ -50,6 +53,10 @@ class WriteFailure : public std::runtime_error {
 // Calls write_file_atomically() and throws its IoError as a WriteFailure.
 void save_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void save_file(const std::filesystem::path& path, const std::function<void(ByteSink&)>& fill);
+
+// Returns the name that torch.save gives an archive in the file: without folder and last ending; "archive" if
+// that is not ASCII.
+std::string archive_prefix(const std::string& out);
 
 // Runs `body` and turns every exception into one line on stderr and an exit code: refused 1, Failure 1, usage
 // and a missing file 2, other system errors 5. With json a refusal is also an object on stdout.

@@ -7,7 +7,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "reference/comparison/words.h"
 #include "reference/dialects/config.h"
+#include "reference/dialects/own_metadata.h"
 #include "reference/formats/io/sha256.h"
 #include "suites/base/printable.h"
 #include "suites/cli/commands.h"
@@ -128,6 +130,10 @@ Json checkpoint_json(const Checkpoint& checkpoint) {
   json["findings"] = findings_json(checkpoint);
   if (checkpoint.config.is_object()) json["config"] = config_json(checkpoint.config);
   if (const Json pack = pack_json(find_cpu_pack(checkpoint)); !pack.is_null()) json["cpu_pack"] = pack;
+  if (!checkpoint.safetensors.empty()) {
+    json["metadata"] = Json::object();
+    for (const auto& [key, value] : own_metadata(checkpoint)) json["metadata"][key] = value;
+  }
   json["tensors"] = Json::array();
   for (const NamedTensor& tensor : checkpoint.tensors) {
     Json entry;
@@ -196,6 +202,8 @@ void print_table(const Checkpoint& checkpoint) {
   if (!holds_foreign(checkpoint))
     std::cout << ", dense " << grouped(dense_bytes(checkpoint)) << ", reduction " << ratio << "x";
   std::cout << "\n";
+  for (const auto& [key, value] : own_metadata(checkpoint))
+    std::cout << "metadata " << printable(key) << " = " << printable(in_quotes(value)) << "\n";
 }
 
 }  // namespace

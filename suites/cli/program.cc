@@ -80,6 +80,7 @@ int run_program(int argc, char** argv) {
   add_diff(app, exit_code);
   add_check(app, exit_code);
   add_resave(app, exit_code);
+  add_convert(app, exit_code);
   add_dequantize(app, exit_code);
   add_quantize(app, exit_code);
   add_block(app, exit_code);

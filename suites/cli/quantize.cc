@@ -123,14 +123,6 @@ std::vector<OutputTensor> output_layers(const Checkpoint& checkpoint, const Quan
   return tensors;
 }
 
-// torch.save names the archive after the file, without folder and last ending; "archive" if the name is not
-// ASCII.
-std::string archive_prefix(const std::string& out) {
-  const std::string stem = std::filesystem::path(out).stem().string();
-  const bool ascii = std::all_of(stem.begin(), stem.end(), [](unsigned char c) { return c < 128; });
-  return stem.empty() || !ascii ? "archive" : stem;
-}
-
 // Names of one place in the graph (a container with two names) can only change together.
 Replacements replacements_of(const std::vector<TensorLeaf>& leaves, const Quantized& replaced) {
   Replacements places;
@@ -176,36 +168,42 @@ void write_out(const QuantizePlan& plan, const QuantizeArguments& words, const C
   write_torch_zip(archive_prefix(words.out), edited.root, edited.storages, out);
 }
 
-void print_decisions(const QuantizeArguments& words, const QuantizePlan& plan,
-                     const std::vector<QuantizeDecision>& decisions) {
+void print_choice(const std::string& basis, const std::vector<QuantizeDecision>& decisions) {
+  std::cout << "layers chosen by " << printable(basis)
+            << "; --include, --exclude and --like change the choice\n";
+  for (const QuantizeDecision& decision : decisions) {
+    const bool chosen = decision.reason.empty();
+    std::cout << (chosen ? "quantized   " : "left float  ") << printable(decision.tensor->name)
+              << printable(chosen ? "" : ": " + decision.reason) << "\n";
+  }
+  std::cout << std::flush;
+}
+
+Json choice_json(const QuantizeArguments& words, const QuantizePlan& plan, const std::string& basis,
+                 const std::vector<QuantizeDecision>& decisions) {
   Json json = {{"scheme", words.scheme},
                {"layout", plan.layout.name()},
                {"activation", plan.activation.name()},
                {"out", words.out},
                {"type", plan.type()},
                {"written_as", plan.cls ? Json(plan.cls->writers) : Json("TinyQ 006b7b9")},
-               {"import", plan.cls ? Json(plan.cls->module) : Json(nullptr)}};
+               {"import", plan.cls ? Json(plan.cls->module) : Json(nullptr)},
+               {"chosen_by", basis}};
   json["quantized"] = Json::array();
   json["left"] = Json::array();
-  size_t quantized = 0;
   for (const QuantizeDecision& decision : decisions) {
-    const bool done = decision.reason.empty();
-    quantized += done;
-    if (done)
+    if (decision.reason.empty())
       json["quantized"].push_back(decision.tensor->name);
     else
       json["left"].push_back(
           {{"name", decision.tensor->name}, {"reason", decision.reason}, {"asked", decision.asked}});
-    if (!words.options.json)
-      std::cout << (done ? "quantized   " : "left float  ") << printable(decision.tensor->name)
-                << printable(done ? "" : ": " + decision.reason) << "\n";
   }
-  if (words.options.json) {
-    print_json(json);
-    return;
-  }
-  std::cout << quantized << " of " << decisions.size() << " tensors are " << plan.type() << " ("
-            << words.scheme << ", layout " << plan.layout.name() << ")";
+  return json;
+}
+
+void print_summary(const QuantizeArguments& words, const QuantizePlan& plan, size_t quantized, size_t all) {
+  std::cout << quantized << " of " << all << " tensors are " << plan.type() << " (" << words.scheme
+            << ", layout " << plan.layout.name() << ")";
   if (plan.cls) std::cout << ", as " << plan.cls->writers << "; Python: import " << plan.cls->module;
   std::cout << "\n";
 }
@@ -226,19 +224,32 @@ int run_quantize(const QuantizeArguments& given) {
   std::vector<std::string> notes = checkpoint.warnings;
   const std::vector<std::string> missed = unmatched(checkpoint, rules);
   notes.insert(notes.end(), missed.begin(), missed.end());
-  Quantized replaced;
+  const std::string basis = basis_of_choice(checkpoint, rules);
   bool complete = missed.empty();
+  size_t chosen = 0;
   for (const QuantizeDecision& decision : decisions) {
     complete = complete && (decision.reason.empty() || !decision.asked);
+    chosen += decision.reason.empty();
+  }
+  if (!words.options.json) print_choice(basis, decisions);
+  const auto finish = [&](int exit_code) {
+    if (words.options.json) print_json(choice_json(words, plan, basis, decisions));
+    print_notes(notes);
+    return exit_code;
+  };
+  if (chosen == 0) {
+    notes.push_back("no tensor is quantized: " + words.out + " is not written");
+    return finish(3);
+  }
+  if (words.dry_run) {
+    notes.push_back("--dry-run: " + words.out + " is not written");
+    return finish(words.strict && !complete ? 1 : 0);
+  }
+  Quantized replaced;
+  for (const QuantizeDecision& decision : decisions) {
     if (!decision.reason.empty()) continue;
     note_non_finite(*decision.tensor, notes);
     replaced.emplace(decision.tensor, quantized(plan, *decision.tensor));
-  }
-  if (replaced.empty()) {
-    print_decisions(words, plan, decisions);
-    notes.push_back("no tensor is quantized: " + words.out + " is not written");
-    print_notes(notes);
-    return 3;
   }
   if (plan.folder) {
     const std::vector<std::string> more = write_folder(words, plan, checkpoint, decisions, replaced);
@@ -246,9 +257,8 @@ int run_quantize(const QuantizeArguments& given) {
   } else {
     save_file(words.out, [&](ByteSink& out) { write_out(plan, words, checkpoint, replaced, out); });
   }
-  print_decisions(words, plan, decisions);
-  print_notes(notes);
-  return words.strict && !complete ? 1 : 0;
+  if (!words.options.json) print_summary(words, plan, chosen, decisions.size());
+  return finish(words.strict && !complete ? 1 : 0);
 }
 
 }  // namespace
@@ -277,8 +287,8 @@ void add_quantize(CLI::App& app, int& exit_code) {
   add_static_options(*command, words->scales);
   command
       ->add_option("--include", words->rules.include,
-                   "glob of * and ? on full or leaf names; default: 2-D *.weight whose name is not that of "
-                   "an embedding")
+                   "glob of * and ? on full or leaf names; default: the weights of Linear layers, "
+                   "by config.json's architecture or by names and shapes")
       ->allow_extra_args(false);
   command
       ->add_option("--exclude", words->rules.exclude,
@@ -290,6 +300,7 @@ void add_quantize(CLI::App& app, int& exit_code) {
   command->add_option("--max-shard-size", words->max_shard_size,
                       "OUT is a folder: the largest weight file, as 5GB, 200KB; default: as IN is cut");
   command->add_flag("--overwrite", words->overwrite, "replace OUT if it is a model's folder");
+  command->add_flag("--dry-run", words->dry_run, "list the chosen layers and write nothing");
   command->add_flag("--strict", words->strict, "exit code 1 if a chosen layer stays float");
   add_file_options(*command, words->options);
   command->callback([words, &exit_code] {

@@ -20,7 +20,7 @@ struct QuantizeArguments {
   std::string in, out, scheme, layout, like, activation, dialect, max_shard_size;
   StaticScales scales;
   QuantizeRules rules;
-  bool strict = false, overwrite = false;
+  bool strict = false, dry_run = false, overwrite = false;
   bool as_like = false;  // the scheme is that of --like
 };
 

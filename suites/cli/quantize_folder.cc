@@ -53,11 +53,12 @@ std::string kept_float(const std::string& name, std::string_view model_type, boo
 SortedJson not_converted(const Checkpoint& checkpoint, const std::vector<QuantizeDecision>& decisions) {
   QuantizeRules usual;
   keep_as_transformers(checkpoint, usual);
+  const LinearLayers layers(checkpoint);
   bool as_usual = true;
   SortedJson modules = SortedJson::array();
   for (const QuantizeDecision& decision : decisions) {
     const std::string& name = decision.tensor->name;
-    const bool done = decision.reason.empty(), candidate = is_candidate(*decision.tensor);
+    const bool done = decision.reason.empty(), candidate = is_candidate(*decision.tensor, layers);
     if (candidate || done) as_usual = as_usual && done == (candidate && !usual.kept.contains(name));
     if (candidate && !done) modules.push_back(module_of(name));
   }
@@ -247,8 +248,9 @@ void keep_as_transformers(const Checkpoint& checkpoint, QuantizeRules& rules) {
   const bool has_experts = std::ranges::any_of(checkpoint.tensors, [](const NamedTensor& tensor) {
     return tensor.name.find(".experts.") != tensor.name.npos;
   });
+  const LinearLayers layers(checkpoint);
   for (const NamedTensor& tensor : checkpoint.tensors) {
-    std::string why = is_candidate(tensor) ? kept_float(tensor.name, model, has_experts) : "";
+    std::string why = is_candidate(tensor, layers) ? kept_float(tensor.name, model, has_experts) : "";
     if (!why.empty()) rules.kept.emplace(tensor.name, std::move(why));
   }
 }

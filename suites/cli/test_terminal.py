@@ -39,7 +39,7 @@ def test_every_command_escapes_names(case, tmp_path):
     a = safetensors(tmp_path / "a.safetensors", name)
     b = safetensors(tmp_path / "b.safetensors", name, data=b"\1" * 8)
     for words, code, lines in [
-        (["inspect", a], 0, 4),
+        (["inspect", a], 0, 5),
         (["inspect", a, "--json"], 0, None),
         (["check", a], 0, None),
         (["check", a, "--json"], 0, None),

@@ -170,12 +170,13 @@ void judge_program(const Case& c, const JudgeContext& context, const Checkpoint&
     verdict.reason = std::move(reason);
     verdict.mismatch = std::move(mismatch);
   };
+  if (c.runner == nullptr && !is_program(*c.golden))
+    return end(Status::not_supported,
+               "a TorchScript program, and its manifest entry has neither runs nor the flag torchscript");
   if (c.runner == nullptr)
     return end(Status::not_supported,
                "no provider here loads, runs and saves TorchScript; LibTorch's plug-in does (QCTS_TORCH=ON)");
-  if (c.golden->runs.empty())
-    return end(Status::weak_evidence, "the manifest records no run of this program");
-  const Expected expected = read_expected(*c.golden);
+  const Expected expected = c.golden->runs.empty() ? Expected() : read_expected(*c.golden);
   const fs::path saved = context.scratch / "saved.pt";
   std::vector<std::vector<Tensor>> answers;
   for (const Golden::Run& run : c.golden->runs) {
@@ -202,7 +203,9 @@ void judge_program(const Case& c, const JudgeContext& context, const Checkpoint&
   verdict.measures.push_back({"tensors", "tensors", static_cast<double>(before.tensors.size()), {}, {}, {}});
   verdict.measures.push_back({"outputs", "tensors", static_cast<double>(outputs), {}, {}, {}});
   verdict.measures.push_back({"operator_set", "", static_cast<double>(before.script->version), {}, {}, {}});
-  const std::string unnoticed = unnoticed_change(before, answers.front());
+  const std::string unnoticed =
+      unnoticed_change(before, answers.empty() ? std::vector<Tensor>() : answers.front());
+  if (unnoticed.empty() && answers.empty()) return end(Status::weak_evidence, kProgramNotRun);
   end(unnoticed.empty() ? Status::pass : Status::weak_evidence,
       unnoticed.empty() ? "" : unnoticed + " would not have been noticed");
 }

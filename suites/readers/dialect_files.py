@@ -22,6 +22,12 @@ def read_safetensors(path):
     return {name: (v["dtype"], v["shape"], body[slice(*v["data_offsets"])]) for name, v in header.items()}
 
 
+def metadata_of(path):
+    """Reads the __metadata__ of a file."""
+    data = Path(path).read_bytes()
+    return json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]]).get("__metadata__", {})
+
+
 def write_safetensors(path, entries, metadata=None):
     """Writes entries, name -> (dtype, shape, bytes), in order."""
     header, offset = {"__metadata__": metadata} if metadata else {}, 0

@@ -299,7 +299,13 @@ REFUSED_2338 = {
     "dtype": ({"quant_kwargs": '{"x": {"_type": "torch.dtype", "_data": "load"}}'}, "is not an element type"),
     "class": ({"quant_kwargs": '{"x": {"_type": "Popen", "_data": {}}}'}, "class Popen is not allowed"),
     "enum": ({"quant_kwargs": '{"x": {"_type": "MappingType", "_data": "SKEW"}}'}, "no member"),
-    "colliding": ({"names": ("a", "a:b")}, "a:b and a"),
+    "colliding": (
+        {
+            "names": ("a", "b"),
+            "metadata": {"tensor_names": '["a", "a:original_weight", "b"]'},
+        },
+        "a:original_weight: the entry a:original_weight already belongs",
+    ),
     "twice": ({"metadata": {"tensor_names": '["a.weight", "a.weight"]'}}, "twice"),
     "own_entry": ({"entries": {"a.weight": WEIGHT}}, "has both its own entry"),
     "unknown_part": ({"entries": {"a.weight:scale": WEIGHT}}, "a.weight:scale: not a part"),

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""inspect lists the contents of a TorchScript archive as torch.jit.load sees them; the other commands refuse it."""
+"""inspect lists the contents of a TorchScript archive as torch.jit.load sees them; a plug-in loads, saves and runs it."""
 
 import hashlib
 import io
 import json
 import zipfile
+from pathlib import Path
 
 import pytest
 import torch
-from qcts_program import ROOT, inspect, qcts
+from qcts_program import BIN, ROOT, inspect, qcts
+from safetensors.torch import save_file
 
 MANIFEST = json.loads((ROOT / "fixtures/manifest.json").read_text())
 GOLDENS = [ROOT / "fixtures" / g["file"] for g in MANIFEST["goldens"] if "torchscript" in g["flags"]]
@@ -139,3 +141,71 @@ def test_versions_differ_in_the_record_alone():
             codes.add(b"".join(archive.read(n) for n in archive.namelist() if n.endswith(".py")))
             assert archive.read("archive/version") == b"%d\n" % version
         assert len(codes) == 1
+
+
+HAS_ATEN = any((Path(BIN).resolve().parents[1] / "lib/plugins").glob("*aten*"))
+
+
+class Branch(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 2)
+        with torch.no_grad():
+            self.fc.weight.copy_(torch.arange(8.0).reshape(2, 4))
+            self.fc.bias.copy_(torch.tensor([1.0, -1.0]))
+
+    def forward(self, x):
+        return self.fc(x) if bool(x.sum() > 0) else x
+
+
+def test_check_lets_the_plug_in_load_and_save(tmp_path):
+    """Without the plug-in it says which one is needed."""
+    torch.jit.script(Branch()).save(tmp_path / "mine.pt")
+    done = qcts("check", tmp_path / "mine.pt")
+    if HAS_ATEN:
+        assert "pass           round_trip.file" in done.stdout and "not_supported" not in done.stdout
+        assert "its code was not run: no inputs are known" in done.stderr
+    else:
+        assert "not_supported  round_trip.file: no provider here loads" in done.stdout
+        assert "QCTS_TORCH=ON" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.pt"]
+
+
+@pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
+def test_a_golden_of_ones_own_is_a_program_by_its_runs(right, tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    program, x = torch.jit.script(Branch()), torch.tensor([[1.0, 2.0, 0.0, -1.0]])
+    program.save(folder / "model.pt")
+    y = program(x).detach() + (0 if right else 1)
+    save_file({"x": x, "y": y}, folder / "expected.safetensors")
+    digest = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("model.pt", "expected.safetensors")}
+    tensors = [
+        {"name": name, "scheme": None, "layout": "", "expected": [], "emulated": []}
+        for name in ("fc.weight", "fc.bias")
+    ]
+    golden = {
+        "id": "mine/branch",
+        "file": "model.pt",
+        "sha256": digest["model.pt"],
+        "expected": "expected.safetensors",
+        "expected_sha256": digest["expected.safetensors"],
+        "producer": "me",
+        "versions": {},
+        "config": {},
+        "generator": "mine",
+        "seed": 0,
+        "cpu_capability": "default",
+        "threads": 1,
+        "emulated": [],
+        "flags": [],
+        "choices": [],
+        "runs": [{"method": "forward", "inputs": ["x"], "outputs": ["y"]}],
+        "tensors": tensors,
+    }
+    manifest = {"schema": 1, "notes": {}, "goldens": [golden], "malformed": []}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    words = ["run", "--fixtures", folder, "--filter", "round_trip.file/*mine/branch*", "--out", tmp_path / "out"]
+    qcts(*words, code=3 if not HAS_ATEN else 0 if right else 1)
+    cases = json.loads((tmp_path / "out/report.json").read_text())["cases"]
+    assert [case["status"] for case in cases] == ["not_supported" if not HAS_ATEN else "pass" if right else "fail"]

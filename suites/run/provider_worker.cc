@@ -8,12 +8,14 @@
 
 namespace qcts {
 
-ProviderWorker::ProviderWorker(const std::string& provider, JudgeContext context) {
+ProviderWorker::ProviderWorker(const std::string& provider, JudgeContext context,
+                               std::vector<std::filesystem::path> fixtures) {
   context.scratch = scratch_.path();
   context.targets = targets_folder();
   WorkerOptions options;
   options.provider = provider;
   options.context = std::move(context);
+  options.fixtures = std::move(fixtures);
   options.memory_limit_bytes = kDefaultMemoryLimitBytes;
   slots_.push_back({std::move(options), provider, scratch_.path(), {}, nullptr});
   supervisor_.handshake(120);

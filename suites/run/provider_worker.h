@@ -17,8 +17,10 @@ namespace qcts {
 class ProviderWorker {
  public:
   // `provider`: the result of located_provider(). The constructor fills in scratch and targets of `context`.
-  // Throws std::runtime_error with the worker's reason if the provider cannot be judged.
-  ProviderWorker(const std::string& provider, JudgeContext context);
+  // `fixtures`: folders whose files the tasks name. Throws std::runtime_error with the worker's reason if the
+  // provider cannot be judged.
+  ProviderWorker(const std::string& provider, JudgeContext context,
+                 std::vector<std::filesystem::path> fixtures = {});
 
   const std::vector<Offer>& offers() const { return offers_; }  // best first within an (op, family)
 

@@ -76,7 +76,11 @@ pickle::Ref TorchaoEncoder::attribute(const Json& value) {
     return nodes;
   };
   if (value.is_array()) return pickle::list(items(value));
-  if (value.empty()) return pickle::dict();
+  if (!value.contains("_type")) {
+    const pickle::Ref dict = pickle::dict();
+    for (const auto& [key, item] : value.items()) dict->pairs.emplace_back(name(key), attribute(item));
+    return dict;
+  }
   const std::string type = value.at("_type");
   const Json& data = value.at("_data");
   if (type == "tuple") return pickle::tuple(items(data));

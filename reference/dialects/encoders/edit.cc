@@ -119,8 +119,14 @@ class Editor {
 std::vector<std::pair<std::string, Tensor>> tinyq_parts(const SchemeTensor& layer,
                                                         const std::string& module) {
   std::vector<std::pair<std::string, Tensor>> parts;
-  for (const Plane& plane : layer.planes)
-    parts.emplace_back(module + plane.name, make_tensor(plane.dtype, plane.shape, plane.bytes));
+  // W8A32LinearLayer.quantize squeezes its scales, and makes the zero points like them.
+  const bool squeezed = layer.scheme->name() == "tinyq_w8a32" && layer.n == 1;
+  for (const Plane& plane : layer.planes) {
+    const bool row_values = plane.name != "int8_weights";
+    parts.emplace_back(
+        module + plane.name,
+        make_tensor(plane.dtype, squeezed && row_values ? std::vector<int64_t>{} : plane.shape, plane.bytes));
+  }
   return parts;
 }
 

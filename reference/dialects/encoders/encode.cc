@@ -145,19 +145,25 @@ pickle::Ref TorchaoEncoder::strided() {
   return strided_;
 }
 
-pickle::Ref TorchaoEncoder::encode(const SchemeTensor& tensor, StorageTable& table) {
-  const Encoder& encoder = require_encoder(tensor);
-  return wrapper(tensor, pickle::global(encoder.cls.module, encoder.cls.name), tensor.dtype,
-                 {tensor.n, tensor.k}, encoder.state(tensor), table);
-}
-
-pickle::Ref TorchaoEncoder::wrapper(const SchemeTensor& tensor, pickle::Ref type, DType dtype,
-                                    const std::vector<int64_t>& shape, const Json& entries,
-                                    StorageTable& table) {
+pickle::Ref TorchaoEncoder::wrapper(const pickle::Ref& type, DType dtype, const std::vector<int64_t>& shape,
+                                    const pickle::Ref& state) {
   const pickle::Ref arguments = pickle::tuple(
       {type, pickle::global("torch", dtype_name(dtype)), integers(shape), integers(contiguous_stride(shape)),
        pickle::integer(0), strided(),
        pickle::call(pickle::global("torch", "device"), {pickle::string("cpu")}), pickle::boolean(false)});
+  return pickle::call(pickle::global("torch._tensor", "_rebuild_from_type_v2"),
+                      {pickle::global("torch._utils", "_rebuild_wrapper_subclass"), type, arguments, state});
+}
+
+pickle::Ref TorchaoEncoder::encode(const SchemeTensor& tensor, StorageTable& table) {
+  const Encoder& encoder = require_encoder(tensor);
+  return encode_as(tensor, pickle::global(encoder.cls.module, encoder.cls.name), tensor.dtype,
+                   {tensor.n, tensor.k}, encoder.state(tensor), table);
+}
+
+pickle::Ref TorchaoEncoder::encode_as(const SchemeTensor& tensor, const pickle::Ref& type, DType dtype,
+                                      const std::vector<int64_t>& shape, const Json& entries,
+                                      StorageTable& table) {
   const pickle::Ref state = pickle::dict();
   for (const auto& [key, value] : entries.items()) {
     const pickle::Ref word = name(key);
@@ -168,15 +174,13 @@ pickle::Ref TorchaoEncoder::wrapper(const SchemeTensor& tensor, pickle::Ref type
       const pickle::Ref inner =
           pickle::global(value["_wrapper"].get<std::string>(), value["name"].get<std::string>());
       state->pairs.emplace_back(
-          word, wrapper(tensor, inner, *dtype_from_name(value["dtype"].get<std::string>()), value["shape"],
+          word, encode_as(tensor, inner, *dtype_from_name(value["dtype"].get<std::string>()), value["shape"],
                         value["state"], table));
     } else {
       state->pairs.emplace_back(word, attribute(value));
     }
   }
-  return pickle::call(
-      pickle::global("torch._tensor", "_rebuild_from_type_v2"),
-      {pickle::global("torch._utils", "_rebuild_wrapper_subclass"), std::move(type), arguments, state});
+  return wrapper(type, dtype, shape, state);
 }
 
 // Lists optional attributes first, then required ones, including the wrapper's shape and dtype.

@@ -46,14 +46,20 @@ class TorchaoEncoder {
   // order. The planes' bytes become storages of `table`. Requires torchao_class(); SchemeTensor::dialect
   // chooses among several.
   pickle::Ref encode(const SchemeTensor& tensor, StorageTable& table);
+  // The same for a tensor as its dialect reads it: the classes of torchao 0.18.0's safetensors, and
+  // LinearActivationQuantizedTensor (torchao 0.13.0) around a plain weight. Throws std::invalid_argument for
+  // any other class.
+  pickle::Ref encode(const NamedTensor& tensor, StorageTable& table);
 
  private:
-  // type: the class as a global; state: as Encoder::state
-  pickle::Ref wrapper(const SchemeTensor& tensor, pickle::Ref type, DType dtype,
-                      const std::vector<int64_t>& shape, const nlohmann::ordered_json& state,
-                      StorageTable& table);
+  // `type`: the class as a global; `entries`: as Encoder::state
+  pickle::Ref encode_as(const SchemeTensor& tensor, const pickle::Ref& type, DType dtype,
+                        const std::vector<int64_t>& shape, const nlohmann::ordered_json& entries,
+                        StorageTable& table);
   pickle::Ref name(std::string_view text);
   pickle::Ref strided();
+  pickle::Ref wrapper(const pickle::Ref& type, DType dtype, const std::vector<int64_t>& shape,
+                      const pickle::Ref& state);
   // Converts a value in the encoding of attributes.h.
   pickle::Ref attribute(const nlohmann::ordered_json& value);
   pickle::Ref object(std::string_view type, const nlohmann::ordered_json& data);

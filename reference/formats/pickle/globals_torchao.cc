@@ -198,6 +198,7 @@ constexpr ModuleNames kClasses[] = {
 // Activation quantizers that LinearActivationQuantizedTensor and
 // WeightTensorWithLinearActivationQuantizationMetadata refer to.
 constexpr ModuleNames kFunctions[] = {
+    {"torchao.dtypes.fbgemm_fp8_tensor", "to_fbgemm_fp8"},
     {"torchao.quantization.quant_api",
      "_float8_cutlass_quant _float8_cutlass_quant_sparse _input_activation_quant_func_fp8 "
      "_input_quant_func_dyanmic_fp8 _int4_symm_cutlass_quant _int4_symm_per_token_quant_cutlass "

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// qcts convert IN OUT: the same tensors in another container or dialect. OUT is read and compared with IN
+// before it gets its name.
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <set>
+#include <system_error>
+
+#include <unistd.h>
+
+#include "reference/comparison/content.h"
+#include "reference/comparison/layers.h"
+#include "reference/comparison/meaning.h"
+#include "reference/comparison/words.h"
+#include "reference/dialects/dialects.h"
+#include "reference/dialects/encoders/convert.h"
+#include "reference/dialects/own_metadata.h"
+#include "suites/base/did_you_mean.h"
+#include "suites/base/printable.h"
+#include "suites/cli/commands.h"
+#include "suites/cli/file_command.h"
+
+namespace qcts::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct ConvertArguments {
+  FileOptions options;
+  std::string in, out, dialect;
+};
+
+// What is written: one file of this container and dialect.
+struct Target {
+  bool safetensors = false;
+  std::string dialect;
+  bool lone = false;  // one tensor without a name
+  std::string file;   // in a folder
+};
+
+bool is_pickled(const Checkpoint& checkpoint) { return checkpoint.safetensors.empty(); }
+
+bool is_safetensors_dialect(const std::string& name) {
+  return name == "torchao_safetensors" || name == "torchao_2338";
+}
+bool is_pickle_dialect(const std::string& name) { return name.starts_with("torchao_v"); }
+
+// Does the object hold one tensor and nothing else?
+bool is_lone(const Checkpoint& checkpoint) {
+  if (checkpoint.tensors.size() != 1) return false;
+  if (!is_pickled(checkpoint))
+    return checkpoint.dialect == "torchao_2338" && !metadata_of(checkpoint).contains("tensor_names");
+  for (const auto& zip : checkpoint.zips)
+    if (is_tensor_node(zip->root)) return true;
+  for (const auto& legacy : checkpoint.legacies)
+    if (is_tensor_node(legacy->root)) return true;
+  return false;
+}
+
+// safetensors holds tensors by name, and nothing around them.
+void require_names_and_tensors(const std::string& file, const TorchObject& object) {
+  if (is_tensor_node(object.root)) return;
+  const std::optional<MappingParts> mapping = mapping_of(object.root);
+  if (!mapping)
+    throw Failure(file + ": it holds a " + value_text(object.root) +
+                  ", and safetensors only a dict of tensors");
+  for (const auto& [key, value] : mapping->entries) {
+    const std::string path = key_step(key, true);
+    if (key->kind != pickle::Kind::string)
+      throw Failure(file + ": the key " + value_text(key) +
+                    " is not a string, and safetensors has no others");
+    if (!is_tensor_node(value))
+      throw Failure(file + ": '" + path + "' is not a tensor (" + value_text(value) +
+                    "), and safetensors holds only tensors");
+  }
+}
+
+bool ends_as_safetensors(const fs::path& out) { return out.extension() == ".safetensors"; }
+
+void require_ending(const std::string& out) {
+  const std::vector<std::string> endings = {".pt", ".pth", ".bin", ".safetensors"};
+  const std::string ending = fs::path(out).extension().string();
+  if (std::find(endings.begin(), endings.end(), ending) == endings.end())
+    throw UsageError("OUT '" + out + "' ends in neither .pt, .pth, .bin nor .safetensors" +
+                     did_you_mean(ending, endings));
+}
+
+// A folder goes to the other container, unless the dialect is one of its own.
+bool folder_to_safetensors(const Checkpoint& checkpoint, const std::string& dialect) {
+  return is_safetensors_dialect(dialect) || (is_pickled(checkpoint) && !is_pickle_dialect(dialect));
+}
+
+Target target_of(const Checkpoint& checkpoint, const ConvertArguments& words) {
+  const bool folder = checkpoint.format == Format::directory;
+  if (!folder) require_ending(words.out);
+  Target target;
+  target.safetensors =
+      folder ? folder_to_safetensors(checkpoint, words.dialect) : ends_as_safetensors(words.out);
+  target.file = target.safetensors ? "model.safetensors" : "pytorch_model.bin";
+  target.lone = is_lone(checkpoint);
+  const bool fits =
+      target.safetensors ? !is_pickle_dialect(words.dialect) : !is_safetensors_dialect(words.dialect);
+  if (!fits)
+    throw UsageError("dialect " + words.dialect + " is not one of " +
+                     (target.safetensors ? "safetensors" : "pickles") + ": give OUT another ending");
+  if (!target.safetensors && !is_pickled(checkpoint)) return target;
+  if (is_pickled(checkpoint) && !target.safetensors)
+    throw UsageError(words.in + " and " + words.out + " are both pickles: qcts resave copies one");
+  target.dialect =
+      words.dialect.empty() ? std::string(safetensors_dialect(checkpoint.tensors)) : words.dialect;
+  return target;
+}
+
+void require_another_spelling(const Checkpoint& checkpoint, const Target& target,
+                              const EncodedSafetensors& encoded) {
+  if (is_pickled(checkpoint) || target.dialect != checkpoint.dialect) return;
+  std::set<std::string_view> names;
+  for (const auto& file : checkpoint.safetensors)
+    for (const SafetensorsEntry& entry : file->entries) names.insert(entry.name);
+  for (const auto& [name, tensor] : encoded.entries)
+    if (!names.contains(name)) return;
+  throw UsageError(checkpoint.path.string() + " is safetensors of dialect " + target.dialect +
+                   " already: qcts resave copies it");
+}
+
+EncodedSafetensors encode(const Checkpoint& checkpoint, const Target& target) {
+  EncodedSafetensors encoded = encode_safetensors(checkpoint.tensors, target.dialect, target.lone);
+  std::map<std::string, std::string> keys(encoded.metadata.begin(), encoded.metadata.end());
+  if (!is_pickled(checkpoint)) keys.erase("format");  // the input's own, if it has one
+  for (const auto& [key, value] : own_metadata(checkpoint)) {
+    const auto [place, fresh] = keys.try_emplace(key, value);
+    if (!fresh && place->second != value)
+      throw Failure("__metadata__." + key + ": dialect " + target.dialect + " uses this key itself");
+  }
+  // transformers opens no safetensors without it.
+  if (checkpoint.format == Format::directory && is_pickled(checkpoint)) keys.try_emplace("format", "pt");
+  encoded.metadata.assign(keys.begin(), keys.end());
+  require_another_spelling(checkpoint, target, encoded);
+  return encoded;
+}
+
+void require_no_metadata(const Checkpoint& checkpoint) {
+  for (const auto& [key, value] : own_metadata(checkpoint))
+    if (key != "format" || value != "pt")
+      throw Failure("__metadata__." + key + ": " + in_quotes(value) +
+                    ", which a pickled state dict cannot hold");
+}
+
+// The bytes of the new file.
+using Fill = std::function<void(ByteSink&)>;
+
+Fill filling(const Checkpoint& checkpoint, const Target& target, const std::string& prefix) {
+  if (target.safetensors) {
+    const auto encoded = std::make_shared<const EncodedSafetensors>(encode(checkpoint, target));
+    return [encoded](ByteSink& sink) { write_safetensors(encoded->entries, encoded->metadata, sink); };
+  }
+  require_no_metadata(checkpoint);
+  const auto edited = std::make_shared<const EditedZip>(encode_state_dict(checkpoint.tensors, target.lone));
+  return [edited, prefix](ByteSink& sink) { write_torch_zip(prefix, edited->root, edited->storages, sink); };
+}
+
+Checkpoint read_back(const fs::path& written, const ConvertArguments& words) {
+  OpenOptions options = words.options.open;
+  options.dialect.clear();
+  try {
+    return open_checkpoint(written, options);
+  } catch (const Refused& error) {
+    throw Failure(words.in + ": what would be " + words.out + " could not be read (" +
+                  describe(error.refusal()) + "), so it is not written");
+  }
+}
+
+// Holds OUT, under the name `written`, against IN. Returns what OUT has no place for.
+ContentDifferences compare(const Checkpoint& checkpoint, const fs::path& written,
+                           const ConvertArguments& words) {
+  const Checkpoint out = read_back(written, words);
+  const MeaningFindings meaning = compare_meaning(checkpoint, out, "", "");
+  const ContentFindings found = compare_content(content_of(checkpoint), content_of(out));
+  for (const ContentDifferences* differences : {&meaning.different, &found.different})
+    for (const ContentDifference& difference : differences->kept())
+      // None is what an absent attribute means.
+      if (difference.a != "null" || difference.b != "absent" ||
+          differences->count() > differences->kept().size())
+        throw Failure(difference.where() + ": " + difference.a + " in " + words.in + ", but " + difference.b +
+                      " in what would be " + words.out + ", which is not written");
+  ContentDifferences lost;
+  for (const ContentDifference& difference : found.not_comparable.kept())
+    if (difference.path != "__metadata__.format") lost.add(difference);
+  return lost;
+}
+
+// Removes an unfinished output unless it was renamed.
+class Part {
+ public:
+  Part(const fs::path& out, const std::string& ending)
+      : path_(out.parent_path() /
+              ("." + out.stem().string() + "." + std::to_string(getpid()) + ".part" + ending)) {}
+  ~Part() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  const fs::path& path() const { return path_; }
+  void rename(const fs::path& out) {
+    std::error_code error;
+    fs::rename(path_, out, error);
+    if (error) throw WriteFailure(out.string() + ": rename: " + error.message());
+  }
+
+ private:
+  fs::path path_;
+};
+
+ContentDifferences convert_file(const Checkpoint& checkpoint, const Target& target,
+                                const ConvertArguments& words) {
+  const Fill fill = filling(checkpoint, target, archive_prefix(words.out));
+  Part part(words.out, fs::path(words.out).extension().string());
+  save_file(part.path(), fill);
+  ContentDifferences lost = compare(checkpoint, part.path(), words);
+  part.rename(words.out);
+  return lost;
+}
+
+// Writes all shards into one file and copies the files next to them, except for the shards' index.
+ContentDifferences convert_folder(const Checkpoint& checkpoint, const Target& target,
+                                  const ConvertArguments& words) {
+  const fs::path out(words.out);
+  if (fs::exists(out)) throw UsageError(words.out + ": exists; the new folder needs a new name");
+  const Fill fill = filling(checkpoint, target, archive_prefix(target.file));
+  Part part(out, "");
+  try {
+    fs::create_directory(part.path());
+    for (const BesideFile& file : files_beside(checkpoint)) {
+      if (file.name.ends_with(".index.json")) continue;
+      if (file.name == target.file)
+        throw Failure(checkpoint.path.string() + ": " + file.name +
+                      " is not read and would be replaced: move it away first");
+      fs::create_directories((part.path() / file.name).parent_path());
+      fs::copy_file(checkpoint.path / file.name, part.path() / file.name);
+    }
+    save_file(part.path() / target.file, fill);
+  } catch (const fs::filesystem_error& error) {
+    throw WriteFailure(error.what());
+  }
+  ContentDifferences lost = compare(checkpoint, part.path(), words);
+  part.rename(out);
+  return lost;
+}
+
+void print_lost(const ContentDifferences& lost) {
+  constexpr size_t kShown = 20;
+  std::vector<std::string> notes;
+  for (const ContentDifference& difference : lost.kept())
+    if (notes.size() < kShown)
+      notes.push_back("OUT has no place for " + difference.where() + ": " + difference.a);
+  if (lost.count() > kShown)
+    notes.push_back("and for " + std::to_string(lost.count() - kShown) + " more: qcts diff IN OUT --all");
+  print_notes(notes);
+}
+
+void report(const ConvertArguments& words, const Target& target, const Checkpoint& checkpoint,
+            const ContentDifferences& lost) {
+  const std::string container = target.safetensors ? "safetensors, dialect " + target.dialect : "a pickle";
+  if (words.options.json) {
+    Json list = Json::array();
+    for (const ContentDifference& difference : lost.kept())
+      list.push_back({{"path", difference.path},
+                      {"field", difference.field},
+                      {"in", difference.a},
+                      {"out", difference.b}});
+    print_json({{"out", words.out},
+                {"format", target.safetensors ? "safetensors" : "torch_zip"},
+                {"dialect", target.dialect},
+                {"tensors", checkpoint.tensors.size()},
+                {"no_place", list}});
+  } else {
+    std::cout << checkpoint.tensors.size() << " tensors are in " << printable(words.out) << " (" << container
+              << "), read back and equal\n";
+  }
+  print_lost(lost);
+}
+
+int convert(const ConvertArguments& words) {
+  const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
+  if (checkpoint.script)
+    throw Failure(words.in + ": a TorchScript program, which no other container can hold");
+  if (checkpoint.tensors.empty()) throw Failure(words.in + ": no tensor is in it");
+  print_findings(checkpoint);
+  Target target = target_of(checkpoint, words);
+  if (target.safetensors) {
+    for (const auto& zip : checkpoint.zips) require_names_and_tensors(zip->file->path(), *zip);
+    for (const auto& legacy : checkpoint.legacies) require_names_and_tensors(legacy->file->path(), *legacy);
+  }
+  const bool folder = checkpoint.format == Format::directory;
+  const ContentDifferences lost =
+      folder ? convert_folder(checkpoint, target, words) : convert_file(checkpoint, target, words);
+  report(words, target, checkpoint, lost);
+  return 0;
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app, int& exit_code) {
+  auto words = std::make_shared<ConvertArguments>();
+  CLI::App* command = app.add_subcommand(
+      "convert",
+      "write the same tensors as safetensors or as a pickle, or in another dialect of safetensors");
+  command->add_option("IN", words->in, "a file, or a directory with config.json and shards")->required();
+  command
+      ->add_option("OUT", words->out, "a file ending in .safetensors, .pt, .pth or .bin; or a new directory")
+      ->required();
+  command->add_option(
+      "--dialect", words->dialect,
+      "dialect of OUT: torchao_safetensors, torchao_2338, plain; default: the one that holds IN");
+  add_file_options(*command, words->options, "--read-dialect");
+  command->callback([words, &exit_code] {
+    exit_code = guarded(words->options.json, [&] {
+      const std::string unknown = unknown_dialect(words->dialect);
+      if (!unknown.empty()) throw UsageError(unknown);
+      return convert(*words);
+    });
+  });
+}
+
+}  // namespace qcts::cli
