@@ -49,7 +49,7 @@ def test_codes_show_the_pack(pack, tmp_path):
 @pytest.mark.parametrize("pack", PACKS)
 def test_a_small_weight_needs_the_flag(pack, tmp_path):
     """No command guesses from a few groups."""
-    file = packed(tmp_path, pack, 48, 128)
+    file = packed(tmp_path, pack, 48, 128, group=128)
     assert inspect(file)["cpu_pack"]["decided"] is None
     assert "undecided: " in qcts("inspect", file).stdout
     out = tmp_path / "out.safetensors"

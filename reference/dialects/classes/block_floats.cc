@@ -30,7 +30,10 @@ bool is_transposed(const NamedTensor& tensor, const Tensor& qdata) {
 std::vector<float> scales_of(const BlockFloats& floats) {
   if (floats.scale->numel() != stored_scales(floats)) return {};
   Tensor stored = *floats.scale;
-  if (floats.transposed) swap_last_axes(stored);
+  // Until 0.14 t() left the scales as they were.
+  const size_t dims = stored.shape.size();
+  if (floats.transposed && dims >= 2 && stored.stride[dims - 2] < stored.stride[dims - 1])
+    swap_last_axes(stored);
   std::vector<std::byte> scratch;
   const std::span<const std::byte> bytes = row_major_view(stored, scratch);
   // e8m0 had no type of its own until 0.9.
@@ -54,8 +57,9 @@ bool apply_outer_scale(const BlockFloats& floats, DType dtype, std::vector<float
   const std::span<const std::byte> bytes = row_major_view(*floats.outer, scratch);
   for (size_t i = 0; i < scales.size(); ++i) {
     const size_t expert = i / (scales.size() / static_cast<size_t>(count));
-    scales[i] = mul_x86(static_cast<float>(load_float(DType::float32, bytes, expert)), scales[i]);
-    if (floats.scales_in_dtype) scales[i] = round_to(dtype, scales[i]);
+    const float outer = static_cast<float>(load_float(DType::float32, bytes, expert));
+    scales[i] =
+        floats.scales_in_dtype ? mul_in(dtype, round_to(dtype, outer), scales[i]) : mul_x86(outer, scales[i]);
   }
   return true;
 }

@@ -26,7 +26,7 @@ struct BlockFloats {
   bool transposed = false, swizzled = false;
   bool high_first = false;  // four bits: the even element is in the high nibble, as up to 0.14
   bool packed_six = false;  // six bits: four elements in three bytes
-  // Scales with an outer scale are rounded to the weight's dtype, as up to 0.15.
+  // The outer scale, and its product with a scale, are rounded to the weight's dtype, as up to 0.15.
   bool scales_in_dtype = false;
 
   int64_t blocks() const { return numel_of(shape) / block; }

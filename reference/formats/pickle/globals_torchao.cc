@@ -55,7 +55,9 @@ constexpr ModuleNames kClasses[] = {
      "PackedLinearInt8DynamicActivationIntxWeightAtenTensor "
      "PackedLinearInt8DynamicActivationIntxWeightLayout Target"},
     {"torchao.experimental.q_dq_layout", "QDQLayout _Impl"},
-    {"torchao.float8.config", "ScalingGranularity ScalingType"},
+    {"torchao.float8.config",
+     "CastConfig Float8GemmConfig Float8LinearConfig Float8LinearRecipeName Float8TypeConfig "
+     "ScalingGranularity ScalingType"},
     {"torchao.float8.float8_tensor", "Float8Tensor GemmInputRole LinearMMConfig ScaledMMConfig"},
     {"torchao.float8.float8_training_tensor",
      "Float8TrainingTensor GemmInputRole LinearMMConfig ScaledMMConfig"},
@@ -90,7 +92,8 @@ constexpr ModuleNames kClasses[] = {
     {"torchao.prototype.low_bit_optim.subclass_8bit", "OptimState8bit"},
     {"torchao.prototype.low_bit_optim.subclass_fp8", "OptimStateFp8"},
     {"torchao.prototype.moe_quant.utils", "FakeExtraDimTensor UseFakeExtraDimTensor"},
-    {"torchao.prototype.moe_training.config", "Float8TrainingRecipe MXFP8TrainingRecipe"},
+    {"torchao.prototype.moe_training.config",
+     "Float8TrainingOpConfig Float8TrainingRecipe MXFP8TrainingOpConfig MXFP8TrainingRecipe"},
     {"torchao.prototype.moe_training.tensor",
      "Float8TrainingWeightWrapperTensor MXFP8TrainingWeightWrapperTensor ScaledGroupedMMTensor "
      "TrainingWeightWrapperBaseTensor"},
