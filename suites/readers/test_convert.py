@@ -90,7 +90,7 @@ def test_torchao_loads_what_was_converted(scheme, written, tmp_path):
         parts = [value.__tensor_flatten__()[0] for value in (loaded[name], tensor)]
         assert parts[0] == parts[1]
         for part in parts[0]:
-            a, b = (getattr(value, part).view(torch.uint8) for value in (loaded[name], tensor))
+            a, b = (getattr(value, part).reshape(-1).view(torch.uint8) for value in (loaded[name], tensor))
             assert torch.equal(a, b), (name, part)
 
 
