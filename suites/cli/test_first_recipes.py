@@ -104,6 +104,16 @@ def test_asymmetric_activations_name_their_function(tmp_path):
     assert (tensor["scheme"], tensor["attributes"]["input_quant_func"]) == ("int8_row", function)
 
 
+@pytest.mark.parametrize(("k", "shape"), [(32, [4]), (64, [4, 2])])
+def test_one_group_a_row_has_no_dimension(k, shape, tmp_path):
+    """As torchao's choose_qparams_affine, which reduces the elements of a group and keeps no dimension for one."""
+    source, target = tmp_path / "in.safetensors", tmp_path / "out.pt"
+    save_file({"a.weight": torch.ones(4, k)}, source)
+    qcts("quantize", "--scheme", "int8_g32_v1", source, target)
+    shapes = {part["name"].split(".")[-1]: part["shape"] for part in inspect(target)["tensors"][0]["payload"]}
+    assert shapes == {"int_data": [4, k], "scale": shape, "zero_point": shape}
+
+
 def test_like_takes_the_recipe_of_an_old_file(tmp_path):
     id = next(id for id in recipes() if GOLDENS[id]["tensors"][0].get("activation"))
     source, target = tmp_path / "float/model.pt", tmp_path / "model.pt"

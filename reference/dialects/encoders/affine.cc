@@ -34,7 +34,8 @@ bool makes_int8_dynamic_v1(const Scheme& scheme, Layout layout, Policy activatio
 
 Json int8_v1(const SchemeTensor& tensor, bool zero_points) {
   std::vector<int64_t> blocks = {tensor.n};
-  if (tensor.scheme->group()) blocks.push_back(tensor.k / tensor.scheme->group());
+  const int64_t across = tensor.scheme->group() ? tensor.k / tensor.scheme->group() : 1;
+  if (across > 1) blocks.push_back(across);  // torchao drops a dimension of one group
   Json impl = Json::object();
   impl["int_data"] = plane_as("qdata", DType::int8, {tensor.n, tensor.k});
   impl["scale"] = plane_as("scale", tensor.dtype, blocks);
