@@ -106,6 +106,7 @@ TorchOptions torch_options(const OpenOptions& options) {
   result.lenient = options.lenient;
   result.allow = options.allow;
   result.allow_locations = options.allow_locations;
+  result.map_locations = options.map_locations;
   return result;
 }
 

@@ -47,6 +47,11 @@ std::string quantized_as(const NamedTensor& tensor) {
   return tensor.foreign.empty() ? tensor.type : std::string(tensor.foreign);
 }
 
+// Quantizing would lose what such a tensor says beside its elements.
+std::string device_or_mesh(const NamedTensor& tensor) {
+  return tensor.attributes.contains("device") ? "saved from a device without storages" : "";
+}
+
 std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
   if (matches_any(rules.exclude, tensor.name)) return "excluded";
   if (rules.has_like || !rules.include.empty()) {
@@ -54,6 +59,7 @@ std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
                        std::ranges::find(rules.like, tensor.name) != rules.like.end();
     return named ? "" : "not included";
   }
+  if (const std::string why = device_or_mesh(tensor); !why.empty()) return why;
   if (!is_plain(tensor)) return "already " + quantized_as(tensor);
   if (tensor.shape.size() != 2) return std::to_string(tensor.shape.size()) + "-D";
   if (last_word(tensor.name) != "weight" || tensor.name == "weight") return "not named *.weight";
@@ -61,6 +67,7 @@ std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
 }
 
 std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout layout) {
+  if (const std::string why = device_or_mesh(tensor); !why.empty()) return "it is " + why;
   if (!is_plain(tensor)) return "already " + quantized_as(tensor);
   if (tensor.shape.size() != 2) return "it is " + std::to_string(tensor.shape.size()) + "-D, not 2-D";
   if (!is_weight_dtype(tensor.dtype)) return "its dtype is " + std::string(dtype_name(tensor.dtype));

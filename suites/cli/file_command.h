@@ -22,7 +22,7 @@ struct FileOptions {
   bool no_crc = false;
 };
 
-// Adds --json, --dialect, --lenient, --no-crc, --allow and --allow-location.
+// Adds --json, --dialect, --lenient, --no-crc, --allow, --allow-location and --map-location.
 void add_file_options(CLI::App& command, FileOptions& options);
 
 // {"refusal": {"class", "detail", "offset"}}
