@@ -128,6 +128,10 @@ void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const O
       checkpoint.tensors.push_back(read_plain(object, leaf, budget));
       continue;
     }
+    if (is_dtensor(parts)) {
+      checkpoint.tensors.push_back(read_dtensor(object, leaf, options.lenient, checkpoint.warnings, budget));
+      continue;
+    }
     const std::string_view by_class = dialect_of_class(parts.cls);
     if (!options.dialect.empty() && options.dialect != by_class && options.dialect != "plain")
       refuse(RefusalClass::SubclassSchema,

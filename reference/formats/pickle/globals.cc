@@ -141,6 +141,21 @@ constexpr Single kTorchSingles[] = {
     {"torch.sparse.semi_structured", "SparseSemiStructuredTensorCUSPARSELT", {Role::library_type}},
 };
 
+// Classes that a DTensor's state holds, by module (torch/distributed/tensor/__init__.py, 2.13, and the
+// modules of 2.0 to 2.4).
+constexpr ModuleNames kDistributed[] = {
+    {"torch.distributed.tensor", "DTensor"},
+    {"torch.distributed.tensor._dtensor_spec", "DTensorSpec ShardOrderEntry TensorMeta"},
+    {"torch.distributed.tensor.placement_types", "Partial Replicate Shard _StridedShard"},
+    {"torch.distributed.device_mesh", "DeviceMesh"},
+    {"torch.distributed._mesh_layout", "_FlatLayout _MeshLayout"},
+    {"torch.distributed._tensor", "DTensor"},
+    {"torch.distributed._tensor.api", "DTensor"},
+    {"torch.distributed._tensor.device_mesh", "DeviceMesh"},
+    {"torch.distributed._tensor.placement_types",
+     "DTensorSpec Partial Replicate Shard TensorMeta _Partial _StridedShard"},
+};
+
 // torch/csrc/jit/serialization/pickler.cpp
 constexpr ModuleNames kTags[] = {
     {"torch.jit._pickle", "build_boollist build_doublelist build_intlist build_tensorlist restore_type_tag"},
@@ -175,6 +190,7 @@ Table make_table() {
   Table table;
   add_names(table, torchao_classes(), Role::library_type);
   add_names(table, torchao_functions(), Role::constant);
+  add_names(table, kDistributed, Role::library_type);
   add_names(table, kTags, Role::tag);
   for (const NameGroup& group : kTorchGroups) {
     for (std::string_view name : group.names)
