@@ -25,7 +25,7 @@ namespace qcts {
 namespace {
 
 // Owns everything that the cases refer to while tests run.
-struct Sources {
+struct RegisteredCases {
   std::vector<std::filesystem::path> fixture_folders;
   Registry registry;
   Fixtures fixtures;
@@ -33,7 +33,7 @@ struct Sources {
   std::vector<Case> cases;
   std::vector<Waiver> waivers;
   ScratchFolder scratch;
-  std::vector<Source> workers;
+  std::vector<ProviderSlot> workers;
   std::set<std::string> run_elsewhere;  // ids of files that a plug-in loads and saves
 };
 
@@ -68,10 +68,10 @@ class CaseTest : public testing::Test {
 
 class WorkerCaseTest : public testing::Test {
  public:
-  WorkerCaseTest(Sources& sources, Task task) : sources_(sources), task_(std::move(task)) {}
+  WorkerCaseTest(RegisteredCases& registered, Task task) : registered_(registered), task_(std::move(task)) {}
   void TestBody() override {
     std::optional<Verdict> answer;
-    Supervisor(sources_.workers)
+    Supervisor(registered_.workers)
         .run(
             {task_}, 1,
             [&](Verdict verdict) {
@@ -80,11 +80,11 @@ class WorkerCaseTest : public testing::Test {
             },
             [](const std::vector<std::string>&) { return true; });
     ASSERT_TRUE(answer.has_value()) << "the worker gave no verdict";
-    report(sources_.waivers, std::move(*answer));
+    report(registered_.waivers, std::move(*answer));
   }
 
  private:
-  Sources& sources_;
+  RegisteredCases& registered_;
   Task task_;
 };
 
@@ -131,89 +131,91 @@ JudgeContext context() {
 }
 
 // Returns whether c is the round trip of a program, without the plug-in that runs it.
-bool stands_in(const Case& c) {
+bool is_placeholder(const Case& c) {
   return c.id.kind == Kind::round_trip && c.judges_file() && is_program(*c.golden);
 }
 
 // Adds the cases of the full plan that the filter names exactly and the default plan leaves out.
-void add_exact_cases(Sources& sources) {
+void add_exact_cases(RegisteredCases& registered) {
   Selection selection;
   for (const std::string& pattern : positive_patterns(GTEST_FLAG_GET(filter)))
     if (pattern.find_first_of("*?") == pattern.npos && parse_case_id(pattern))
       selection.filters.push_back(pattern);
   if (selection.filters.empty()) return;
   std::set<std::string> known;
-  for (const Case& c : sources.cases) known.insert(c.full_id());
-  for (Case& c : expand(load_plan(plan_path(kFullPlan)),
-                        {sources.fixtures.goldens, sources.fixtures.malformed, &sources.registry}, selection))
-    if (!known.contains(c.full_id())) sources.cases.push_back(std::move(c));
+  for (const Case& c : registered.cases) known.insert(c.full_id());
+  for (Case& c :
+       expand(load_plan(plan_path(kFullPlan)),
+              {registered.fixtures.goldens, registered.fixtures.malformed, &registered.registry}, selection))
+    if (!known.contains(c.full_id())) registered.cases.push_back(std::move(c));
 }
 
-void register_own_cases(Sources& sources) {
-  sources.registry.add(builtin_provider());
-  sources.registry.add(reference_provider());
-  sources.plan = load_plan(plan_path(kDefaultPlan));
-  sources.fixtures = load_fixtures(sources.fixture_folders);
-  sources.waivers = load_waivers(repository_root() / "suites" / "waivers.json", today_utc());
-  sources.cases =
-      expand(sources.plan, {sources.fixtures.goldens, sources.fixtures.malformed, &sources.registry});
-  add_exact_cases(sources);
-  for (const Case& c : sources.cases)
-    if (c.id.kind != Kind::latency && !stands_in(c))
-      register_case(c.full_id(), [&c, &sources]() -> testing::Test* {
-        return new CaseTest(c, context(), sources.waivers);
+void register_own_cases(RegisteredCases& registered) {
+  registered.registry.add(builtin_provider());
+  registered.registry.add(reference_provider());
+  registered.plan = load_plan(plan_path(kDefaultPlan));
+  registered.fixtures = load_fixtures(registered.fixture_folders);
+  registered.waivers = load_waivers(repository_root() / "suites" / "waivers.json", today_utc());
+  registered.cases = expand(
+      registered.plan, {registered.fixtures.goldens, registered.fixtures.malformed, &registered.registry});
+  add_exact_cases(registered);
+  for (const Case& c : registered.cases)
+    if (c.id.kind != Kind::latency && !is_placeholder(c))
+      register_case(c.full_id(), [&c, &registered]() -> testing::Test* {
+        return new CaseTest(c, context(), registered.waivers);
       });
 }
 
-void register_plugin_cases(Sources& sources) {
+void register_plugin_cases(RegisteredCases& registered) {
   for (const std::filesystem::path& library : discovered_plugins()) {
-    Source source;
-    source.options = {library.string(), sources.fixture_folders, Files::known, context()};
-    source.options.context.scratch = sources.scratch.path();
-    source.given = library.string();
-    source.logs = sources.scratch.path();
-    sources.workers.push_back(std::move(source));
+    ProviderSlot slot;
+    slot.options = {library.string(), registered.fixture_folders, Files::known, context()};
+    slot.options.context.scratch = registered.scratch.path();
+    slot.given = library.string();
+    slot.logs = registered.scratch.path();
+    registered.workers.push_back(std::move(slot));
   }
-  Supervisor(sources.workers).greet(60);
-  for (size_t i = 0; i < sources.workers.size(); ++i) {
-    const Hello& hello = sources.workers[i].hello;
-    if (!hello.error.empty()) throw std::runtime_error(sources.workers[i].given + ": " + hello.error);
+  Supervisor(registered.workers).handshake(60);
+  for (size_t i = 0; i < registered.workers.size(); ++i) {
+    const WorkerReady& ready = registered.workers[i].ready;
+    if (!ready.error.empty()) throw std::runtime_error(registered.workers[i].given + ": " + ready.error);
     OfferTable offers;
-    offers.add(hello.offers);
+    offers.add(ready.offers);
     for (const Case& c :
-         expand(sources.plan, {sources.fixtures.goldens, sources.fixtures.malformed}, offers)) {
+         expand(registered.plan, {registered.fixtures.goldens, registered.fixtures.malformed}, offers)) {
       if (c.id.kind == Kind::latency) continue;
-      for (const Offer* offer : offers_for(c, sources.plan, offers)) {
-        if (c.id.op == Op::file) sources.run_elsewhere.insert(c.id.text());
+      for (const Offer* offer : offers_for(c, registered.plan, offers)) {
+        if (c.id.op == Op::file) registered.run_elsewhere.insert(c.id.text());
         const Task task{i,
                         {c.id, full_id(c, *offer), offer->variant},
                         case_key(c, offer->variant).dump(),
-                        sources.plan.case_timeout_s};
-        register_case(task.name.full_id,
-                      [&sources, task]() -> testing::Test* { return new WorkerCaseTest(sources, task); });
+                        registered.plan.case_timeout_s};
+        register_case(task.name.full_id, [&registered, task]() -> testing::Test* {
+          return new WorkerCaseTest(registered, task);
+        });
       }
     }
   }
 }
 
 // Registers the programs' round trips that no plug-in runs.
-void register_stand_ins(Sources& sources) {
-  for (const Case& c : sources.cases)
-    if (stands_in(c) && !sources.run_elsewhere.contains(c.id.text()))
-      register_case(c.full_id(), [&c, &sources]() -> testing::Test* {
-        return new CaseTest(c, context(), sources.waivers);
+void register_placeholders(RegisteredCases& registered) {
+  for (const Case& c : registered.cases)
+    if (is_placeholder(c) && !registered.run_elsewhere.contains(c.id.text()))
+      register_case(c.full_id(), [&c, &registered]() -> testing::Test* {
+        return new CaseTest(c, context(), registered.waivers);
       });
 }
 
 // Reads the arguments that remain after GoogleTest has removed its own.
-void read_own_flags(int argc, char** argv, Sources& sources) {
-  sources.fixture_folders = {fixtures_folder()};
+void read_own_flags(int argc, char** argv, RegisteredCases& registered) {
+  registered.fixture_folders = {fixtures_folder()};
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word.starts_with("--fixtures=")) {
-      sources.fixture_folders.emplace_back(word.substr(11));
+      registered.fixture_folders.emplace_back(word.substr(11));
     } else if (word == "--fixtures" && i + 1 < argc) {
-      sources.fixture_folders.emplace_back(argv[++i]);
+      registered.fixture_folders.emplace_back(argv[++i]);
     } else {
       throw std::invalid_argument("unknown option '" + word +
                                   "' (qcts_tests adds --fixtures DIR; --help lists GoogleTest's)");
@@ -251,11 +253,11 @@ int main(int argc, char** argv) {
     return RUN_ALL_TESTS();
   }
   try {
-    qcts::Sources sources;
-    qcts::read_own_flags(argc, argv, sources);
-    qcts::register_own_cases(sources);
-    if (qcts::filter_wants_plugins(GTEST_FLAG_GET(filter))) qcts::register_plugin_cases(sources);
-    qcts::register_stand_ins(sources);
+    qcts::RegisteredCases registered;
+    qcts::read_own_flags(argc, argv, registered);
+    qcts::register_own_cases(registered);
+    if (qcts::filter_wants_plugins(GTEST_FLAG_GET(filter))) qcts::register_plugin_cases(registered);
+    qcts::register_placeholders(registered);
     return qcts::run_tests();
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "qcts_tests: %s\n", error.what());

@@ -57,7 +57,7 @@ std::vector<size_t> taken(const Case& c, const Kernels& of) {
   return places;
 }
 
-TEST(Rivals, TheFirstThatServesTheCaseIsTaken) {
+TEST(BestVariants, TheFirstThatServesTheCaseIsTaken) {
   const Case c = linear_case();
   EXPECT_THAT(taken(c, Kernels("builtin", true, {serves, serves})), testing::ElementsAre(0));
   EXPECT_THAT(taken(c, Kernels("builtin", true, {refuses, serves})), testing::ElementsAre(1));
@@ -65,15 +65,15 @@ TEST(Rivals, TheFirstThatServesTheCaseIsTaken) {
               testing::ElementsAre(1));
 }
 
-TEST(Rivals, WhatAllRefuseIsNotLost) {
+TEST(BestVariants, WhatAllRefuseIsNotLost) {
   EXPECT_THAT(taken(linear_case(), Kernels("builtin", true, {refuses, refuses})), testing::ElementsAre(0));
 }
 
-TEST(Rivals, APluginIsNotAsked) {
+TEST(BestVariants, APluginIsNotAsked) {
   EXPECT_THAT(taken(linear_case(), Kernels("acme", false, {refuses, serves})), testing::ElementsAre(0));
 }
 
-TEST(Rivals, EachProviderHasItsOwn) {
+TEST(BestVariants, EachProviderHasItsOwn) {
   const Kernels ours("builtin", true, {refuses, serves}), theirs("acme", false, {serves, serves});
   std::vector<const Offer*> found;
   for (const Kernels* of : {&ours, &theirs})

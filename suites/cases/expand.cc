@@ -6,7 +6,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "suites/cases/dealing.h"
+#include "suites/cases/input_sampler.h"
 #include "suites/providers/reference_provider.h"
 
 namespace qcts {
@@ -62,7 +62,7 @@ bool has_evidence(const Golden::TensorInfo& tensor, Op op) {
 class Expander {
  public:
   Expander(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers, const IdFilter& filter)
-      : plan_(plan), inputs_(inputs), offers_(offers), filter_(filter), dealer_(plan) {
+      : plan_(plan), inputs_(inputs), offers_(offers), filter_(filter), sampler_(plan) {
     for (const Golden& golden : inputs.goldens)
       if (!golden.is_external) first_.try_emplace(scheme_of(golden), &golden);
   }
@@ -90,7 +90,7 @@ class Expander {
   // Keeps the case if the filter takes it and something can judge it.
   void add(Case c) {
     if (!filter_.may_take(c.id)) return;
-    if (c.golden != nullptr && is_left_out(*c.golden) && !dealer_.listed().contains(c.id.text())) return;
+    if (c.golden != nullptr && is_left_out(*c.golden) && !sampler_.listed().contains(c.id.text())) return;
     if (c.id.op == Op::file || !offers_for(c, plan_, offers_, inputs_.with_reference).empty())
       cases_.push_back(std::move(c));
   }
@@ -174,7 +174,7 @@ class Expander {
       const bool packs = op == Op::pack || op == Op::unpack;
       for (const Layout layout : scheme.layouts()) {
         if (packs == (layout == kPlain)) continue;
-        for (Case& c : dealer_.cases_of(kind, op, scheme, layout)) add(std::move(c));
+        for (Case& c : sampler_.cases_of(kind, op, scheme, layout)) add(std::move(c));
         if (!packs) break;
       }
     }
@@ -182,7 +182,7 @@ class Expander {
 
   // Random numbers in the first dtype that the scheme accepts, for the quantized kernel and the dense
   // baseline.
-  static std::optional<WeightShape> latency_weight_of(const Scheme& scheme, int64_t n, int64_t k) {
+  static std::optional<WeightShape> latency_weight_shape(const Scheme& scheme, int64_t n, int64_t k) {
     for (const DType dtype : {DType::bfloat16, DType::float32, DType::float16})
       if (!scheme.refusal({dtype, n, k})) return WeightShape{dtype, n, k};
     return std::nullopt;
@@ -195,7 +195,7 @@ class Expander {
   void add_latency(const Scheme& scheme) {
     if (!wanted(plan_.latency_schemes, scheme.name())) return;
     for (const auto& [n, k] : plan_.latency_shapes) {
-      const std::optional<WeightShape> weight = latency_weight_of(scheme, n, k);
+      const std::optional<WeightShape> weight = latency_weight_shape(scheme, n, k);
       if (!weight) continue;
       for (const Op op : plan_.latency_ops)
         if (filter_.may_take(Kind::latency, op, scheme)) add_latency_op(scheme, *weight, op);
@@ -223,7 +223,7 @@ class Expander {
   }
 
   void add_timed(Op op, const Scheme& scheme, Layout layout, const Synthetic& input) {
-    for (const std::string& weights : plan_.latency_weights) {
+    for (const std::string& weights : plan_.latency_cache_states) {
       Case c = synthetic_case(Kind::latency, op, scheme, layout, input);
       c.warm = weights == "warm";
       c.id.input += "_" + weights;
@@ -235,7 +235,7 @@ class Expander {
   const ExpandInputs& inputs_;
   const OfferTable& offers_;
   const IdFilter& filter_;
-  InputDealer dealer_;
+  InputSampler sampler_;
   std::map<std::string, const Golden*> first_;  // by scheme
   std::vector<Case> cases_;
 };

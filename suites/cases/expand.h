@@ -44,12 +44,12 @@ std::vector<OfferedCase> expand_offered(const Plan& plan, const ExpandInputs& in
 
 // For programs that judge in their own process: expands to one case for each implementation of `registry`,
 // sorted by full id.
-struct CaseSources {
+struct RegistryInputs {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;
   const Registry* registry = nullptr;
   bool with_reference = false;
 };
-std::vector<Case> expand(const Plan& plan, const CaseSources& sources, const Selection& selection = {});
+std::vector<Case> expand(const Plan& plan, const RegistryInputs& sources, const Selection& selection = {});
 
 }  // namespace qcts

@@ -230,7 +230,7 @@ TEST(Expand, ForOneVariantAProviderTakesOnlyWhatRunsHere) {
 TEST(Expand, TimesWhatThePlanNames) {
   const World world;
   Plan plan = load_plan(plan_path("latency"));
-  plan.latency_weights = {"cold", "warm"};
+  plan.latency_cache_states = {"cold", "warm"};
   const std::vector<Case> cases = expand(plan, {world.goldens, world.malformed, &world.registry});
   std::map<std::string, int> implementations;
   std::map<std::string, DType> dtypes;
@@ -385,7 +385,7 @@ TEST_P(FilteredExpansion, IsTheSelectionOfTheWhole) {
     for (const Candidate& candidate : select(selection, candidates)) names.push_back(candidate.name.full_id);
     return names;
   };
-  const CaseSources sources{world.goldens, world.malformed, &world.registry};
+  const RegistryInputs sources{world.goldens, world.malformed, &world.registry};
   const std::vector<std::string> whole = chosen(expand(plan, sources));
   EXPECT_EQ(chosen(expand(plan, sources, selection)), whole);
   EXPECT_FALSE(whole.empty());

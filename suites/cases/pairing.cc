@@ -17,7 +17,7 @@ std::vector<OfferedCase> expand_offered(const Plan& plan, const ExpandInputs& in
   return paired;
 }
 
-std::vector<Case> expand(const Plan& plan, const CaseSources& sources, const Selection& selection) {
+std::vector<Case> expand(const Plan& plan, const RegistryInputs& sources, const Selection& selection) {
   OfferTable offers;
   if (sources.registry != nullptr)
     for (const ProviderInfo& info : sources.registry->providers())

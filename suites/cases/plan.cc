@@ -77,12 +77,29 @@ void read_latency(PlanReader& reader, Plan& plan) {
   read_words(reader, "latency_schemes", plan.latency_schemes,
              [](const auto& name) { return find_scheme(name) != nullptr; });
   read_words(reader, "latency_activations", plan.latency_activations, is_activation);
-  read_words(reader, "latency_weights", plan.latency_weights,
+  read_words(reader, "latency_cache_states", plan.latency_cache_states,
              [](const auto& word) { return word == "cold" || word == "warm"; });
   plan.latency_best_only = reader.get<bool>("latency_best_only");
   if (plan.latency_ops.empty()) reader.fail("latency_ops", "is empty");
-  if (plan.latency_weights.empty()) reader.fail("latency_weights", "is empty");
+  if (plan.latency_cache_states.empty()) reader.fail("latency_cache_states", "is empty");
   if (!(plan.latency_budget_s > 0)) reader.fail("latency_budget_s", "must be positive if latency is timed");
+}
+
+// Replaces the keys of older versions by today's.
+void rename_old_keys(Json& json, const std::string& path) {
+  if (!json.is_object()) return;
+  constexpr std::pair<const char*, const char*> kRenamed[] = {
+      {"every_input", "all_inputs"},
+      {"schemes_an_input", "schemes_per_input"},
+      {"latency_weights", "latency_cache_states"},
+  };
+  for (const auto& [old_key, key] : kRenamed) {
+    if (!json.contains(old_key)) continue;
+    if (json.contains(key))
+      throw std::runtime_error(path + ": has both '" + key + "' and its old name '" + old_key + "'");
+    json[key] = std::move(json[old_key]);
+    json.erase(old_key);
+  }
 }
 
 }  // namespace
@@ -96,6 +113,7 @@ Plan load_plan(const std::filesystem::path& path) {
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(path.string() + ": not JSON: " + error.what());
   }
+  rename_old_keys(json, path.string());
   PlanReader reader(json, path.string());
   Plan plan;
   plan.name = path.stem().string();
@@ -109,10 +127,10 @@ Plan load_plan(const std::filesystem::path& path) {
   }
   if (plan.kinds.empty()) reader.fail("kinds", "is empty");
   plan.all_variants = reader.get<bool>("all_variants");
-  plan.every_input = reader.get<bool>("every_input");
-  if (json.contains("schemes_an_input")) {
-    plan.schemes_an_input = reader.get<int64_t>("schemes_an_input");
-    if (*plan.schemes_an_input < 1) reader.fail("schemes_an_input", "must be positive");
+  plan.all_inputs = reader.get<bool>("all_inputs");
+  if (json.contains("schemes_per_input")) {
+    plan.schemes_per_input = reader.get<int64_t>("schemes_per_input");
+    if (*plan.schemes_per_input < 1) reader.fail("schemes_per_input", "must be positive");
   }
   plan.once_a_family = read_generators(reader, json, "once_a_family");
   plan.best_variant_alone = read_generators(reader, json, "best_variant_alone");

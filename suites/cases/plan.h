@@ -18,7 +18,7 @@ inline constexpr const char* kDefaultPlan = "default";   // the plan of a run wi
 inline constexpr const char* kCompletePlan = "nightly";  // the plan of mustpass and the floor
 inline constexpr const char* kFullPlan = "full";         // searched last for an exact id
 
-// suites/plans/<name>.json has these fields as its keys and no others. `cover`, `schemes_an_input`,
+// suites/plans/<name>.json has these fields as its keys and no others. `cover`, `schemes_per_input`,
 // `once_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once` and `kills` are optional; the
 // keys from latency_ops on are required if the kinds include latency.
 struct Plan {
@@ -26,10 +26,10 @@ struct Plan {
   std::string description;
   std::vector<Kind> kinds;
   bool all_variants = true;  // false: only the best variant of each provider (suites/cases/best_variants.h)
-  bool every_input = true;   // false: one shape and one m of each input family
+  bool all_inputs = true;    // false: one shape and one m of each input family
   // Samples schemes: each input runs on about this many schemes of a family, and every scheme gets at least
   // one input; absent: every input runs on every scheme.
-  std::optional<int64_t> schemes_an_input;
+  std::optional<int64_t> schemes_per_input;
   // Input families with only one input for each family of schemes, kind, operation, layout and policy: those
   // that are slow and test the same thing on every scheme.
   std::vector<Generator> once_a_family;
@@ -41,7 +41,7 @@ struct Plan {
   // the native kernels.
   bool emulated_once = false;
   // If set: of the goldens, judge only the first of each scheme and those of --fixtures, plus these case ids,
-  // even those that this or every_input leaves out.
+  // even those that this or all_inputs leaves out.
   std::optional<std::vector<std::string>> cover;
   std::vector<std::string> kills;  // kinds of mutants of which the cases kill all; empty: all kinds
   double case_timeout_s = 60;      // watchdog timeout of one case
@@ -49,9 +49,9 @@ struct Plan {
   std::vector<int64_t> latency_m;
   std::vector<std::pair<int64_t, int64_t>> latency_shapes;  // n, k
   std::vector<Op> latency_ops;
-  std::vector<std::string> latency_schemes;      // names; empty: every scheme
-  std::vector<std::string> latency_activations;  // for linear and quantize_activation; empty: every policy
-  std::vector<std::string> latency_weights;      // "cold", "warm" or both
+  std::vector<std::string> latency_schemes;       // names; empty: every scheme
+  std::vector<std::string> latency_activations;   // for linear and quantize_activation; empty: every policy
+  std::vector<std::string> latency_cache_states;  // "cold", "warm" or both
   bool latency_best_only = false;  // only the best variant of each provider (suites/cases/best_variants.h)
 };
 Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error naming file and field

@@ -28,8 +28,8 @@ void parse_shard(const std::string& text, Selection& selection);
 
 struct Candidate {
   CaseName name;
-  size_t source = 0;  // the provider that judges it, as an index into the caller's list
-  size_t index = 0;   // into the caller's list of cases
+  size_t slot = 0;   // the provider that judges it, as an index into the caller's list
+  size_t index = 0;  // into the caller's list of cases
 };
 
 // Does any candidate have exactly this id, with or without its implementation?

@@ -81,7 +81,7 @@ void print_rows(const BlockRequest& request, const std::vector<BlockRow>& rows) 
   }
 }
 
-struct BlockWords {
+struct BlockArguments {
   BlockRequest request;
   uint64_t set_mib = 1024;
   std::string json;
@@ -94,7 +94,7 @@ void check_scheme(const std::string& word) {
     throw RunError(Outcome::usage, "no scheme '" + word + "'" + did_you_mean(word, known));
 }
 
-Outcome block_words(BlockWords& words) {
+Outcome block_words(BlockArguments& words) {
   for (const std::string& scheme : words.request.schemes) check_scheme(scheme);
   words.request.set_bytes = words.set_mib << 20;
   Registry registry;
@@ -121,7 +121,7 @@ Outcome block_words(BlockWords& words) {
 }  // namespace
 
 void add_block(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<BlockWords>();
+  auto words = std::make_shared<BlockArguments>();
   BlockRequest& request = words->request;
   CLI::App* command = app.add_subcommand(
       "block",

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-struct CheckWords {
+struct CheckArguments {
   FileOptions file;
   fs::path path, model;
   std::string cpu_pack;
@@ -195,7 +195,7 @@ void print_open_questions(const std::string& whole, const std::vector<std::strin
   std::cout << (unknown.size() > 1 ? ", which belong to no scheme\n" : ", which belongs to no scheme\n");
 }
 
-int check(const CheckWords& words) {
+int check(const CheckArguments& words) {
   const Checkpoint checkpoint = open_checkpoint(words.path, words.file.open);
   print_findings(checkpoint);
   const std::string whole = not_judged(checkpoint);
@@ -250,7 +250,7 @@ int check(const CheckWords& words) {
 }  // namespace
 
 void add_check(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<CheckWords>();
+  auto words = std::make_shared<CheckArguments>();
   CLI::App* command = app.add_subcommand(
       "check", "judge a checkpoint by everything that needs no manifest: round trip, assign, size, meaning");
   command->add_option("FILE", words->path, "a checkpoint, or a folder with config.json and shards")

@@ -15,7 +15,7 @@ CLI::Validator not_negative() {
           "UINT"};
 }
 
-void let_the_last_count(CLI::App& command) {
+void last_option_wins(CLI::App& command) {
   for (CLI::Option* option : command.get_options([](const CLI::Option* declared) {
          return declared->get_items_expected_max() == 1 && !declared->get_positional();
        }))

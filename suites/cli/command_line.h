@@ -16,7 +16,7 @@ CLI::Validator not_negative();
 
 // Makes the last one win if an option with one value is repeated, so that scripts can put defaults before a
 // user's options. Call it after declaring the options.
-void let_the_last_count(CLI::App& command);
+void last_option_wins(CLI::App& command);
 
 // Returns the exit code of `body`. Prints an exception as one line on stderr and returns the code of its
 // RunError, or 5 for any other exception.

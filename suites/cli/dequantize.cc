@@ -70,12 +70,12 @@ void require_safetensors_name(const std::string& out) {
 }  // namespace
 
 void add_dequantize(CLI::App& app, int& exit_code) {
-  struct Words {
+  struct Arguments {
     FileOptions options;
     std::string in, out, pack;
     bool partial = false;
   };
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("dequantize", "write every tensor as floats under its own name");
   command->add_option("IN", words->in, "a file, or a directory with config.json and shards")->required();
   command->add_option("OUT", words->out, "a .safetensors file")->required();

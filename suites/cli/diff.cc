@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-struct DiffWords {
+struct DiffArguments {
   FileOptions options;
   std::string a, b, pack_a, pack_b;
   bool strict = false, all = false;
@@ -97,7 +97,7 @@ void print_equality(const char* title, const ContentDifferences& differences,
   print_list(differences, all);
 }
 
-int run_diff(const DiffWords& words) {
+int run_diff(const DiffArguments& words) {
   for (const std::string& pack : {words.pack_a, words.pack_b})
     if (!pack.empty()) cpu_layout(pack);
   const Checkpoint a = open_checkpoint(words.a, words.options.open),
@@ -135,7 +135,7 @@ int run_diff(const DiffWords& words) {
 }  // namespace
 
 void add_diff(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<DiffWords>();
+  auto words = std::make_shared<DiffArguments>();
   CLI::App* command = app.add_subcommand(
       "diff",
       "two checkpoints: equal in meaning, in all that they hold, in bytes? 1 when what they hold differs");

@@ -177,11 +177,11 @@ void print_table(const Checkpoint& checkpoint) {
 }  // namespace
 
 void add_inspect(CLI::App& app, int& exit_code) {
-  struct Words {
+  struct Arguments {
     FileOptions options;
     std::string file;
   };
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<Arguments>();
   CLI::App* command =
       app.add_subcommand("inspect", "show a checkpoint's tensors, schemes, payload hashes and sizes");
   command->add_option("FILE", words->file, "a file, or a directory with config.json and shards")->required();

@@ -12,12 +12,12 @@
 namespace qcts::cli {
 namespace {
 
-struct ListWords {
+struct ListArguments {
   RunRequest request;
   bool names = false, plan_given = false;
 };
 
-Outcome list_words(ListWords& words) {
+Outcome list_words(ListArguments& words) {
   if (!words.names) {
     words.request.list = true;
     words.request.progress = false;
@@ -34,7 +34,7 @@ Outcome list_words(ListWords& words) {
 }  // namespace
 
 void add_list(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<ListWords>();
+  auto words = std::make_shared<ListArguments>();
   RunRequest& request = words->request;
   CLI::App* command = app.add_subcommand("list", "print the case ids that `qcts run` would judge");
   command->add_option("--plan", request.plan, "a plan of suites/plans, or the path of one")

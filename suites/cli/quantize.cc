@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct QuantizeWords {
+struct QuantizeArguments {
   FileOptions options;
   std::string in, out, scheme, layout, like, activation{kWeightOnly.name()};
   StaticScales scales;
@@ -70,7 +70,7 @@ Policy activation_of(const Scheme& scheme, const std::string& word) {
                    did_you_mean(word, known));
 }
 
-Plan plan_of(const QuantizeWords& words) {
+Plan plan_of(const QuantizeArguments& words) {
   Plan plan;
   plan.scheme = &scheme_of(words.scheme);
   const std::vector<std::string> layouts = writable_layouts(*plan.scheme);
@@ -103,7 +103,7 @@ Plan plan_of(const QuantizeWords& words) {
   return plan;
 }
 
-QuantizeRules rules_of(const QuantizeWords& words, const Checkpoint& checkpoint) {
+QuantizeRules rules_of(const QuantizeArguments& words, const Checkpoint& checkpoint) {
   QuantizeRules rules = words.rules;
   if (!words.like.empty()) {
     OpenOptions options = words.options.open;
@@ -224,7 +224,7 @@ Replacements replacements_of(const std::vector<TensorLeaf>& leaves,
   return places;
 }
 
-void write_out(const Plan& plan, const QuantizeWords& words, const Checkpoint& checkpoint,
+void write_out(const Plan& plan, const QuantizeArguments& words, const Checkpoint& checkpoint,
                const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced, ByteSink& out) {
   if (plan.safetensors) {
     require_only_tensors(checkpoint);
@@ -255,7 +255,7 @@ void write_out(const Plan& plan, const QuantizeWords& words, const Checkpoint& c
   write_torch_zip(archive_prefix(words.out), edited.root, edited.storages, out);
 }
 
-void print_decisions(const QuantizeWords& words, const Plan& plan,
+void print_decisions(const QuantizeArguments& words, const Plan& plan,
                      const std::vector<QuantizeDecision>& decisions) {
   Json json = {{"scheme", words.scheme},
                {"layout", plan.layout.name()},
@@ -288,7 +288,7 @@ void print_decisions(const QuantizeWords& words, const Plan& plan,
   std::cout << "\n";
 }
 
-int run_quantize(const QuantizeWords& words) {
+int run_quantize(const QuantizeArguments& words) {
   const Plan plan = plan_of(words);
   OpenOptions options = words.options.open;
   options.config_is_a_plan = true;
@@ -325,7 +325,7 @@ int run_quantize(const QuantizeWords& words) {
 }  // namespace
 
 void add_quantize(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<QuantizeWords>();
+  auto words = std::make_shared<QuantizeArguments>();
   CLI::App* command =
       app.add_subcommand("quantize", "quantize a float checkpoint as torchao 0.18.0 or TinyQ does");
   command->add_option("IN", words->in, "float tensors: safetensors, torch zip, or a directory")->required();

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kTargetBytes = 4096;
 
-struct ReplayWords {
+struct ReplayArguments {
   std::string id, provider = "builtin", plan = "default", variant;
   std::filesystem::path file;
   uint64_t seed = 0, budget = 4000;
@@ -29,7 +29,7 @@ struct ReplayWords {
   double timeout_s = 60;
 };
 
-JudgeContext context_of(const ReplayWords& words) {
+JudgeContext context_of(const ReplayArguments& words) {
   JudgeContext context;
   context.program = program_word();
   context.threads = words.threads;
@@ -54,7 +54,7 @@ void write_replay(const std::filesystem::path& file, const std::string& text) {
   if (!out.flush()) throw std::runtime_error(file.string() + " cannot be written");
 }
 
-Outcome shrink_found(const ReplayWords& words, const OfferedCase& found, ProviderWorker& worker) {
+Outcome shrink_found(const ReplayArguments& words, const OfferedCase& found, ProviderWorker& worker) {
   const Offer& offer = *found.offer;
   const TestVector test_vector = make_test_vector(found.asked, words.seed);
   const Replay start{test_vector.input, test_vector.exact_sums, found.asked.id,
@@ -89,7 +89,7 @@ Outcome shrink_found(const ReplayWords& words, const OfferedCase& found, Provide
   return Outcome::conformant;
 }
 
-Outcome shrink_case(const ReplayWords& words) {
+Outcome shrink_case(const ReplayArguments& words) {
   const std::string provider = located_provider(words.provider);
   const qcts::Plan plan = named_plan(words.plan);
   ProviderWorker worker(provider, context_of(words));
@@ -107,7 +107,7 @@ Outcome shrink_case(const ReplayWords& words) {
                  "no numerics case '" + words.id + "' of " + words.provider + did_you_mean(words.id, ids));
 }
 
-Outcome replay_file(const ReplayWords& words) {
+Outcome replay_file(const ReplayArguments& words) {
   const std::string provider = located_provider(words.provider);
   if (!std::filesystem::exists(words.file))
     throw RunError(Outcome::usage, words.file.string() + ": no such file");
@@ -135,7 +135,7 @@ Outcome replay_file(const ReplayWords& words) {
 }  // namespace
 
 void add_replay(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<ReplayWords>();
+  auto words = std::make_shared<ReplayArguments>();
   CLI::App* shrinking = app.add_subcommand(
       "shrink", "reduce a failing numerics case to the smallest input that still fails and save it");
   shrinking->add_option("ID", words->id, "a case id, or a full id")->required();

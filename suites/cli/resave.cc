@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct ResaveWords {
+struct ResaveArguments {
   FileOptions options;
   std::string in, out;
   bool compact = false;
@@ -114,7 +114,7 @@ void check_ending(const Checkpoint& checkpoint, const std::string& out) {
                      std::string(format_name(checkpoint.format)) + ", which resave keeps");
 }
 
-int resave(const ResaveWords& words) {
+int resave(const ResaveArguments& words) {
   const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
   if (checkpoint.format == Format::torchscript)
     throw UsageError(words.in + ": a TorchScript archive, which qcts reads but does not write");
@@ -139,7 +139,7 @@ int resave(const ResaveWords& words) {
 }  // namespace
 
 void add_resave(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<ResaveWords>();
+  auto words = std::make_shared<ResaveArguments>();
   CLI::App* command = app.add_subcommand("resave", "parse a checkpoint and write it again, byte-identical");
   command->add_option("IN", words->in, "a file, or a directory with config.json and shards")->required();
   command->add_option("OUT", words->out, "the copy, in the same format")->required();

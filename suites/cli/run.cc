@@ -11,7 +11,7 @@
 namespace qcts::cli {
 namespace {
 
-struct RunWords {
+struct RunArguments {
   RunRequest options;
   std::string shard, gate;
   uint64_t memory_limit_mib = kDefaultMemoryLimitBytes >> 20;
@@ -29,7 +29,7 @@ void choose_shard(const std::string& given, Selection& selection) {
   std::cerr << "qcts: shard " << asked->shard << "/" << asked->shards << " (" << asked->engine << ")\n";
 }
 
-Outcome run_words(RunWords& words) {
+Outcome run_command(RunArguments& words) {
   RunRequest& options = words.options;
   try {
     choose_shard(words.shard, options.selection);
@@ -45,7 +45,7 @@ Outcome run_words(RunWords& words) {
 }  // namespace
 
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments) {
-  auto words = std::make_shared<RunWords>();
+  auto words = std::make_shared<RunArguments>();
   RunRequest& options = words->options;
   options.arguments = arguments;
   CLI::App* command =
@@ -99,8 +99,8 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command->add_flag("--json", options.json, "print report.json instead of the summary");
   command->add_flag("--no-progress", words->no_progress, "show no progress");
   command->add_flag("--list", options.list, "print the selected ids without judging");
-  let_the_last_count(*command);
-  command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return run_words(*words); }); });
+  last_option_wins(*command);
+  command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return run_command(*words); }); });
 }
 
 }  // namespace qcts::cli

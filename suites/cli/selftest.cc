@@ -18,7 +18,7 @@
 namespace qcts::cli {
 namespace {
 
-struct SelftestWords {
+struct SelftestArguments {
   std::vector<std::string> kinds;
   selftest::KillRequest request;
   std::string json_path;
@@ -66,7 +66,7 @@ void tell_held_back(const std::vector<selftest::KillRow>& rows) {
       std::cout << "  gap found by " << row.mutant->id << ": " << row.mutant->found << "\n";
 }
 
-Outcome run_kill(const SelftestWords& words) {
+Outcome run_kill(const SelftestArguments& words) {
   if (!selftest::selects_any(words.request))
     throw RunError(Outcome::nothing_proved, "no mutant was selected");
   const bool own = unmutated_parts_hold() && the_right_one_passes(words.request);
@@ -135,7 +135,7 @@ Outcome run_explain() {
 }
 
 void add_kill(CLI::App& selftest, int& exit_code) {
-  auto words = std::make_shared<SelftestWords>();
+  auto words = std::make_shared<SelftestArguments>();
   CLI::App* command = selftest.add_subcommand(
       "kill", "judge every mutant; exit code 1 if one that is not equivalent survives");
   selftest::KillRequest& request = words->request;

@@ -8,7 +8,7 @@
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/judge/latency_measures.h"
-#include "suites/selftest/stopwatch.h"
+#include "suites/selftest/timer_selftest.h"
 
 namespace qcts::cli {
 namespace {
@@ -16,10 +16,10 @@ namespace {
 // A row fails if it has more alarms than chance allows, if intervals contain the truth less often than they
 // promise, if a planted slowdown was found in fewer than nine of ten runs, or if one of 0 % was found more
 // often than chance allows.
-Outcome print_stopwatch(const StopwatchRequest& request, const std::vector<StopwatchRow>& rows) {
-  StopwatchRow sum;
+Outcome print_timer_selftest(const TimerSelftestRequest& request, const std::vector<TimerSelftestRow>& rows) {
+  TimerSelftestRow sum;
   std::printf("%8s %8s %8s %10s  %s\n", "alarms", "found", "of", "widest", "case");
-  for (const StopwatchRow& row : rows) {
+  for (const TimerSelftestRow& row : rows) {
     std::printf("%8lu %8lu %8lu %9.2f%%  %s\n", row.alarms, row.found, row.runs, 100 * row.widest,
                 row.full_id.c_str());
     sum.runs += row.runs;
@@ -47,7 +47,7 @@ Outcome print_stopwatch(const StopwatchRequest& request, const std::vector<Stopw
 }  // namespace
 
 void add_stopwatch(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<StopwatchRequest>();
+  auto words = std::make_shared<TimerSelftestRequest>();
   CLI::App* command = app.add_subcommand(
       "stopwatch",
       "test the timer: time builtin kernels many times against themselves and against slowed copies");
@@ -65,10 +65,10 @@ void add_stopwatch(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->callback([words, &exit_code] {
     exit_code = exit_code_of([&] {
-      const auto rows = test_stopwatch(*words, [&](uint64_t done) {
+      const auto rows = run_timer_selftest(*words, [&](uint64_t done) {
         std::cerr << "\r" << done << " of " << words->runs << " runs" << (done == words->runs ? "\n" : "");
       });
-      return print_stopwatch(*words, rows);
+      return print_timer_selftest(*words, rows);
     });
   });
 }

@@ -14,12 +14,12 @@
 namespace qcts::cli {
 namespace {
 
-struct TargetWords {
+struct TargetArguments {
   std::string report = "out/report.json", provider = "builtin", out;
   double margin_percent = 10;
 };
 
-LatencyTargets targets_of(const TargetWords& words) {
+LatencyTargets targets_of(const TargetArguments& words) {
   std::ifstream in(words.report);
   const nlohmann::ordered_json report = nlohmann::ordered_json::parse(in, nullptr, false);
   if (report.is_discarded()) throw RunError(Outcome::usage, words.report + ": not JSON, or missing");
@@ -30,7 +30,7 @@ LatencyTargets targets_of(const TargetWords& words) {
   }
 }
 
-Outcome propose(const TargetWords& words) {
+Outcome propose(const TargetArguments& words) {
   LatencyTargets targets = targets_of(words);
   if (targets.targets.empty())
     throw RunError(Outcome::nothing_proved, words.report + " holds no latency verdict of provider " +
@@ -54,7 +54,7 @@ Outcome propose(const TargetWords& words) {
 }  // namespace
 
 void add_targets(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<TargetWords>();
+  auto words = std::make_shared<TargetArguments>();
   CLI::App* command = app.add_subcommand("targets", "latency targets of a machine class");
   command->require_subcommand(1);
   CLI::App* verb = command->add_subcommand(

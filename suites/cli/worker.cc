@@ -30,11 +30,11 @@ void add_worker(CLI::App& app, int& exit_code) {
 }
 
 void add_provider_process(CLI::App& app, int& exit_code) {
-  struct Words {
+  struct Arguments {
     std::string program;
     uint64_t memory_limit_bytes = 0;
   };
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("provider-process", "become the program of a provider");
   command->group("");
   command->add_option("program", words->program)->required();

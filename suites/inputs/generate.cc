@@ -131,7 +131,7 @@ void harden_x(Floats& x, bool rows_apart) {
 }
 
 // Every other row has one sign and values near its maximum, which gives the largest possible sums of codes.
-void make_heavy(Floats& w) {
+void fill_near_max(Floats& w) {
   for (int64_t r = 1; r < w.rows; r += 2)
     for (int64_t c = 0; c < w.cols; ++c) w.at(r, c) = 0.75 + std::fabs(w.at(r, c)) / 16;
 }
@@ -253,7 +253,7 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   if (synthetic.generator == Generator::hard_x) harden_x(x, has_rows_apart(scheme, synthetic));
   if (generator == Generator::panels || generator == Generator::long_rows) make_sparse(x, 5);
   if (synthetic.generator == Generator::tiles)
-    synthetic.activation == kWeightOnly ? make_sparse(x, 0) : make_heavy(x);
+    synthetic.activation == kWeightOnly ? make_sparse(x, 0) : fill_near_max(x);
   input.x = x.bytes();
   // A bias would hide small answers.
   const bool is_small = generator == Generator::half_subnormal || generator == Generator::hard_x;
@@ -296,7 +296,7 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
       synthetic.generator == Generator::all_codes || synthetic.generator == Generator::one_hot;
   Floats w = noise_weight(scheme, shape, seed, !has_all_codes);
   if (synthetic.generator == Generator::zero_rows) zero_some_rows(w);
-  if (synthetic.generator == Generator::tiles) make_heavy(w);
+  if (synthetic.generator == Generator::tiles) fill_near_max(w);
   input.planes = quantized(scheme, shape, w.bytes());
   if (has_all_codes) {
     plant_all_codes(scheme, shape, input.planes, op != Op::linear);

@@ -93,11 +93,11 @@ std::optional<ActivationAnchors> activation_anchors(const Scheme& scheme, const 
     return true;
   };
   if (survives({{0, 0}, shape.k})) return std::nullopt;
-  constexpr Anchors kPairs[] = {{-127.5, 127.5}, {-63.5, 63.5},   {-127, 128}, {-64, 63},   {-127, 127},
-                                {-448, 448},     {-57344, 57344}, {-6, 6},     {-7.5, 7.5}, {-128, 127}};
+  constexpr AnchorPair kPairs[] = {{-127.5, 127.5}, {-63.5, 63.5},   {-127, 128}, {-64, 63},   {-127, 127},
+                                   {-448, 448},     {-57344, 57344}, {-6, 6},     {-7.5, 7.5}, {-128, 127}};
   for (const double of_all : {0.0, 448.0 * 6})
     for (const int64_t every : {shape.k, group_length(scheme, shape)})
-      for (const Anchors& pair : kPairs)
+      for (const AnchorPair& pair : kPairs)
         if (survives({pair, every, of_all})) return ActivationAnchors{pair, every, of_all};
   throw std::logic_error("exact_sums: no maximum gives " + std::string(activation.name()) +
                          " a scale that is a power of two");

@@ -14,7 +14,8 @@ namespace {
 
 enum class Zeros : uint8_t { any, none };  // none: no zero point affects any weight
 
-bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anchors& anchors, Zeros zeros) {
+bool integers_survive(const Scheme& scheme, const WeightShape& shape, const AnchorPair& anchors,
+                      Zeros zeros) {
   WeightShape probe = shape;
   probe.n = 1;
   Floats w(shape.dtype, 1, shape.k);
@@ -37,12 +38,12 @@ bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anch
   return true;
 }
 
-constexpr Anchors kAnchors[] = {{-127.5, 127.5}, {-448, 448}, {-8, 7}, {-7, 8},         {-9, 6}, {-10, 5},
-                                {-7.5, 7.5},     {-127, 127}, {-7, 7}, {-57344, 57344}, {-6, 6}};
+constexpr AnchorPair kAnchors[] = {{-127.5, 127.5}, {-448, 448}, {-8, 7}, {-7, 8},         {-9, 6}, {-10, 5},
+                                   {-7.5, 7.5},     {-127, 127}, {-7, 7}, {-57344, 57344}, {-6, 6}};
 
-std::vector<Anchors> surviving_anchors(const Scheme& scheme, const WeightShape& shape, Zeros zeros) {
-  std::vector<Anchors> found;
-  std::ranges::copy_if(kAnchors, std::back_inserter(found), [&](const Anchors& anchors) {
+std::vector<AnchorPair> surviving_anchors(const Scheme& scheme, const WeightShape& shape, Zeros zeros) {
+  std::vector<AnchorPair> found;
+  std::ranges::copy_if(kAnchors, std::back_inserter(found), [&](const AnchorPair& anchors) {
     return integers_survive(scheme, shape, anchors, zeros);
   });
   return found;
@@ -50,7 +51,7 @@ std::vector<Anchors> surviving_anchors(const Scheme& scheme, const WeightShape& 
 
 // Makes a weight of small integers, -3 to 3, times 1/16 and 1/8 alternately.
 Floats exact_weight(const WeightShape& shape, uint64_t seed, int64_t group,
-                    const std::vector<Anchors>& anchors) {
+                    const std::vector<AnchorPair>& anchors) {
   Floats w(shape.dtype, shape.n, shape.k);
   for (int64_t r = 0; r < shape.n; ++r) {
     for (int64_t c = 0; c < shape.k; ++c) {
@@ -58,7 +59,7 @@ Floats exact_weight(const WeightShape& shape, uint64_t seed, int64_t group,
       const uint64_t random = splitmix64(seed, static_cast<uint64_t>(r * shape.k + c));
       double value = static_cast<double>(static_cast<int64_t>(random % 7) - 3);
       if (!anchors.empty()) {
-        const Anchors& pair = anchors[static_cast<size_t>(r + c / group) % anchors.size()];
+        const AnchorPair& pair = anchors[static_cast<size_t>(r + c / group) % anchors.size()];
         value = c % group == 0 ? pair.low : c % group == 1 ? pair.high : value;
       }
       w.at(r, c) = value * unit;
@@ -105,7 +106,7 @@ bool has_finite_weights(const Scheme& scheme, const WeightShape& shape) {
 }
 
 bool has_exact_sums(const Scheme& scheme, const WeightShape& shape) {
-  return group_length(scheme, shape) <= 2 || std::ranges::any_of(kAnchors, [&](const Anchors& anchors) {
+  return group_length(scheme, shape) <= 2 || std::ranges::any_of(kAnchors, [&](const AnchorPair& anchors) {
            return integers_survive(scheme, shape, anchors, Zeros::any);
          });
 }
@@ -114,7 +115,7 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
                      const std::vector<int64_t>& order) {
   const WeightShape& shape = synthetic.weight;
   const int64_t group = group_length(scheme, shape);
-  const std::vector<Anchors> anchors = surviving_anchors(scheme, shape, Zeros::any);
+  const std::vector<AnchorPair> anchors = surviving_anchors(scheme, shape, Zeros::any);
   if (anchors.empty() && group > 2)
     throw std::logic_error("exact_sums: no maximum gives " + std::string(scheme.name()) +
                            " a scale that is a power of two");
@@ -164,7 +165,7 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
 
 bool has_outliers(const Scheme& scheme, const WeightShape& shape) {
   return group_length(scheme, shape) >= kLeastWithOutlier &&
-         std::ranges::any_of(kAnchors, [&](const Anchors& anchors) {
+         std::ranges::any_of(kAnchors, [&](const AnchorPair& anchors) {
            return integers_survive(scheme, shape, anchors, Zeros::none);
          });
 }

@@ -53,7 +53,7 @@ inline bool is_sparse(const Scheme& scheme, const WeightShape& shape) {
 
 // The smallest and the largest element of a group, in units of its scale, for which the recipe's scale is a
 // power of two and small integers are restored exactly. Suitable pairs are found by trying the reference.
-struct Anchors {
+struct AnchorPair {
   double low, high;
 };
 
@@ -89,7 +89,7 @@ std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, Poli
 // block of `every` columns. A policy that also has a scale for all of x needs its maximum, `of_all`, in the
 // first of these blocks, which then represents nothing else; 0: none.
 struct ActivationAnchors {
-  Anchors pair;
+  AnchorPair pair;
   int64_t every = 0;
   double of_all = 0;
 };

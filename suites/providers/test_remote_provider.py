@@ -23,7 +23,7 @@ PLAN = {
     "description": "",
     "kinds": ["numerics", "round_trip", "reject"],
     "all_variants": True,
-    "every_input": True,
+    "all_inputs": True,
     "case_timeout_s": 20,
     "latency_budget_s": 0,
     "latency_m": [],
@@ -215,7 +215,7 @@ TIMING = PLAN | {
     "latency_ops": ["dequantize", "linear"],
     "latency_schemes": ["int8_row"],
     "latency_activations": ["weight_only"],
-    "latency_weights": ["cold"],
+    "latency_cache_states": ["cold"],
     "latency_best_only": True,
 }
 

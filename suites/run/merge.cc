@@ -35,7 +35,7 @@ std::string shard_text(const RunHead& head) {
 
 void check_whole(const MergePart& part) {
   const size_t have = part.record.verdicts.size();
-  if (part.record.torn || have != part.record.head.cases)
+  if (part.record.truncated || have != part.record.head.cases)
     cannot_merge(part.name + " is unfinished: " + std::to_string(have) + " of " +
                  std::to_string(part.record.head.cases) + " cases of shard " + shard_text(part.record.head) +
                  " (qcts run --resume finishes it)");

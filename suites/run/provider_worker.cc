@@ -15,11 +15,11 @@ ProviderWorker::ProviderWorker(const std::string& provider, JudgeContext context
   options.provider = provider;
   options.context = std::move(context);
   options.memory_limit_bytes = kDefaultMemoryLimitBytes;
-  sources_.push_back({std::move(options), provider, scratch_.path(), {}, nullptr});
-  supervisor_.greet(120);
-  const Hello& hello = sources_.front().hello;
-  if (!hello.error.empty()) throw std::runtime_error(hello.error);
-  offers_ = hello.provider == "builtin" ? builtin_offers() : hello.offers;
+  slots_.push_back({std::move(options), provider, scratch_.path(), {}, nullptr});
+  supervisor_.handshake(120);
+  const WorkerReady& ready = slots_.front().ready;
+  if (!ready.error.empty()) throw std::runtime_error(ready.error);
+  offers_ = ready.provider == "builtin" ? builtin_offers() : ready.offers;
 }
 
 void ProviderWorker::ask(const std::vector<Task>& tasks, const std::function<void(Verdict)>& on_verdict) {
@@ -42,7 +42,7 @@ Verdict ProviderWorker::ask(const Replay& replay, const Offer& offer, double tim
         timeout_s}},
       [&](Verdict verdict) { answer = std::move(verdict); });
   const std::string& error =
-      sources_.front().hello.error;  // otherwise a failure to load would look like a crash
+      slots_.front().ready.error;  // otherwise a failure to load would look like a crash
   if (!error.empty()) throw std::runtime_error(error);
   return answer;
 }

@@ -31,8 +31,8 @@ class ProviderWorker {
 
  private:
   ScratchFolder scratch_;
-  std::vector<Source> sources_;
-  Supervisor supervisor_{sources_};
+  std::vector<ProviderSlot> slots_;
+  Supervisor supervisor_{slots_};
   std::vector<Offer> offers_;
 };
 

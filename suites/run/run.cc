@@ -18,9 +18,9 @@
 #include "suites/cases/named.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/run/environment.h"
+#include "suites/run/provider_slots.h"
 #include "suites/run/run_head.h"
 #include "suites/run/run_report.h"
-#include "suites/run/run_sources.h"
 #include "suites/run/summary.h"
 #include "suites/run/supervisor.h"
 
@@ -37,7 +37,7 @@ class Run {
   Outcome go() {
     const auto began = std::chrono::steady_clock::now();
     prepare();
-    greet();
+    handshake();
     choose();
     if (options_.list) return print_list();
     open_record();
@@ -89,7 +89,7 @@ class Run {
     }
   }
 
-  void greet() {
+  void handshake() {
     try {
       fixtures_ = load_fixtures(folders_, options_.list ? Files::known : Files::checked);
     } catch (const std::exception& error) {
@@ -103,31 +103,31 @@ class Run {
     std::vector<std::string> known = {kFileProvider, "builtin", kReferenceProvider};
     for (const std::string& word : provider_words(options_)) {
       if (may_judge(word, options_.selection))
-        sources_.push_back(source_for(word, options_, folders_, logs_, scratch_.path()));
+        slots_.push_back(slot_for(word, options_, folders_, logs_, scratch_.path()));
       else
         known.push_back(provider_of_word(word));
     }
-    supervisor_.greet(120);
+    supervisor_.handshake(120);
     std::set<std::string> seen;
     std::map<fs::path, std::string> sha256;
-    for (Source& source : sources_) {
-      if (!source.hello.error.empty()) {
-        head_.infrastructure.push_back("provider " + source.given + ": " + source.hello.error);
+    for (ProviderSlot& slot : slots_) {
+      if (!slot.ready.error.empty()) {
+        head_.infrastructure.push_back("provider " + slot.given + ": " + slot.ready.error);
         continue;
       }
-      const std::string& name = source.hello.provider;
+      const std::string& name = slot.ready.provider;
       known.push_back(name);
       if (!seen.insert(name).second)
         throw RunError(Outcome::usage, "two providers have the name '" + name + "'");
-      const bool by_path = std::find(asked.begin(), asked.end(), source.given) != asked.end();
+      const bool by_path = std::find(asked.begin(), asked.end(), slot.given) != asked.end();
       if (!asked.empty() && !by_path && std::find(asked.begin(), asked.end(), name) == asked.end()) continue;
-      const std::string library = source.hello.info["library"];
+      const std::string library = slot.ready.info["library"];
       const fs::path code = library.empty() ? program_path() : fs::path(library);
       if (!sha256.contains(code)) sha256[code] = options_.list ? "" : file_sha256(code);
-      source.hello.info["sha256"] = sha256[code];
-      head_.providers.push_back(source.hello.info);
-      source_of_[name] = static_cast<size_t>(&source - sources_.data());
-      offers_.add(name == "builtin" ? builtin_offers() : source.hello.offers);
+      slot.ready.info["sha256"] = sha256[code];
+      head_.providers.push_back(slot.ready.info);
+      slot_of_[name] = static_cast<size_t>(&slot - slots_.data());
+      offers_.add(name == "builtin" ? builtin_offers() : slot.ready.offers);
     }
     if (head_.infrastructure.empty())
       for (const std::string& name : asked)
@@ -148,9 +148,9 @@ class Run {
     const std::vector<const Offer*> offers = offers_for(c, plan, offers_);
     for (const Offer* offer : offers)
       candidates_.push_back(
-          {{c.id, full_id(c, *offer), offer->variant}, source_of_.at(offer->provider), index});
-    const auto files = source_of_.find(kFileProvider);
-    if (files != source_of_.end() && is_judged_by_suite(c, offers))
+          {{c.id, full_id(c, *offer), offer->variant}, slot_of_.at(offer->provider), index});
+    const auto files = slot_of_.find(kFileProvider);
+    if (files != slot_of_.end() && is_judged_by_suite(c, offers))
       candidates_.push_back({{c.id, c.full_id(), ""}, files->second, index});
   }
 
@@ -221,9 +221,9 @@ class Run {
     std::vector<std::string> known;
     std::string refusal;
     bool runnable = false;
-    for (const Source& source : sources_) {
-      if (!source.hello.error.empty()) continue;
-      for (const Json& implementation : source.hello.info["implementations"]) {
+    for (const ProviderSlot& slot : slots_) {
+      if (!slot.ready.error.empty()) continue;
+      for (const Json& implementation : slot.ready.info["implementations"]) {
         const std::string name = implementation["variant"];
         if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
         if (name != variant) continue;
@@ -258,7 +258,7 @@ class Run {
     fs::create_directories(options_.out);
     const fs::path file = options_.out / "run.jsonl";
     if (options_.resume && has_run_head(file)) {
-      take_up(file);
+      resume_from(file);
     } else {
       report_ = report_from(head_, fixtures_);
       record_.create(file, head_);
@@ -266,7 +266,7 @@ class Run {
     remove_reports(options_.out);
   }
 
-  void take_up(const fs::path& file) {
+  void resume_from(const fs::path& file) {
     RunRecord before;
     try {
       before = read_run_record(file);
@@ -301,7 +301,7 @@ class Run {
       if (judged_.contains(candidate.name.full_id)) continue;
       const bool timed = is_latency(candidate);
       (timed ? latency : correctness)
-          .push_back({candidate.source, candidate.name,
+          .push_back({candidate.slot, candidate.name,
                       case_key(cases_[candidate.index], candidate.name.variant).dump(),
                       plan_.case_timeout_s +
                           (timed ? 10 * latency_budget_s_ * budget_share(cases_[candidate.index]) : 0)});
@@ -323,7 +323,7 @@ class Run {
     for (const Candidate& candidate : chosen_) {
       if (!is_latency(candidate)) continue;
       ++timed;
-      if (!is_runnable(sources_[candidate.source], candidate.name.variant)) continue;
+      if (!is_runnable(slots_[candidate.slot], candidate.name.variant)) continue;
       ++runnable;
       weights += budget_share(cases_[candidate.index]);
     }
@@ -343,9 +343,9 @@ class Run {
 
   // One worker at a time, so that nothing else runs during a measurement.
   void run_latency(const std::vector<Task>& tasks, Progress& progress) {
-    for (Source& source : sources_) {
-      source.idle.reset();
-      source.options.context.latency_budget_s = latency_budget_s_;
+    for (ProviderSlot& slot : slots_) {
+      slot.idle.reset();
+      slot.options.context.latency_budget_s = latency_budget_s_;
     }
     run_tasks(tasks, 1, progress);
   }
@@ -373,9 +373,9 @@ class Run {
   Fixtures fixtures_;
   ScratchFolder scratch_;
   fs::path logs_;
-  std::vector<Source> sources_;
-  Supervisor supervisor_{sources_};
-  std::map<std::string, size_t> source_of_;  // provider -> index in sources_
+  std::vector<ProviderSlot> slots_;
+  Supervisor supervisor_{slots_};
+  std::map<std::string, size_t> slot_of_;  // provider -> index in slots_
   OfferTable offers_;
   std::vector<Case> cases_;
   std::vector<Candidate> candidates_, chosen_;

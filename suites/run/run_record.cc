@@ -146,7 +146,7 @@ RunRecord read_run_record(const fs::path& file) {
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = text.find('\n', begin);
     if (end == text.npos) {
-      record.torn = true;
+      record.truncated = true;
       break;
     }
     ++number;
@@ -164,7 +164,7 @@ RunRecord read_run_record(const fs::path& file) {
       throw std::runtime_error(file.string() + ": line " + std::to_string(number) + ": " + error.what());
     }
     begin = end + 1;
-    record.whole_bytes = begin;
+    record.complete_bytes = begin;
   }
   if (number == 0) throw std::runtime_error(file.string() + ": has no complete line");
   return record;
@@ -177,7 +177,7 @@ void RunRecordWriter::create(const fs::path& file, const RunHead& head) {
 }
 
 void RunRecordWriter::append_to(const fs::path& file, const RunRecord& record) {
-  fs::resize_file(file, record.whole_bytes);
+  fs::resize_file(file, record.complete_bytes);
   out_.open(file, std::ios::app | std::ios::binary);
   if (!out_) throw std::runtime_error(file.string() + ": cannot be written");
 }

@@ -44,8 +44,8 @@ std::string file_sha256(const std::filesystem::path& path);  // throws std::runt
 struct RunRecord {
   RunHead head;
   std::vector<Verdict> verdicts;  // as judged, waivers not applied
-  uint64_t whole_bytes = 0;       // up to the end of the last complete line
-  bool torn = false;              // an incomplete line follows: the writer died in it
+  uint64_t complete_bytes = 0;    // up to the end of the last complete line
+  bool truncated = false;         // an incomplete line follows: the writer died in it
 };
 
 // Reads a record; a last line without a line feed is left out. Throws std::runtime_error naming the line if

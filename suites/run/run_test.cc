@@ -93,7 +93,7 @@ class PlantedProviderFault : public RunProgram, public testing::WithParamInterfa
 TEST_P(PlantedProviderFault, CostsOneCaseAndTheRunGoesOn) {
   const Planted planted = GetParam();
   const fs::path plan = write(
-      "plan.json", R"({"description": "", "kinds": ["numerics"], "all_variants": true, "every_input": true,
+      "plan.json", R"({"description": "", "kinds": ["numerics"], "all_variants": true, "all_inputs": true,
     "case_timeout_s": 6, "latency_budget_s": 0, "latency_m": [], "latency_shapes": []})");
   const Result result = run("--jobs 1 --memory-limit 300 --plan " + plan.string() + " --provider " +
                             faulty(planted.fault) + kThreeCases);

@@ -17,16 +17,16 @@
 namespace qcts {
 
 // One provider as the parent knows it.
-struct Source {
+struct ProviderSlot {
   WorkerOptions options;
   std::string given;                   // the provider as the user or the search named it: "builtin", a path
   std::filesystem::path logs;          // folder for the workers' output and errors, one file per worker
-  Hello hello;                         // after greet()
-  std::unique_ptr<ChildProcess> idle;  // a worker that has sent its hello and waits
+  WorkerReady ready;                   // after handshake()
+  std::unique_ptr<ChildProcess> idle;  // a worker that has answered the handshake and waits
 };
 
 struct Task {
-  size_t source = 0;
+  size_t slot = 0;
   CaseName name;
   std::string key;  // the line for the worker: case_key()
   double timeout_s = 60;
@@ -39,20 +39,20 @@ class Supervisor {
   using OnWait = std::function<bool(const std::vector<std::string>& in_flight)>;  // called now and then, for
                                                                                   // progress; false stops
 
-  explicit Supervisor(std::vector<Source>& sources) : sources_(sources) {}
+  explicit Supervisor(std::vector<ProviderSlot>& slots) : slots_(slots) {}
 
-  // Starts a worker for every source and reads its hello. hello.error is set for a source that fails.
-  void greet(double timeout_s);
+  // Starts a worker for every slot and reads its answer. ready.error is set for a slot that fails.
+  void handshake(double timeout_s);
 
-  // Judges the tasks with at most `jobs` workers at a time, those of one source in order.
+  // Judges the tasks with at most `jobs` workers at a time, those of one slot in order.
   void run(const std::vector<Task>& tasks, unsigned jobs, const OnVerdict& on_verdict, const OnWait& on_wait);
 
  private:
-  struct Lane;
-  std::unique_ptr<ChildProcess> start(const Source& source);
-  std::unique_ptr<ChildProcess> start_greeted(Source& source, std::string& error);
+  struct WorkerSlot;
+  std::unique_ptr<ChildProcess> start(const ProviderSlot& slot);
+  std::unique_ptr<ChildProcess> start_with_handshake(ProviderSlot& slot, std::string& error);
 
-  std::vector<Source>& sources_;
+  std::vector<ProviderSlot>& slots_;
   int started_ = 0;
 };
 

@@ -57,15 +57,15 @@ class Worker {
   Worker(const WorkerOptions& options, int answer_fd) : options_(options), answer_fd_(answer_fd) {}
 
   int run() {
-    Hello hello;
+    WorkerReady ready;
     try {
-      open(hello);
+      open(ready);
     } catch (const std::exception& error) {
-      hello = Hello();
-      hello.error = error.what();
+      ready = WorkerReady();
+      ready.error = error.what();
     }
-    write_line(answer_fd_, to_json(hello));
-    if (!hello.error.empty()) return 5;
+    write_line(answer_fd_, to_json(ready));
+    if (!ready.error.empty()) return 5;
     limit_memory();
     std::string key;
     while (std::getline(std::cin, key)) answer(Json::parse(key));
@@ -73,7 +73,7 @@ class Worker {
   }
 
  private:
-  void open(Hello& hello) {
+  void open(WorkerReady& ready) {
     if (options_.provider == "builtin") {
       registry_.add(builtin_provider());
     } else if (options_.provider == kReferenceProvider) {
@@ -85,9 +85,9 @@ class Worker {
         start_remote();
     }
     const bool files = options_.provider == kFileProvider;
-    hello.provider = files ? kFileProvider : registry_.providers().front().name;
-    hello.info = provider_json(registry_, hello.provider);
-    hello.offers = offers_of(registry_, hello.provider);
+    ready.provider = files ? kFileProvider : registry_.providers().front().name;
+    ready.info = provider_json(registry_, ready.provider);
+    ready.offers = offers_of(registry_, ready.provider);
   }
 
   void start_remote() {
@@ -269,23 +269,23 @@ Json provider_json(const Registry& registry, const std::string& name) {
   return json;
 }
 
-Json to_json(const Hello& hello) {
-  if (!hello.error.empty()) return {{"hello", 1}, {"error", hello.error}};
+Json to_json(const WorkerReady& ready) {
+  if (!ready.error.empty()) return {{"ready", 1}, {"error", ready.error}};
   Json offers = Json::array();
-  for (const Offer& offer : hello.offers) offers.push_back(to_json(offer));
-  return {{"hello", 1}, {"provider", hello.provider}, {"info", hello.info}, {"offers", offers}};
+  for (const Offer& offer : ready.offers) offers.push_back(to_json(offer));
+  return {{"ready", 1}, {"provider", ready.provider}, {"info", ready.info}, {"offers", offers}};
 }
 
-Hello hello_from_json(const Json& json) {
-  if (!json.is_object() || json.value("hello", 0) != 1)
-    throw std::runtime_error("the worker's first line is not a hello");
-  Hello hello;
-  hello.error = json.value("error", "");
-  if (!hello.error.empty()) return hello;
-  hello.provider = json.at("provider");
-  hello.info = json.at("info");
-  for (const Json& offer : json.at("offers")) hello.offers.push_back(offer_from_json(offer));
-  return hello;
+WorkerReady worker_ready_from_json(const Json& json) {
+  if (!json.is_object() || json.value("ready", 0) != 1)
+    throw std::runtime_error("the worker's first line is not a handshake");
+  WorkerReady ready;
+  ready.error = json.value("error", "");
+  if (!ready.error.empty()) return ready;
+  ready.provider = json.at("provider");
+  ready.info = json.at("info");
+  for (const Json& offer : json.at("offers")) ready.offers.push_back(offer_from_json(offer));
+  return ready;
 }
 
 Json replay_key(const Replay& replay, const std::string& variant) {

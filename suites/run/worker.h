@@ -32,14 +32,14 @@ struct WorkerOptions {
 std::vector<std::string> worker_arguments(const WorkerOptions& options);
 
 // The first line that a worker writes.
-struct Hello {
+struct WorkerReady {
   std::string error;  // why the provider cannot be judged; everything else is then empty
   std::string provider;
   nlohmann::ordered_json info;  // name, version, url, choices, library, implementations
   std::vector<Offer> offers;
 };
-nlohmann::ordered_json to_json(const Hello& hello);
-Hello hello_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error
+nlohmann::ordered_json to_json(const WorkerReady& ready);
+WorkerReady worker_ready_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error
 
 // The key that a worker adds to a verdict if it should judge nothing more.
 inline constexpr const char* kSpoiltKey = "spoilt";

@@ -70,16 +70,16 @@ class ProviderKill {
     const fs::path library =
         executable_path().parent_path().parent_path() / "lib" / "selftest" / "qcts_mutants.so";
     if (!fs::exists(library)) throw std::runtime_error("no mutants in " + library.string());
-    source_.given = library.string();
-    source_.logs = scratch_.path();
-    source_.options.provider = library.string();
-    source_.options.fixtures = {fixtures_folder()};
-    fixtures_ = load_fixtures(source_.options.fixtures);
-    source_.options.fixture_files = Files::known;
-    source_.options.context.scratch = scratch_.path();
-    source_.options.context.targets = targets_folder();
-    source_.options.context.program = program_word();
-    source_.options.context.seed = request.seed;
+    slot_.given = library.string();
+    slot_.logs = scratch_.path();
+    slot_.options.provider = library.string();
+    slot_.options.fixtures = {fixtures_folder()};
+    fixtures_ = load_fixtures(slot_.options.fixtures);
+    slot_.options.fixture_files = Files::known;
+    slot_.options.context.scratch = scratch_.path();
+    slot_.options.context.targets = targets_folder();
+    slot_.options.context.program = program_word();
+    slot_.options.context.seed = request.seed;
   }
 
   // Cases without goldens first: they kill most mutants, and reading goldens is most of a worker's start-up
@@ -115,13 +115,13 @@ class ProviderKill {
     row.mutant = &mutant;
     const Planted planted(faults, claims);
     const Clock::time_point began = Clock::now();
-    std::vector<Source> sources;
-    sources.push_back(Source{source_.options, source_.given, source_.logs, {}, nullptr});
-    Supervisor supervisor(sources);
-    supervisor.greet(120);
-    row.problem = sources[0].hello.error;
+    std::vector<ProviderSlot> slots;
+    slots.push_back(ProviderSlot{slot_.options, slot_.given, slot_.logs, {}, nullptr});
+    Supervisor supervisor(slots);
+    supervisor.handshake(120);
+    row.problem = slots[0].ready.error;
     if (!row.problem.empty()) return row;
-    const std::vector<Task> asked = tasks(mutant, sources[0].hello.offers, with_goldens);
+    const std::vector<Task> asked = tasks(mutant, slots[0].ready.offers, with_goldens);
     if (asked.empty()) row.problem = "no case of this plan tests it";
     supervisor.run(
         asked, request_.every_case ? request_.jobs : 1,
@@ -166,7 +166,7 @@ class ProviderKill {
   const Plan plan_;
   Fixtures fixtures_;
   ScratchFolder scratch_;
-  Source source_;
+  ProviderSlot slot_;
 };
 
 KillRow examined(const MutantInfo& mutant) {

@@ -14,7 +14,7 @@ PLAN = {
     "description": "",
     "kinds": ["latency"],
     "all_variants": True,
-    "every_input": True,
+    "all_inputs": True,
     "case_timeout_s": 60,
     "latency_budget_s": 0.5,
     "latency_m": [1],
@@ -22,7 +22,7 @@ PLAN = {
     "latency_ops": ["linear"],
     "latency_schemes": ["int8_row"],
     "latency_activations": ["weight_only"],
-    "latency_weights": ["cold"],
+    "latency_cache_states": ["cold"],
     "latency_best_only": True,
 }
 

@@ -154,7 +154,7 @@ EVERY_INPUT = {
     "description": "",
     "kinds": ["numerics"],
     "all_variants": True,
-    "every_input": True,
+    "all_inputs": True,
     "case_timeout_s": 2,
     "latency_budget_s": 0,
     "latency_m": [],

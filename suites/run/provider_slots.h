@@ -14,10 +14,10 @@ namespace qcts {
 // Returns one word per provider: the name of a builtin one, or the path of a shared library. Throws RunError.
 std::vector<std::string> provider_words(const RunRequest& request);
 
-// Returns the source for such a word, not started yet. `folders`: the fixture folders.
-Source source_for(const std::string& word, const RunRequest& request,
-                  const std::vector<std::filesystem::path>& folders, const std::filesystem::path& logs,
-                  const std::filesystem::path& scratch);
+// Returns the slot for such a word, not started yet. `folders`: the fixture folders.
+ProviderSlot slot_for(const std::string& word, const RunRequest& request,
+                      const std::vector<std::filesystem::path>& folders, const std::filesystem::path& logs,
+                      const std::filesystem::path& scratch);
 
 // Returns the provider's name if the word alone tells it: "builtin" for "builtin", "aten" for
 // ".../libqcts_aten.so", "" for a vendor's library.
@@ -26,7 +26,7 @@ std::string provider_of_word(const std::string& word);
 // kinds that this one never judges; it is then not started.
 bool may_judge(const std::string& word, const Selection& selection);
 
-// Returns false if the source's handshake said that the variant cannot run here.
-bool is_runnable(const Source& source, const std::string& variant);
+// Returns false if the slot's handshake said that the variant cannot run here.
+bool is_runnable(const ProviderSlot& slot, const std::string& variant);
 
 }  // namespace qcts

@@ -21,9 +21,9 @@ inline constexpr Op kOps[] = {Op::quantize, Op::quantize_activation, Op::dequant
 // Returns the case of one synthetic input, without an implementation.
 Case synthetic_case(Kind kind, Op op, const Scheme& scheme, Layout layout, const Synthetic& input);
 
-class InputDealer {
+class InputSampler {
  public:
-  explicit InputDealer(const Plan& plan);  // must outlive the dealer
+  explicit InputSampler(const Plan& plan);  // must outlive the sampler
 
   // Returns the cases of one (kind, operation, scheme, layout). They depend on the plan alone, so a filter
   // does not change which inputs are sampled.
@@ -43,10 +43,10 @@ class InputDealer {
     std::map<std::pair<Generator, Policy>, std::pair<const Scheme*, std::string>> chosen;
   };
 
-  bool deals_by_family(Kind kind) const;
+  bool samples_by_family(Kind kind) const;
   bool is_once_a_family(Kind kind, Generator generator) const;
-  bool is_dealt(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const;
-  std::vector<Synthetic> dealt_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout);
+  bool is_sampled(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const;
+  std::vector<Synthetic> sampled_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout);
   const FamilyInputs& inputs_of_family(Kind kind, Op op, const Scheme& scheme, Layout layout);
 
   const Plan& plan_;

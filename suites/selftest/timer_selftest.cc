@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/selftest/stopwatch.h"
+#include "suites/selftest/timer_selftest.h"
 
 #include <chrono>
 #include <cmath>
@@ -17,11 +17,11 @@
 namespace qcts {
 namespace {
 
-using StopwatchClock = std::chrono::steady_clock;
+using TimerSelftestClock = std::chrono::steady_clock;
 
 // One run of one case.
-void time_against_itself(VerifiedKernel& kernel, const StopwatchRequest& request, uint64_t seed,
-                         StopwatchRow& row) {
+void time_against_itself(VerifiedKernel& kernel, const TimerSelftestRequest& request, uint64_t seed,
+                         TimerSelftestRow& row) {
   DelayedTarget unchanged(kernel.timed(), 0), slowed(kernel.timed(), request.planted);
   const size_t third = unchanged.copies() / 3;  // so that no target finds data that another has just read
   std::vector<Series> series = {{.name = "candidate", .target = &unchanged},
@@ -39,7 +39,7 @@ void time_against_itself(VerifiedKernel& kernel, const StopwatchRequest& request
   row.widest = std::max(row.widest, (itself.high - itself.low) / 2);
 }
 
-std::vector<Case> stopwatch_cases(const StopwatchRequest& request, const Registry& registry) {
+std::vector<Case> timer_selftest_cases(const TimerSelftestRequest& request, const Registry& registry) {
   std::vector<Case> all = expand(named_plan(request.plan), {{}, {}, &registry}), kept;
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < all.size(); ++i)
@@ -55,20 +55,20 @@ std::vector<Case> stopwatch_cases(const StopwatchRequest& request, const Registr
 }  // namespace
 
 void DelayedTarget::call(size_t copy) {
-  const auto start = StopwatchClock::now();
+  const auto start = TimerSelftestClock::now();
   other_.call(copy);
-  const auto until = start + (StopwatchClock::now() - start) * (1 + part_);
-  while (StopwatchClock::now() < until) {
+  const auto until = start + (TimerSelftestClock::now() - start) * (1 + part_);
+  while (TimerSelftestClock::now() < until) {
   }
 }
 
-std::vector<StopwatchRow> test_stopwatch(const StopwatchRequest& request,
-                                         const std::function<void(uint64_t)>& on_run) {
+std::vector<TimerSelftestRow> run_timer_selftest(const TimerSelftestRequest& request,
+                                                 const std::function<void(uint64_t)>& on_run) {
   Registry registry;
   registry.add(builtin_provider());
-  std::vector<StopwatchRow> rows;
+  std::vector<TimerSelftestRow> rows;
   std::vector<std::unique_ptr<VerifiedKernel>> kernels;
-  const std::vector<Case> cases = stopwatch_cases(request, registry);
+  const std::vector<Case> cases = timer_selftest_cases(request, registry);
   for (const Case& c : cases) {
     auto kernel = std::make_unique<VerifiedKernel>(c, c.synthetic->seed, 1);
     if (kernel->supports().status != QCTS_OK) continue;
@@ -76,7 +76,7 @@ std::vector<StopwatchRow> test_stopwatch(const StopwatchRequest& request,
     const std::string wrong = kernel->make_and_verify(
         cold_copies(kernel->timed().copied_bytes(), machine().l3_bytes, copy_budget_bytes()));
     if (!wrong.empty()) throw std::runtime_error(c.full_id() + ": " + wrong);
-    StopwatchRow row;
+    TimerSelftestRow row;
     row.full_id = c.full_id();
     rows.push_back(row);
     kernels.push_back(std::move(kernel));

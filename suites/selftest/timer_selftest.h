@@ -27,7 +27,7 @@ class DelayedTarget final : public TimedTarget {
   double part_;
 };
 
-struct StopwatchRequest {
+struct TimerSelftestRequest {
   std::string plan = "latency_quick";
   std::vector<std::string> filters;  // as `qcts run --filter`
   uint64_t runs = 50;
@@ -35,7 +35,7 @@ struct StopwatchRequest {
   double budget_s = 1;  // per case and run
 };
 
-struct StopwatchRow {
+struct TimerSelftestRow {
   std::string full_id;
   uint64_t runs = 0;
   uint64_t alarms = 0;          // against itself, 0 % planted
@@ -47,7 +47,7 @@ struct StopwatchRow {
 
 // Tests with builtin kernels only, on one thread. Calls `on_run` with the number of runs done. Throws
 // RunError if the plan does not exist or if the filters leave no case that runs here.
-std::vector<StopwatchRow> test_stopwatch(const StopwatchRequest& request,
-                                         const std::function<void(uint64_t)>& on_run);
+std::vector<TimerSelftestRow> run_timer_selftest(const TimerSelftestRequest& request,
+                                                 const std::function<void(uint64_t)>& on_run);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/run/run_sources.h"
+#include "suites/run/provider_slots.h"
 
 #include <algorithm>
 #include <optional>
@@ -87,17 +87,17 @@ std::vector<std::string> provider_words(const RunRequest& request) {
   return words;
 }
 
-Source source_for(const std::string& word, const RunRequest& request, const std::vector<fs::path>& folders,
-                  const fs::path& logs, const fs::path& scratch) {
-  Source source;
-  source.given = word;
-  source.logs = logs;
+ProviderSlot slot_for(const std::string& word, const RunRequest& request,
+                      const std::vector<fs::path>& folders, const fs::path& logs, const fs::path& scratch) {
+  ProviderSlot slot;
+  slot.given = word;
+  slot.logs = logs;
   const bool library = !is_own(word);
-  source.options.provider = library ? fs::absolute(word).string() : word;
-  source.options.fixtures = folders;
-  source.options.fixture_files = Files::known;
-  source.options.memory_limit_bytes = request.memory_limit_bytes;
-  JudgeContext& context = source.options.context;
+  slot.options.provider = library ? fs::absolute(word).string() : word;
+  slot.options.fixtures = folders;
+  slot.options.fixture_files = Files::known;
+  slot.options.memory_limit_bytes = request.memory_limit_bytes;
+  JudgeContext& context = slot.options.context;
   context.scratch = scratch;
   context.targets = targets_folder();
   context.program = program_word();
@@ -118,11 +118,11 @@ Source source_for(const std::string& word, const RunRequest& request, const std:
   if (request.gate_latency) add("--gate latency");
   if (request.memory_limit_bytes != kDefaultMemoryLimitBytes)
     add("--memory-limit " + std::to_string(request.memory_limit_bytes >> 20));
-  return source;
+  return slot;
 }
 
-bool is_runnable(const Source& source, const std::string& variant) {
-  for (const nlohmann::ordered_json& implementation : source.hello.info["implementations"])
+bool is_runnable(const ProviderSlot& slot, const std::string& variant) {
+  for (const nlohmann::ordered_json& implementation : slot.ready.info["implementations"])
     if (implementation["variant"] == variant) return implementation["runnable"].get<bool>();
   return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/cases/dealing.h"
+#include "suites/cases/input_sampler.h"
 
 #include <algorithm>
 #include <iterator>
@@ -22,7 +22,7 @@ Case synthetic_case(Kind kind, Op op, const Scheme& scheme, Layout layout, const
   return c;
 }
 
-InputDealer::InputDealer(const Plan& plan) : plan_(plan) {
+InputSampler::InputSampler(const Plan& plan) : plan_(plan) {
   if (plan.cover) listed_.insert(plan.cover->begin(), plan.cover->end());
   std::map<std::string_view, size_t> families;
   for (const Scheme* scheme : schemes()) siblings_[scheme].place = families[scheme->family()]++;
@@ -32,19 +32,19 @@ InputDealer::InputDealer(const Plan& plan) : plan_(plan) {
 // Is input `index` of `count` sampled for this scheme? Determinism is a property of kernels more than of
 // schemes, so a reduced plan skips some schemes; if many schemes share kernels, each is tested on one
 // operation.
-bool InputDealer::is_dealt(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const {
-  if (!plan_.schemes_an_input) return true;
+bool InputSampler::is_sampled(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const {
+  if (!plan_.schemes_per_input) return true;
   const auto [place, siblings] = siblings_.at(&scheme);
-  const size_t stride = std::max<size_t>(1, siblings / static_cast<size_t>(*plan_.schemes_an_input));
+  const size_t stride = std::max<size_t>(1, siblings / static_cast<size_t>(*plan_.schemes_per_input));
   if (index % stride == place % stride) return true;
-  if (plan_.every_input) return index == place % count;
+  if (plan_.all_inputs) return index == place % count;
   const size_t turns = (siblings + kSchemesAnOp - 1) / kSchemesAnOp;
   const auto turn = static_cast<size_t>(std::ranges::find(kOps, op) - std::begin(kOps));
   return kind != Kind::determinism && place % turns == turn % turns && index == place / turns % count;
 }
 
 // A few of each input family if the plan says so, and those in its cover.
-std::vector<Synthetic> InputDealer::dealt_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout) {
+std::vector<Synthetic> InputSampler::sampled_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout) {
   std::set<std::string> taken;
   std::vector<Synthetic> out;
   GeneratorSupport& support = support_.try_emplace(&scheme, scheme).first->second;
@@ -53,29 +53,29 @@ std::vector<Synthetic> InputDealer::dealt_inputs(Kind kind, Op op, const Scheme&
     for (const Policy policy : scheme.activations()) {
       // Sampled for each policy separately: a kernel serves one or two policies, and every scheme of its
       // family must get inputs.
-      std::vector<Synthetic> dealt;
-      std::ranges::copy_if(inputs, std::back_inserter(dealt),
+      std::vector<Synthetic> sampled;
+      std::ranges::copy_if(inputs, std::back_inserter(sampled),
                            [&](const Synthetic& input) { return input.activation == policy; });
-      const auto turns = static_cast<size_t>(std::ranges::count_if(dealt, [](const Synthetic& input) {
+      const auto turns = static_cast<size_t>(std::ranges::count_if(sampled, [](const Synthetic& input) {
         return !input_family(input.generator).excluded_from_sampling;
       }));
-      for (size_t i = 0; i < dealt.size(); ++i) {
-        if (!only_listed && !is_dealt(kind, op, scheme, i, std::max<size_t>(turns, 1))) continue;
-        const std::string id = synthetic_case(kind, op, scheme, layout, dealt[i]).id.text();
-        if ((!only_listed || listed_.contains(id)) && taken.insert(id).second) out.push_back(dealt[i]);
+      for (size_t i = 0; i < sampled.size(); ++i) {
+        if (!only_listed && !is_sampled(kind, op, scheme, i, std::max<size_t>(turns, 1))) continue;
+        const std::string id = synthetic_case(kind, op, scheme, layout, sampled[i]).id.text();
+        if ((!only_listed || listed_.contains(id)) && taken.insert(id).second) out.push_back(sampled[i]);
       }
     }
   };
-  if (!plan_.every_input) add_set(InputSet::few, false);
+  if (!plan_.all_inputs) add_set(InputSet::few, false);
   const std::string stem = CaseId{kind, op, std::string(scheme.name()), ""}.text();
   const auto first = listed_.lower_bound(stem);
   const bool any_listed = first != listed_.end() && first->starts_with(stem);
-  if (plan_.every_input || any_listed) add_set(InputSet::all, !plan_.every_input);
+  if (plan_.all_inputs || any_listed) add_set(InputSet::all, !plan_.all_inputs);
   return out;
 }
 
-const InputDealer::FamilyInputs& InputDealer::inputs_of_family(Kind kind, Op op, const Scheme& scheme,
-                                                               Layout layout) {
+const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op op, const Scheme& scheme,
+                                                                 Layout layout) {
   const auto [at, is_new] = families_.try_emplace({kind, op, std::string(scheme.family()), layout});
   FamilyInputs& family = at->second;
   if (!is_new) return family;
@@ -83,7 +83,7 @@ const InputDealer::FamilyInputs& InputDealer::inputs_of_family(Kind kind, Op op,
   for (const Scheme* sibling : schemes()) {
     const std::optional<Layout> own = sibling->find_layout(layout.name());
     if (sibling->family() != scheme.family() || !own) continue;
-    std::vector<Synthetic>& inputs = family.by_scheme[sibling] = dealt_inputs(kind, op, *sibling, *own);
+    std::vector<Synthetic>& inputs = family.by_scheme[sibling] = sampled_inputs(kind, op, *sibling, *own);
     for (const Synthetic& input : inputs)
       all[{input.generator, input.activation}].emplace_back(sibling, input_name(input, op, layout));
   }
@@ -94,20 +94,20 @@ const InputDealer::FamilyInputs& InputDealer::inputs_of_family(Kind kind, Op op,
   return family;
 }
 
-bool InputDealer::deals_by_family(Kind kind) const {
+bool InputSampler::samples_by_family(Kind kind) const {
   return plan_.emulated_once || !plan_.once_a_family.empty() ||
          (plan_.determinism_once && kind == Kind::determinism);
 }
 
-bool InputDealer::is_once_a_family(Kind kind, Generator generator) const {
+bool InputSampler::is_once_a_family(Kind kind, Generator generator) const {
   return (plan_.determinism_once && kind == Kind::determinism) ||
          std::ranges::find(plan_.once_a_family, generator) != plan_.once_a_family.end();
 }
 
-std::vector<Case> InputDealer::cases_of(Kind kind, Op op, const Scheme& scheme, Layout layout) {
+std::vector<Case> InputSampler::cases_of(Kind kind, Op op, const Scheme& scheme, Layout layout) {
   std::vector<Case> cases;
-  if (!deals_by_family(kind)) {
-    for (const Synthetic& input : dealt_inputs(kind, op, scheme, layout))
+  if (!samples_by_family(kind)) {
+    for (const Synthetic& input : sampled_inputs(kind, op, scheme, layout))
       cases.push_back(synthetic_case(kind, op, scheme, layout, input));
     return cases;
   }
