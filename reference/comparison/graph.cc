@@ -132,6 +132,10 @@ void GraphWalk::compare_nodes(const Ref& a, const Ref& b) {
   }
   if (a->kind == Kind::persistent && b->kind == Kind::persistent) return compare_bare_storages(a, b);
   if (is_call_like(a) && a->kind == b->kind) return compare_calls(a, b);
+  if (a->kind == Kind::global && b->kind == Kind::global) {
+    if (compare_globals("", a, b)) compare_sources(a, b);
+    return;
+  }
   const auto kind_of = [](const Ref& node) {
     return is_wrapped_tensor(node) ? layers_of(node).kind() : value_text(node);
   };
@@ -224,6 +228,7 @@ void GraphWalk::compare_calls(const Ref& a, const Ref& b) {
     if (identity_text(left) != identity_text(right)) differ("", value_text(a), value_text(b));
     return;
   }
+  if (same) compare_sources(a->items[0], b->items[0]);
   compare_arguments(a, b);
   compare_items(a->appended(), b->appended());
   MappingParts left, right;
@@ -231,6 +236,17 @@ void GraphWalk::compare_calls(const Ref& a, const Ref& b) {
   for (const auto& [key, value] : b->pairs) right.entries.emplace_back(key, value);
   compare_entries(entries_of(left, a_object_), entries_of(right, b_object_), true);
   compare_states(a->state, b->state);
+}
+
+// The file and the source of a class, which a legacy file holds beside the name where that stands first.
+void GraphWalk::compare_sources(const Ref& a, const Ref& b) {
+  if (a->kind != Kind::global || b->kind != Kind::global || a->items.size() + b->items.size() == 0) return;
+  if (a->items.empty() || b->items.empty())
+    return spelt("source of the class", a->items.empty() ? "absent" : "stored",
+                 b->items.empty() ? "absent" : "stored");
+  if (met_before(a, b)) return;
+  for (size_t i : {2, 3})
+    visit_part(a->items[0]->items.at(i), b->items[0]->items.at(i), i == 2 ? ".class file" : ".class source");
 }
 
 void GraphWalk::compare_arguments(const Ref& a, const Ref& b) {

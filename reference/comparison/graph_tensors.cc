@@ -5,6 +5,7 @@
 
 #include "reference/comparison/graph_walk.h"
 #include "reference/dialects/classes/attributes.h"
+#include "reference/formats/torch/numpy_array.h"
 #include "reference/formats/torch/storage.h"
 #include "reference/formats/torch/tensor.h"
 
@@ -91,6 +92,11 @@ void GraphWalk::compare_parameters(const Layers& a, const Layers& b) {
 }
 
 void GraphWalk::compare_elements_of(const Ref& a, const Ref& b) {
+  const Tensor *x_array = array_of(*a_object_, a), *y_array = array_of(*b_object_, b);
+  if (x_array != nullptr && y_array != nullptr) {
+    compare_flag("requires_grad", a->items[1]->items[3]->boolean, b->items[1]->items[3]->boolean);
+    return compare_views(*x_array, *y_array);
+  }
   const std::optional<PlainCall> x = plain_call(a), y = plain_call(b);
   if (!x || !y) return compare_nodes(a, b);
   if (x->function != y->function) spelt("rebuilt by", x->function, y->function);

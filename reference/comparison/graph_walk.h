@@ -80,6 +80,7 @@ class GraphWalk {
   void compare_members(const std::vector<Ref>& a, const std::vector<Ref>& b);
   void compare_items(std::span<const Ref> a, std::span<const Ref> b);
   void compare_calls(const Ref& a, const Ref& b);
+  void compare_sources(const Ref& a, const Ref& b);
   void compare_arguments(const Ref& a, const Ref& b);
   void compare_states(const Ref& a, const Ref& b, const ClassSchema* schema = nullptr);
   bool compare_globals(const char* field, const Ref& a, const Ref& b);

@@ -32,6 +32,8 @@ constexpr Signature kSignatures[] = {
     {"torch._utils", "_rebuild_meta_tensor_no_storage", {"dtype", "size", "stride", "requires_grad"}},
     {"torch._utils", "_rebuild_nested_tensor", {"buffer", "sizes", "strides", "storage_offsets"}},
     {"torch._utils", "_rebuild_device_tensor_from_cpu_tensor", {"data", "dtype", "device", "requires_grad"}},
+    {"torch._utils", "_rebuild_device_tensor_from_numpy", {"data", "dtype", "device", "requires_grad"}},
+    {"torch._utils", "_rebuild_xla_tensor", {"data", "dtype", "device", "requires_grad"}},
 };
 
 bool is_builtin_call(const Ref& node, std::string_view name) {
@@ -125,6 +127,7 @@ std::optional<std::vector<Ref>> members_of(const Ref& node) {
 
 std::optional<std::string> bytes_value(const Ref& node) {
   if (node->kind == Kind::bytes) return node->text.str();
+  if (is_builtin_call(node, "bytes")) return "";
   const pickle::Refs* arguments = pickle::is_call(node, "_codecs", "encode") ? arguments_of(node) : nullptr;
   if (!arguments || arguments->size() != 2 || (*arguments)[0]->kind != Kind::string ||
       (*arguments)[1]->text != "latin1")

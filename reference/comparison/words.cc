@@ -72,7 +72,7 @@ std::string call_text(const Ref& node) {
 std::string key_words(const Ref& key) {
   if (key->kind != Kind::tuple) return value_text(key);
   std::string text;
-  for (const Ref& item : key->items) text += (text.empty() ? "" : ", ") + value_text(item);
+  for (const Ref& item : key->items) text += (text.empty() ? "" : ", ") + key_words(item);
   return "(" + text + ")";
 }
 
@@ -129,7 +129,8 @@ std::string value_text(const Ref& node) {
     case Kind::boolean:
       return node->boolean ? "True" : "False";
     case Kind::integer:
-      return std::to_string(node->integer);
+    case Kind::big_integer:
+      return pickle::integer_text(node);
     case Kind::real:
       return real_text(node->real);
     case Kind::string:

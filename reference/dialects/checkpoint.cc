@@ -106,6 +106,7 @@ TorchOptions torch_options(const OpenOptions& options) {
   result.lenient = options.lenient;
   result.allow = options.allow;
   result.allow_locations = options.allow_locations;
+  result.map_locations = options.map_locations;
   return result;
 }
 
@@ -125,6 +126,10 @@ void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const O
     const TensorNode parts = decode_tensor_node(leaf.node);
     if (parts.wrapper.empty()) {
       checkpoint.tensors.push_back(read_plain(object, leaf, budget));
+      continue;
+    }
+    if (is_dtensor(parts)) {
+      checkpoint.tensors.push_back(read_dtensor(object, leaf, options.lenient, checkpoint.warnings, budget));
       continue;
     }
     const std::string_view by_class = dialect_of_class(parts.cls);

@@ -65,6 +65,7 @@ struct OpenOptions {
   std::string dialect;                       // empty: detect
   std::vector<std::string> allow;            // globals kept opaque
   std::vector<std::string> allow_locations;  // storage tags to allow beside torch's
+  std::vector<std::pair<std::string, std::string>> map_locations;  // TorchOptions::map_locations
 };
 
 // Opens a file, or a directory with config.json and shards. Throws Refused or IoError, std::invalid_argument

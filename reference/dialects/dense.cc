@@ -8,9 +8,10 @@
 namespace qcts {
 
 bool is_plain(const NamedTensor& tensor) {
-  // A Parameter's other attributes do not change its elements.
+  // Other attributes of a Parameter, the spec of a DTensor and the device do not change the elements.
   const auto beside = [](std::string_view name) {
-    return name.starts_with("state.") || name.starts_with("slots.");
+    return name.starts_with("state.") || name.starts_with("slots.") || name.starts_with("dtensor.") ||
+           name == "device";
   };
   if (tensor.payload.empty() || tensor.payload[0].name != "data" || !tensor.foreign.empty()) return false;
   for (size_t i = 1; i < tensor.payload.size(); ++i)
@@ -59,6 +60,10 @@ bool names_layout(const NamedTensor& tensor, std::string_view layout) {
 
 std::string why_not_dense(const NamedTensor& tensor) {
   if (!tensor.foreign.empty()) return "of " + std::string(tensor.foreign) + ", which is not read here";
+  if (tensor.type == "DTensor")
+    return "a DTensor's part " +
+           tensor.attributes.value("dtensor.local_shape", nlohmann::ordered_json()).dump() +
+           " of one rank: save full_tensor(), or gather the ranks with torch.distributed.checkpoint";
   for (const KeptLayout& layout : kept_layouts())
     if (names_layout(tensor, layout.name))
       return std::string(layout.name) + " is read and saved but not dequantized: " + std::string(layout.why);

@@ -77,6 +77,18 @@ NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, b
                             std::vector<std::string>& warnings, ReadBudget& budget);
 NamedTensor read_torchao_v1(const TorchObject& object, const TensorLeaf& leaf, ReadBudget& budget);
 
+// Is it a torch.distributed.tensor.DTensor?
+bool is_dtensor(const TensorNode& parts);
+// Reads a DTensor, of which a file holds the local tensor of one rank. If that is the whole tensor, it is
+// read as the tensor that it is; otherwise the payload begins with "_local_tensor". Its spec follows under
+// "dtensor.": the placements, the mesh.
+NamedTensor read_dtensor(const TorchObject& object, const TensorLeaf& leaf, bool lenient,
+                         std::vector<std::string>& warnings, ReadBudget& budget);
+// Adds the tensors of a value to the payload and its other values to the attributes, under `name` and dotted
+// names.
+void read_parts(const TorchObject& object, const pickle::Ref& value, const std::string& name,
+                NamedTensor& tensor, ReadBudget& budget);
+
 // Reads a wrapper subclass: tensors of its state into `payload` under `prefix`, other values into
 // `attributes`, nested subclasses under "prefix.". Sets shape and dtype from the wrapper's arguments.
 void read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,

@@ -119,9 +119,11 @@ std::string_view module_name(std::string_view name) {
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-// Does the last word of a parameter's name say that it is a scale of others?
+// Does the last word of a parameter's name say that it is a scale of others, or the table of their values?
 bool names_scale(std::string_view word) {
-  return word.find("scale") != word.npos || word.find("absmax") != word.npos || word == "SCB";
+  constexpr std::string_view kWords[] = {"scale", "scaling", "absmax", "codebook", "palette", "lookup_table"};
+  return std::ranges::any_of(kWords, [&](std::string_view part) { return word.find(part) != word.npos; }) ||
+         word == "SCB" || word == "lut" || word.ends_with("_lut");
 }
 
 class ForeignNamer {

@@ -22,7 +22,9 @@ constexpr std::array<ForeignFormat, 27> kForeignFormats = {{
     {"exl3", "EXL3 trellis codes", "exl3", ".trellis !.suh !.svh ?.mcg ?.mul1"},
     {"exl2", "EXL2 words", "exl2", ".q_weight:i32 !.q_scale ?.q_scale_max ?.q_groups ?.q_invperm ?.q_perm"},
     {"aqlm", "AQLM codebooks", "aqlm", ".codes !.codebooks ?.scales"},
-    {"vptq", "VPTQ codebooks", "vptq", ".indices .centroids ?.res_indices ?.res_centroids"},
+    {"vptq", "VPTQ codebooks", "vptq",
+     ".indices .centroids ?.res_indices ?.res_centroids | .indices .centroids.weight ?.res_indices "
+     "?.res_centroids.weight ?.perm ?.weight_scale ?.weight_bias"},
     {"quip", "QuIP# codebooks", "quip", ".Qidxs ?.SU ?.SV ?.Wscale"},
     {"spqr", "SpQR weights with outliers apart", "spqr", ".dense_weights ?.row_offsets ?.col_vals"},
     {"higgs", "HIGGS grids", "higgs", ".qweight .tables !.scales ?.tables2"},

@@ -38,7 +38,8 @@ class ValueWalk {
       case Kind::boolean:
         return add(node, name, node->boolean ? "True" : "False");
       case Kind::integer:
-        return add(node, name, std::to_string(node->integer));
+      case Kind::big_integer:
+        return add(node, name, pickle::integer_text(node));
       case Kind::real:
         return add(node, name, real_text(node->real));
       case Kind::string:
@@ -54,7 +55,8 @@ class ValueWalk {
         break;
       case Kind::call:
       case Kind::new_object:
-        if (!pickle::is_call(node, "collections", "OrderedDict"))
+        if (!pickle::is_call(node, "collections", "OrderedDict") &&
+            split_global(node->items[0]).module != "torch.jit._pickle")
           add(node, name, "object of " + dotted_name(node->items[0]));
         break;
       case Kind::persistent:
@@ -68,6 +70,10 @@ class ValueWalk {
  private:
   void walk_held(const Ref& node, const std::string& name) {
     for_each_held(node, [&](const HeldValue& held) {
+      // The _metadata of a state dict.
+      if (pickle::is_call(node, "collections", "OrderedDict") && held.place.container == node->state.get() &&
+          node->state != nullptr)
+        return;
       if (held.unnamed) return walk(*held.value, name);
       const std::string part = held.key == nullptr ? std::to_string(held.index) : key_text(*held.key);
       walk(*held.value, name.empty() ? part : name + "." + part);

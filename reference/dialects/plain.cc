@@ -10,6 +10,7 @@
 #include "reference/formats/io/byte_io.h"
 #include "reference/formats/pickle/graph.h"
 #include "reference/formats/refusal.h"
+#include "reference/formats/torch/numpy_array.h"
 
 namespace qcts {
 namespace {
@@ -71,6 +72,8 @@ class PlainReader {
   PlainReader(const TorchObject& object, NamedTensor& tensor, ReadBudget& budget)
       : object_(object), tensor_(tensor), budget_(budget) {}
 
+  void collect(const Ref& node, const std::string& name);
+
   void read(const TensorNode& parts) {
     read_data(parts.plain);
     if (parts.state != nullptr) collect_state(parts.state);
@@ -84,8 +87,8 @@ class PlainReader {
   void read_meta(const pickle::Refs& args);
   void read_jagged(const pickle::Refs& args);
   void read_lazy(const Ref& node);
+  bool read_device_tensor(const Ref& node);
   void collect_state(const Ref& state);
-  void collect(const Ref& node, const std::string& name);
   void attribute(const std::string& name, const Ref& value);
 
   const TorchObject& object_;
@@ -103,6 +106,7 @@ void PlainReader::read_data(const Ref& node) {
     tensor_.payload.push_back({"data", *data});
     return;
   }
+  if (read_device_tensor(node)) return;
   const std::string rebuild(split_global(node->items[0]).name);
   const pickle::Refs& args = node->items[1]->items;
   if (rebuild.starts_with("_rebuild_tensor")) return read_lazy(node);
@@ -118,6 +122,22 @@ void PlainReader::read_data(const Ref& node) {
   if (!nested || tensor_.payload.size() != 4) return;
   tensor_.dtype = tensor_.payload[0].tensor.dtype;
   tensor_.shape = {tensor_.payload[0].tensor.numel()};
+}
+
+// _rebuild_device_tensor_from_cpu_tensor or _from_numpy(data, dtype, device, requires_grad): a device without
+// storages, whose elements the file holds for the host.
+bool PlainReader::read_device_tensor(const Ref& node) {
+  std::optional<Tensor> data;
+  if (const Tensor* array = array_of(object_, node)) data = *array;
+  const auto& args = node->items[1]->items;
+  if (pickle::is_call(node, "torch._utils", "_rebuild_device_tensor_from_cpu_tensor"))
+    data = tensor_of(object_, args[0]);
+  if (!data) return false;
+  tensor_.shape = data->shape;
+  tensor_.dtype = data->dtype;
+  tensor_.payload.push_back({"data", *data});
+  attribute("device", args[2]);
+  return true;
 }
 
 // _rebuild_njt({"values", "offsets", "lengths", ...}): reads its parts under their own names.
@@ -258,6 +278,11 @@ void PlainReader::attribute(const std::string& name, const Ref& value) {
 }
 
 }  // namespace
+
+void read_parts(const TorchObject& object, const Ref& value, const std::string& name, NamedTensor& tensor,
+                ReadBudget& budget) {
+  PlainReader(object, tensor, budget).collect(value, name);
+}
 
 uint64_t heap_bytes_of(const NamedTensor& tensor) {
   const auto of_dims = [](const std::vector<int64_t>& dims) { return block_bytes(8 * dims.capacity()); };

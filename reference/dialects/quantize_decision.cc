@@ -32,7 +32,14 @@ std::string quantized_as(const NamedTensor& tensor) {
   return tensor.foreign.empty() ? tensor.type : std::string(tensor.foreign);
 }
 
+// Quantizing would lose what such a tensor says beside its elements.
+std::string device_or_mesh(const NamedTensor& tensor) {
+  if (tensor.type == "DTensor") return "a DTensor, which belongs to a mesh of ranks";
+  return tensor.attributes.contains("device") ? "saved from a device without storages" : "";
+}
+
 std::string no_candidate(const NamedTensor& tensor, const LinearLayers& layers) {
+  if (const std::string why = device_or_mesh(tensor); !why.empty()) return why;
   if (!is_plain(tensor)) return "already " + quantized_as(tensor);
   if (tensor.shape.size() != 2) return std::to_string(tensor.shape.size()) + "-D";
   return layers.why_not(tensor);
@@ -53,6 +60,7 @@ std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules, con
 }
 
 std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout layout, Policy activation) {
+  if (const std::string why = device_or_mesh(tensor); !why.empty()) return "it is " + why;
   if (!is_plain(tensor)) return "already " + quantized_as(tensor);
   if (tensor.shape.size() != 2) return "it is " + std::to_string(tensor.shape.size()) + "-D, not 2-D";
   if (!is_weight_dtype(tensor.dtype)) return "its dtype is " + std::string(dtype_name(tensor.dtype));

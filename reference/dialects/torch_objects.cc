@@ -19,6 +19,13 @@ bool is_container(const pickle::Ref& node) {
   return is_mapping(node) || node->kind == pickle::Kind::list || node->kind == pickle::Kind::tuple;
 }
 
+// A list or dict that torch's C++ pickler wrapped in a call that names its type.
+bool is_tag(const pickle::Ref& node) {
+  if (node->kind != pickle::Kind::call || node->items[0]->kind != pickle::Kind::global) return false;
+  return node->items[0]->text.starts_with("torch.jit._pickle ") &&
+         node->items[1]->kind == pickle::Kind::tuple && !node->items[1]->items.empty();
+}
+
 class Walker {
  public:
   Walker(const Limits& limits, ReadBudget& budget) : limits_(limits), budget_(budget) {}
@@ -120,6 +127,7 @@ class Walker {
 std::optional<std::string> other_leaf(const pickle::Ref& node, const std::string& name,
                                       std::unordered_set<const pickle::Node*>& seen) {
   if (is_tensor_node(node) || !seen.insert(node.get()).second) return std::nullopt;
+  if (is_tag(node)) return other_leaf(node->items[1]->items[0], name, seen);
   if (!is_container(node)) return name;
   const std::string prefix = name.empty() ? "" : name + ".";
   for (const auto& [key, value] : node->pairs)
@@ -154,7 +162,9 @@ constexpr std::string_view kRebuilds[] = {"_rebuild_tensor",
                                           "_rebuild_sparse_tensor",
                                           "_rebuild_meta_tensor_no_storage",
                                           "_rebuild_nested_tensor",
-                                          "_rebuild_device_tensor_from_cpu_tensor"};
+                                          "_rebuild_device_tensor_from_cpu_tensor",
+                                          "_rebuild_device_tensor_from_numpy",
+                                          "_rebuild_xla_tensor"};
 
 std::string_view rebuild_name(const pickle::Ref& node) {
   if (!node || (node->kind != pickle::Kind::call && node->kind != pickle::Kind::new_object)) return {};
@@ -180,11 +190,10 @@ void for_each_held(const pickle::Ref& node, const std::function<void(const HeldV
     return;
   }
   const pickle::Ref& arguments = node->items[1];
-  if (is_mapping(node)) {  // the state is the _metadata of a state dict
+  if (is_tag(node)) return visit({&arguments->items[0], nullptr, {}, true});
+  if (is_mapping(node))
     for (const pickle::Ref& argument : arguments->items) visit({&argument, nullptr, {}, true});
-    return;
-  }
-  for (size_t i = 0; i < arguments->items.size(); ++i)
+  for (size_t i = 0; i < arguments->items.size() && !is_mapping(node); ++i)
     visit({&arguments->items[i], nullptr, {arguments.get(), i}, false, i});
   for (size_t i = 2; i < node->items.size(); ++i)
     visit({&node->items[i], nullptr, {node.get(), i}, false, i - 2});

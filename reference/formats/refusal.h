@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace qcts {
 
@@ -49,6 +50,8 @@ struct Refusal {
   std::optional<uint64_t> offset{};  // byte in the file, or in data.pkl when the detail says so
   bool security =
       false;  // set for PickleOpcode, PickleGlobal, PickleCall and disallowed functions in metadata
+  std::vector<std::string>
+      allow{};  // PickleGlobal: the names, "module.name", that ReadOptions::allow would need
 };
 
 // "CrcMismatch: data/3 (tensor 0.weight): recorded 0x..., computed 0x... (offset 4096)"

@@ -7,6 +7,7 @@
 
 #include "reference/dialects/dense.h"
 #include "reference/dialects/other_values.h"
+#include "reference/formats/io/utf8.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 
@@ -35,6 +36,10 @@ DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, 
   for (const NamedTensor& tensor : checkpoint.tensors) {
     if (const auto found = contradictions.find(tensor.name); found != contradictions.end()) {
       leave_out(tensor.name + ": " + found->second->text);
+      continue;
+    }
+    if (!is_utf8(tensor.name)) {
+      leave_out(tensor.name + ": its name is no UTF-8, as safetensors needs");
       continue;
     }
     std::optional<Tensor> dense = dense_of(tensor, layout);

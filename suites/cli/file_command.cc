@@ -9,6 +9,7 @@
 
 #include "reference/dialects/cpu_pack.h"
 #include "reference/formats/pickle/globals.h"
+#include "reference/formats/torch/object.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/printable.h"
 
@@ -21,15 +22,22 @@ int say(const std::string& text, int exit_code) {
   return exit_code;
 }
 
-// Suggests --allow for a refused global; globals on torch's blocklist cannot be allowed.
+// Suggests the options that would read the file: globals on torch's blocklist have none.
 std::string how_to_allow(const Refusal& refusal) {
-  constexpr std::string_view kWord = "global ";
-  const size_t at = refusal.detail.find(kWord);
-  if (refusal.cls != RefusalClass::PickleGlobal || at == std::string::npos) return "";
-  const std::string name = refusal.detail.substr(at + kWord.size());
-  const bool plain = name.find('.') != std::string::npos && name.find_first_of(" :?") == std::string::npos;
-  if (!plain || pickle::is_blocked_module(name.substr(0, name.rfind('.')))) return "";
-  return " (--allow " + name + " keeps it, never run)";
+  std::string options;
+  for (const std::string& name : refusal.allow) {
+    const bool plain = name.find_first_not_of(
+                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") == name.npos;
+    options += (options.empty() ? "--allow " : " --allow ") + (plain ? name : "'" + name + "'");
+  }
+  if (!options.empty())
+    return " (" + options + (refusal.allow.size() > 1 ? " keeps them, never run)" : " keeps it, never run)");
+  constexpr std::string_view kDevice = "lies on an unknown device ";
+  const size_t at = refusal.detail.find(kDevice);
+  if (at == std::string::npos) return "";
+  const std::string tag = refusal.detail.substr(at + kDevice.size());
+  if (tag.empty() || tag.find_first_of(" '\"=\n") != std::string::npos) return "";
+  return " (--allow-location " + tag + " keeps it, --map-location " + tag + "=cpu reads it as the CPU's)";
 }
 
 int refused(const Refusal& refusal, bool json) {
@@ -37,6 +45,13 @@ int refused(const Refusal& refusal, bool json) {
   std::cout.flush();
   std::cerr << printable(refusal_line(refusal) + how_to_allow(refusal)) << "\n";
   return 1;
+}
+
+std::pair<std::string, std::string> parts_of_map(const std::string& map) {
+  const size_t equals = map.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == map.size())
+    throw CLI::ValidationError("--map-location " + map + ": FROM=TO, as in cuda:1=cpu");
+  return {map.substr(0, equals), map.substr(equals + 1)};
 }
 
 // Drops the action from "PATH: ACTION: REASON" if the path does not exist.
@@ -78,7 +93,21 @@ void add_file_options(CLI::App& command, FileOptions& options, const std::string
       .add_option("--allow-location", options.open.allow_locations,
                   "a storage's device tag to accept in addition to torch's own")
       ->allow_extra_args(false);
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--map-location",
+          [&options](const std::vector<std::string>& maps) {
+            for (const std::string& map : maps) options.open.map_locations.push_back(parts_of_map(map));
+          },
+          "FROM=TO: read storages of one device tag as another's, as torch.load(map_location) does; of "
+          "several FROM "
+          "the longest decides")
+      ->allow_extra_args(false);
   command.parse_complete_callback([&options] {
+    for (const auto& [from, to] : options.open.map_locations)
+      if (!device_of_location(to, options.open.allow_locations))
+        throw CLI::ValidationError("--map-location " + from + "=" + to + ": torch knows no device " + to +
+                                   " (--allow-location " + to + ")");
     options.open.crc = options.no_crc ? CrcPolicy::skip : CrcPolicy::verify;
     const std::string unknown = unknown_dialect(options.open.dialect);
     if (!unknown.empty()) throw CLI::ValidationError(unknown);
@@ -91,6 +120,7 @@ nlohmann::ordered_json refusal_json(const Refusal& refusal) {
   body["detail"] = refusal.detail;
   body["offset"] = refusal.offset ? nlohmann::ordered_json(*refusal.offset) : nlohmann::ordered_json(nullptr);
   body["security"] = refusal.security;
+  if (!refusal.allow.empty()) body["allow"] = refusal.allow;
   return {{"refusal", body}};
 }
 

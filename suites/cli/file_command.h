@@ -23,8 +23,8 @@ struct FileOptions {
   bool no_crc = false;
 };
 
-// Adds --json, --dialect, --lenient, --no-crc, --allow and --allow-location. `dialect` replaces --dialect
-// where that names the dialect of the output.
+// Adds --json, --dialect, --lenient, --no-crc, --allow, --allow-location and --map-location.
+// `dialect` replaces --dialect where that names the dialect of the output.
 void add_file_options(CLI::App& command, FileOptions& options, const std::string& dialect = "--dialect");
 // Says that there is no such dialect, with the nearest name; "" for a dialect's name and for "".
 std::string unknown_dialect(const std::string& name);

@@ -6,6 +6,7 @@
 
 #include "reference/dialects/dialects.h"
 #include "reference/formats/pickle/graph.h"
+#include "reference/formats/pickle/numpy_arrays.h"
 
 namespace qcts {
 namespace {
@@ -16,7 +17,8 @@ constexpr uint64_t kValueBytes = 16;
 class ValueBytes {
  public:
   uint64_t count(const pickle::Ref& node) {
-    if (node == nullptr || is_tensor_node(node)) return 0;
+    if (node == nullptr) return 0;
+    if (is_tensor_node(node)) return array_growth(node);
     if (!node->is_single() && !seen_.insert(node.get()).second) return 0;
     uint64_t bytes = kValueBytes + node->text.size();
     for (const pickle::Ref& item : node->items) bytes += count(item);
@@ -26,6 +28,17 @@ class ValueBytes {
   }
 
  private:
+  // Bytes from 0x80 on of an array in a pickle take two bytes of its text.
+  static uint64_t array_growth(const pickle::Ref& node) {
+    const pickle::Ref* arguments = pickle::numpy_arguments_of(node);
+    if (arguments == nullptr) return 0;
+    const pickle::Ref& encoded = (*arguments)->items[0]->state->items[4];
+    if (!pickle::is_call(encoded, "_codecs", "encode")) return 0;
+    return static_cast<uint64_t>(std::ranges::count_if(encoded->items[1]->items[0]->text, [](char c) {
+      return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+    }));
+  }
+
   struct Nothing {};
   pickle::NodeMap<Nothing> seen_;
 };

@@ -277,6 +277,57 @@ def legacy_deep(path):
     return 1_800_000
 
 
+def long_integers(path):
+    """Integers of 255 bytes: 8,000 of them, and one in four million places."""
+    number = b"\x8a\xff" + b"\x7f" * 255
+    pickled(b"(" + wide(number, 8) + number + put(0) + wide(b"h\0", 4000) + b"t", path)
+    return 4_020_000
+
+
+def long4(path):
+    pickled(b"\x8b" + u32(2**31 - 1) + b"\x7f" * 1000, path)
+    return 2
+
+
+def tuple_keys(path):
+    """A tuple of 60 kB as the key of 500,000 dicts, and of dicts of nine."""
+    key = b"(" + text("k" * 6_000) * 10 + b"t" + put(0)
+    nine = b"}(" + b"".join(b"h\0K" + bytes([i]) + b"\x86N" for i in range(9)) + b"u"
+    pickled(b"(" + key + wide(b"}h\0Ns", 500) + wide(nine, 50) + b"t", path)
+    return 4_000_000
+
+
+def doubling_keys(path):
+    """Tuples that hold the previous one twice, each the key of a dict."""
+    pickled(b"](" + b")" + b"".join(b"q\0}h\0Nsh\0h\0\x86" for _ in range(400)) + b"e", path)
+    return 4_000
+
+
+def unknown_globals(path):
+    """Two million names that are on no list; a refusal names 64."""
+    pickled(b"](" + b"".join(b"cm%d\nn\n" % i for i in range(100)) + b"cm\nn\n" * 2_000_000 + b"e", path)
+    return 2_000_000
+
+
+def shared_arrays(path):
+    """Arrays of an XLA device that all have the same 4 MB."""
+
+    def call(function, reconstruct, kind, data):
+        name = text("b") + text("latin1") + b"\x86R"
+        state = b"(K\1J" + u32(4_000_000) + b"\x85" + kind + b"\x89" + data + b"t"
+        return function + b"(" + reconstruct + name + b"\x87R" + state + b"bctorch\nuint8\n" + text("xla:0") + b"\x89tR"
+
+    order = b"(K\3" + text("|") + b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb"
+    first = call(
+        b"ctorch._utils\n_rebuild_device_tensor_from_numpy\nq\1",
+        b"cnumpy.core.multiarray\n_reconstruct\nq\2cnumpy\nndarray\nq\3K\0\x85c_codecs\nencode\nq\4",
+        b"cnumpy\ndtype\n" + text("u1") + b"\x89\x88\x87R" + order + b"q\5",
+        b"h\4" + text("a" * 4_000_000) + text("latin1") + b"\x86Rq\6",
+    )
+    pickled(b"(" + first + wide(call(b"h\1", b"h\2h\3K\0\x85h\4", b"h\5", b"h\6"), 20) + b"t", path)
+    return 30 * 20_000
+
+
 HOSTILE = [
     deep_lists,
     deep_tuples,
@@ -288,6 +339,7 @@ HOSTILE = [
     memo_bomb,
     memo_gap,
 ]
+HOSTILE += [long_integers, long4, tuple_keys, doubling_keys, unknown_globals, shared_arrays]
 HOSTILE += [legacy_wide, legacy_deep, shared_list, shared_dict, shared_state, deep_state, named_often, long_keys]
 HOSTILE += [
     laughs,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the bounds on reading any file: CPU time <= 1 s + 10 ns a byte, heap <= 64 MiB + 64 B a pickle opcode
-+ the header (zip directory and pickle, or JSON); a safetensors header grants 15 times its size more, at most 192 MiB.
++ the header (zip directory and pickle, or JSON), where numpy arrays count twice. A safetensors header grants 15
+times its size more, at most 192 MiB.
 
 Runs on every malformed file and on generated hostile files that are too big to keep. Release builds only:
 sanitizers add to both costs.

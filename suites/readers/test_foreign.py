@@ -60,6 +60,10 @@ FORMATS = {
     "unknown_method": ("brand_new", "scaled_codes", ".codes_of_mine:U8:64x32 .my_scale_table:F32:64"),
     "hqq_of_a_pickle": (None, "hqq", ".W_q:U8:32x64 .meta.scale:F16:64x1 .meta.zero:F16:64x1"),
     "marlin24": (None, "compressed-tensors", ".weight_packed:I32:2x128 .scale_packed:F16:1x64 .meta:I16:2x16"),
+    "vptq": (None, "vptq", ".indices:I32:1x4x8 .centroids.weight:F16:1x2048 .weight_scale:F16:64"),
+    "tensorrt_llm": (None, "scaled_codes", ".weight:F8_E4M3:64x64 .weights_scaling_factor:F32:1 .activation_scaling_factor:F32:1"),
+    "lookup_table": (None, "scaled_codes", ".weight_codes:U8:64x64 .weight_lut:F16:16"),
+    "palette": (None, "scaled_codes", ".indices:U8:64x64 .palette:F16:16"),
     "unknown_keys": (None, "scaled_codes", ".kernel:I8:64x64 .kernel_absmax:F32:64"),
 }
 

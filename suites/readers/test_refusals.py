@@ -7,6 +7,7 @@ import io
 import json
 import lzma
 import os
+import pickle
 import subprocess
 import tarfile
 import zipfile
@@ -55,6 +56,10 @@ FILES = {
     "zstd": (b"\x28\xb5\x2f\xfd" + bytes(20), "zstd"),
     "npy": (numpy_file(), "NumPy array"),
     "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(40), "HDF5"),
+    "zeros": (bytes(5000), "download or copy that was not finished"),
+    "tensorrt": (b"ftrt" + bytes(60), "TensorRT"),
+    "tensorflow_index": (bytes(8) + b"\1" * 40 + b"\x57\xfb\x80\x8b\x24\x75\x47\xdb", "TensorFlow checkpoint"),
+    "pickle_protocol_0": (pickle.dumps({"a": [1, 2.5, "three"]}, 0), "protocol 0"),
 }
 
 
@@ -122,6 +127,12 @@ def test_a_class_on_no_list_says_how_to_keep_it(tmp_path):
         archive.writestr("archive/data.pkl", b"\x80\2ccollections\ndefaultdict\nq\0)Rq\1.")
         archive.writestr("archive/version", "3\n")
     assert "(--allow collections.defaultdict keeps it, never run)" in qcts("inspect", path, "--lenient", code=1).stderr
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_a_plain_pickle_is_told_from_a_file_of_torch_save(protocol, tmp_path):
+    (path := tmp_path / "x.pt").write_bytes(pickle.dumps({"a": np.zeros(3)}, protocol))
+    assert "pickle.dump" in (told := refusal(path)["detail"]) and "torch.save" in told
 
 
 def test_empty_files_are_named(tmp_path):

@@ -154,19 +154,3 @@ def test_other_pickle_protocols_are_refused_by_name(protocol, container, tmp_pat
     torch.save({"x": counting((3,))}, file, pickle_protocol=protocol, **CONTAINERS[container])
     refusal = json.loads(qcts("inspect", file, "--json", code=1).stdout)["refusal"]
     assert refusal["class"] == "Version" and f"pickle protocol {protocol}" in refusal["detail"]
-
-
-class Xla(torch.Tensor):
-    """Saves as torch before 2.2 saved XLA tensors: numpy array, dtype, device, requires_grad."""
-
-    def __reduce_ex__(self, protocol):
-        array = self.detach().as_subclass(torch.Tensor).numpy()
-        return torch._utils._rebuild_device_tensor_from_numpy, (array, self.dtype, "xla:0", False)
-
-
-def test_numpy_form_of_xla_tensors_is_refused_by_its_own_name(tmp_path):
-    file = tmp_path / "model.pt"
-    torch.save({"x": counting((3,)).as_subclass(Xla)}, file)
-    refusal = json.loads(qcts("inspect", file, "--json", code=1).stdout)["refusal"]
-    assert refusal["class"] == "PickleGlobal" and "numpy form of an XLA tensor" in refusal["detail"]
-    assert "_rebuild_device_tensor_from_numpy" in refusal["detail"]

@@ -170,11 +170,9 @@ Json mapping_json(const pickle::Pairs& pairs, const std::string& where) {
            where + ": a dict of more than " + std::to_string(kMaxAttributeKeys) + " keys");
   Json object = Json::object();
   for (const auto& [key, value] : pairs) {
-    if (key->kind != pickle::Kind::string && key->kind != pickle::Kind::integer)
-      refuse(RefusalClass::PickleType, where + ": a key that is neither a string nor an integer",
-             key->offset);
-    object[key->kind == pickle::Kind::string ? key->text.str() : std::to_string(key->integer)] =
-        encode(value, where);
+    std::string name = key_text(key);
+    for (int same = 2; object.contains(name); ++same) name = key_text(key) + "#" + std::to_string(same);
+    object[name] = encode(value, where);
   }
   return object;
 }
@@ -203,6 +201,12 @@ Json call_json(const pickle::Ref& node, const std::string& where) {
   if (callee.name == "_get_layout" && one && arguments[0]->kind == pickle::Kind::string)
     return typed("torch.layout", arguments[0]->text);
   if (callee.module == "torch" && callee.name == "Size" && one) return list_json(arguments[0]->items, where);
+  if (callee.name == "getattr" && arguments.size() == 2 && arguments[0]->kind == pickle::Kind::global &&
+      arguments[1]->kind == pickle::Kind::string) {  // a method, which safetensors metadata names by its path
+    const GlobalName cls = split_global(arguments[0]);
+    return typed("function",
+                 std::string(cls.module) + "." + std::string(cls.name) + "." + arguments[1]->text.str());
+  }
   if (callee.name == "OrderedDict") return mapping_json(node->pairs, where);
   return typed(callee.name, list_json(arguments, where));
 }
@@ -230,6 +234,8 @@ Json encode(const pickle::Ref& node, const std::string& where) {
       return node->boolean;
     case pickle::Kind::integer:
       return node->integer;
+    case pickle::Kind::big_integer:
+      return typed("int", pickle::integer_text(node));
     case pickle::Kind::real:
       return node->real;
     case pickle::Kind::string:
@@ -287,9 +293,19 @@ std::string key_text(const pickle::Ref& key) {
     case pickle::Kind::string:
       return key->text;
     case pickle::Kind::integer:
-      return std::to_string(key->integer);
+    case pickle::Kind::big_integer:
+      return pickle::integer_text(key);
     case pickle::Kind::boolean:
       return key->boolean ? "True" : "False";
+    case pickle::Kind::none:
+      return "None";
+    case pickle::Kind::tuple: {
+      std::string text;
+      for (const pickle::Ref& item : key->items)
+        text += (text.empty() ? "" : ", ") +
+                (item->kind == pickle::Kind::string ? "'" + item->text.str() + "'" : key_text(item));
+      return "(" + text + (key->items.size() == 1 ? ",)" : ")");
+    }
     default:
       return attribute_json(key, "key").dump();
   }

@@ -19,7 +19,7 @@ struct Signature {
   std::string_view what;
 };
 constexpr std::string_view kUnpack = ": unpack it and name what was in it";
-constexpr std::array<Signature, 22> kSignatures = {{
+constexpr std::array<Signature, 23> kSignatures = {{
     {"version https://git-lfs.github.com/spec/"sv, 0,
      "a git-lfs pointer, not the file that it stands for: fetch it with git lfs pull"},
     {"GGUF"sv, 0, "a GGUF file, which is not read here: name the model's safetensors"},
@@ -42,6 +42,7 @@ constexpr std::array<Signature, 22> kSignatures = {{
     {"ET12"sv, 4,
      "an ExecuTorch program (.pte), which is not read here: name the checkpoint that it was made of"},
     {"PTMF"sv, 4, "a mobile TorchScript program (flatbuffer), which is not read here"},
+    {"ftrt"sv, 0, "an engine of TensorRT, which is not read here: name the checkpoint that it was made of"},
     {"PAR1"sv, 0, "a Parquet file, which is no checkpoint"},
     {"%PDF"sv, 0, "a PDF document"},
     {"\x89PNG"sv, 0, "a PNG image"},
@@ -141,6 +142,13 @@ std::string foreign_file(std::span<const std::byte> bytes, std::string_view name
       return std::string(signature.what);
   if (looks_like_onnx(head, name))
     return "an ONNX model, which is not read here: name the checkpoint that it was made of";
+  constexpr size_t kManyZeros = 512;
+  if (head.size() >= kManyZeros && head.find_first_not_of('\0') == head.npos)
+    return "zeros from its start, as a download or copy that was not finished leaves: fetch it again";
+  if (as_text(bytes).ends_with("\x57\xfb\x80\x8b\x24\x75\x47\xdb"sv))
+    return "the index of a TensorFlow checkpoint, which is not read here";
+  if (head.starts_with("(dp") || head.starts_with("(lp") || head.starts_with("ccopy_reg\n"))
+    return "a pickle of protocol 0, which torch.save does not write: load it and save it with torch.save";
   if (name.ends_with(".msgpack")) return "a msgpack file of Flax, which is not read here";
   return text_kind(head, name);
 }

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstring>
 
 #include "reference/formats/io/utf8.h"
 
@@ -48,8 +46,6 @@ bool is_layout_name(std::string_view name) {
   return std::find(kLayouts.begin(), kLayouts.end(), name) != kLayouts.end();
 }
 
-std::string tagged(char tag, std::string_view text) { return std::string(1, tag).append(text); }
-
 bool is_encode_pair(const Refs& args) {
   return args.size() == 2 && args[0]->kind == Kind::string && args[1]->kind == Kind::string &&
          (args[1]->text == "latin1" || args[1]->text == "latin-1") && is_latin1(args[0]->text);
@@ -76,6 +72,11 @@ bool arguments_fit(const GlobalInfo& info, const Refs& args) {
       return args.size() == 1 && kind(0, Kind::string) && is_layout_name(args[0]->text);
     case Role::encode:
       return is_encode_pair(args);
+    case Role::bytes:
+      return args.empty();
+    case Role::tag:
+      return !args.empty() && args.size() <= 2 && (kind(0, Kind::list) || kind(0, Kind::dict)) &&
+             (args.size() == 1 || kind(1, Kind::string));
     case Role::bytearray:
       return args.empty() || is_encode_pair(args) ||
              (args.size() == 1 && is_call(args[0], "_codecs", "encode"));
@@ -151,6 +152,7 @@ void check_build(const Ref& target, const Ref& state, uint64_t offset) {
   if (info->role != Role::library_type) refuse_type("BUILD of " + dotted(target->items[0]), offset);
   if (is_script_class(target->items[0])) return;
   if (is_dim_range(target->items[0], state)) return;
+  if (!known_global(target->items[0]->text)) return;  // what a class that the caller allowed does is its own
   // An object without attributes may still be given None.
   if (state->kind != Kind::dict && state->kind != Kind::tuple && state->kind != Kind::none) {
     refuse_type("the state of " + dotted(target->items[0]) + " is not a dict, tuple or None", offset);
@@ -171,36 +173,6 @@ void check_set_item(const Ref& target, uint64_t offset) {
     return;
   }
   refuse_type("SETITEM on a value that is not a dict", offset);
-}
-
-std::string key_text(const Ref& key, uint64_t offset) {
-  switch (key->kind) {
-    case Kind::none:
-      return "none";
-    case Kind::boolean:
-      return tagged('i', key->boolean ? "1" : "0");
-    case Kind::integer:
-      return tagged('i', std::to_string(key->integer));
-    case Kind::string:
-      return tagged('s', key->text);
-    case Kind::global:
-      return tagged('g', key->text);
-    case Kind::real: {
-      const double value = key->real;
-      if (std::abs(value) < 9e18 && value == std::floor(value)) {
-        return tagged('i', std::to_string(static_cast<int64_t>(value)));
-      }
-      uint64_t bits = 0;
-      std::memcpy(&bits, &value, sizeof bits);
-      return tagged('r', std::to_string(bits));
-    }
-    case Kind::call:
-      if (is_call(key, "_codecs", "encode")) return tagged('b', key->items[1]->items[0]->text);
-      break;
-    default:
-      break;
-  }
-  refuse_type("a dict key is neither a number nor a string nor a global", offset);
 }
 
 }  // namespace qcts::pickle

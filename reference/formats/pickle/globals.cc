@@ -6,16 +6,20 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "reference/formats/compact.h"
+#include "reference/formats/io/utf8.h"
+#include "reference/formats/refusal.h"
 
 namespace qcts::pickle {
 namespace {
 
 using Names = std::span<const std::string_view>;
 
-// The names of torch/_weights_only_unpickler.py, 2.13: _get_allowed_globals() returns these 144 and
-// _rebuild_device_tensor_from_numpy, whose numpy arrays are not read here.
+// The names of torch/_weights_only_unpickler.py, 2.13: _get_allowed_globals() returns 145. Beside them: the
+// classes that torch.nested, torch.sparse and torch.distributed.tensor (2.0 to 2.13) add on import, empty
+// bytes, and the functions of torch's C++ pickler.
 constexpr std::string_view kDtypes[] = {"float32",
                                         "float64",
                                         "float16",
@@ -110,6 +114,7 @@ constexpr Single kTorchSingles[] = {
     {"torch", "Tensor", {Role::tensor_type}},
     {"torch", "device", {Role::device}},
     {"_codecs", "encode", {Role::encode}},
+    {"builtins", "bytes", {Role::bytes}},
     {"builtins", "bytearray", {Role::bytearray}},
     {"builtins", "set", {Role::set}},
     {"builtins", "complex", {Role::complex}},
@@ -126,12 +131,40 @@ constexpr Single kTorchSingles[] = {
     {"torch._utils", "_rebuild_nested_tensor", {Role::rebuild, 4, 4}},
     {"torch._utils", "_rebuild_wrapper_subclass", {Role::rebuild, 8, 8}},
     {"torch._utils", "_rebuild_device_tensor_from_cpu_tensor", {Role::rebuild, 4, 4}},
+    {"torch._utils", "_rebuild_device_tensor_from_numpy", {Role::rebuild, 4, 4}},
+    {"torch._utils", "_rebuild_xla_tensor", {Role::rebuild, 4, 4}},
     {"torch._tensor", "_rebuild_from_type_v2", {Role::rebuild, 4, 4}},
     {"torch.nested._internal.nested_tensor", "NestedTensor", {Role::library_type}},
     {"torch.nested._internal.nested_tensor", "_rebuild_njt", {Role::library_type}},
     {"torch._dynamo.decorators", "_DimRange", {Role::library_type}},
     {"torch.sparse.semi_structured", "SparseSemiStructuredTensorCUTLASS", {Role::library_type}},
     {"torch.sparse.semi_structured", "SparseSemiStructuredTensorCUSPARSELT", {Role::library_type}},
+};
+
+// Classes that a DTensor's state holds, by module (torch/distributed/tensor/__init__.py, 2.13, and the
+// modules of 2.0 to 2.4).
+constexpr ModuleNames kDistributed[] = {
+    {"torch.distributed.tensor", "DTensor"},
+    {"torch.distributed.tensor._dtensor_spec", "DTensorSpec ShardOrderEntry TensorMeta"},
+    {"torch.distributed.tensor.placement_types", "Partial Replicate Shard _StridedShard"},
+    {"torch.distributed.device_mesh", "DeviceMesh"},
+    {"torch.distributed._mesh_layout", "_FlatLayout _MeshLayout"},
+    {"torch.distributed._tensor", "DTensor"},
+    {"torch.distributed._tensor.api", "DTensor"},
+    {"torch.distributed._tensor.device_mesh", "DeviceMesh"},
+    {"torch.distributed._tensor.placement_types",
+     "DTensorSpec Partial Replicate Shard TensorMeta _Partial _StridedShard"},
+};
+
+// torch/csrc/jit/serialization/pickler.cpp
+constexpr ModuleNames kTags[] = {
+    {"torch.jit._pickle", "build_boollist build_doublelist build_intlist build_tensorlist restore_type_tag"},
+};
+
+constexpr ModuleNames kNumpyParts[] = {
+    {"numpy", "dtype ndarray"},
+    {"numpy._core.multiarray", "_reconstruct"},
+    {"numpy.core.multiarray", "_reconstruct"},
 };
 
 using Table = std::unordered_map<std::string, GlobalInfo, TextHash, std::equal_to<>>;
@@ -157,6 +190,8 @@ Table make_table() {
   Table table;
   add_names(table, torchao_classes(), Role::library_type);
   add_names(table, torchao_functions(), Role::constant);
+  add_names(table, kDistributed, Role::library_type);
+  add_names(table, kTags, Role::tag);
   for (const NameGroup& group : kTorchGroups) {
     for (std::string_view name : group.names)
       table.emplace(key_of(group.module, name), GlobalInfo{group.role});
@@ -178,6 +213,43 @@ std::optional<GlobalInfo> known_global(std::string_view text) {
                                                 : table.find(text);
   if (found == table.end()) return std::nullopt;
   return found->second;
+}
+
+bool is_numpy_part(std::string_view module, std::string_view name) {
+  static const Table table = [] {
+    Table parts;
+    add_names(parts, kNumpyParts, Role::library_type);
+    return parts;
+  }();
+  return table.contains(key_of(module, name));
+}
+
+std::string_view global_note(std::string_view module, std::string_view name) {
+  const bool builtin = module == "builtins" || module == "__builtin__";
+  if (builtin && name == "getattr")
+    return "getattr is how pickle names a method or a nested class, and torch.load(weights_only=True) "
+           "refuses it too";
+  if (module.starts_with("numpy"))
+    return "a numpy value, which torch.load(weights_only=True) refuses too: save float(x) or "
+           "torch.from_numpy(x)";
+  if (module.starts_with("torch.nn.modules."))
+    return "a whole module was saved; state_dict() is what needs no classes";
+  return "";
+}
+
+void refuse_globals(const std::vector<std::string>& names, std::string_view note, uint64_t offset) {
+  Refusal refusal{RefusalClass::PickleGlobal, names.size() > 1 ? "data.pkl: globals" : "data.pkl: global",
+                  offset, true};
+  for (const std::string& name : names) {
+    refusal.detail += (&name == &names.front() ? " " : ", ") + name;
+    const size_t dot = name.rfind('.');
+    const bool allowable = dot != std::string::npos && name.find_first_of(" \n'") == std::string::npos &&
+                           is_utf8(name) && !is_blocked_module(std::string_view(name).substr(0, dot));
+    if (allowable) refusal.allow.push_back(name);
+  }
+  if (refusal.allow.size() < names.size()) refusal.allow.clear();  // no option helps
+  if (!note.empty()) refusal.detail.append(": ").append(note);
+  throw Refused(std::move(refusal));
 }
 
 bool is_blocked_module(std::string_view module) {

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace qcts::pickle {
 
@@ -21,6 +23,8 @@ enum class Role : uint8_t {
   device,
   layout,
   encode,
+  bytes,  // empty bytes: others are an encode
+  tag,    // a function of torch's C++ pickler that returns its first argument, a list or dict
   bytearray,
   set,
   complex,
@@ -46,6 +50,18 @@ std::span<const ModuleNames> torchao_functions();
 std::optional<GlobalInfo> known_global(std::string_view module, std::string_view name);
 // As above, for Node::text: "module name".
 std::optional<GlobalInfo> known_global(std::string_view text);
+
+// Is this a part of the pickle of a numpy array? It is known only inside of the form in which torch
+// before 2.2 saved tensors of XLA devices: numpy_arrays.h.
+bool is_numpy_part(std::string_view module, std::string_view name);
+
+// Says what a global that is not on the list is there for, if that is not plain from its name; empty
+// otherwise.
+std::string_view global_note(std::string_view module, std::string_view name);
+
+// Refuses PickleGlobal for these, "module.name". Names of blocked modules are not among Refusal::allow.
+[[noreturn]] void refuse_globals(const std::vector<std::string>& names, std::string_view note,
+                                 uint64_t offset);
 
 // Is this module refused even when the caller allows it (torch/_weights_only_unpickler.py,
 // _blocklisted_modules)?

@@ -28,7 +28,8 @@ void Ledger::charge(uint64_t bytes) {
 
 bool Ledger::is_new_key(const Ref& target, const Ref& key) {
   charge(key->text.size() * (1 + std::min(target->pairs.size(), kFewKeys)));
-  if (key->kind != Kind::string) key_text(key, offset_);
+  // Each later comparison makes the texts of both keys again.
+  if (key->kind != Kind::string) charge(key_text(key, offset_).size() * 2 * (1 + kFewKeys));
   if (target->pairs.size() < kFewKeys) {
     return std::ranges::none_of(target->pairs,
                                 [&](const auto& pair) { return is_same_key(pair.first, key); });

@@ -22,6 +22,8 @@ enum class Kind : uint8_t {
   none,
   boolean,
   integer,
+  big_integer,  // an integer beyond 64 bits: text = two's complement, little-endian, in 9 to 255 bytes, as
+                // few as keep the sign
   real,
   string,
   bytes,
@@ -29,7 +31,9 @@ enum class Kind : uint8_t {
   list,
   dict,
   set,
-  global,      // text = "module name": module and name of a class or function, as in the file
+  global,      // text = "module name": module and name of a class or function, as in the file. items[0]: the
+               // tuple
+               // ("module", class, file, source) of a legacy file, where that named it
   call,        // REDUCE: items[0] callable, items[1] argument tuple, then appended items; pairs and state as
                // below
   new_object,  // NEWOBJ: items[0] class, items[1] argument tuple
@@ -89,7 +93,7 @@ struct Node {
     int64_t integer = 0;
     double real;
   };
-  Text text;            // string (UTF-8, surrogatepass), bytes, or "module name" of a global
+  Text text;            // string (UTF-8, surrogatepass), bytes, big_integer, or "module name" of a global
   Refs items;           // tuple, list, set; call and new_object as above
   Pairs pairs;          // dict; also SETITEM(S) on a call (OrderedDict, Counter)
   Ref state;            // BUILD on a call or new_object
@@ -120,6 +124,8 @@ Ref copy_of(const Node& node);  // shares the children of `node`
 Ref none();
 Ref boolean(bool value);
 Ref integer(int64_t value);
+// As above, for any two's complement of at most 255 bytes, little-endian.
+Ref integer(std::span<const std::byte> bytes);
 Ref real(double value);
 Ref string(std::string_view value);
 Ref tuple(Refs items);
@@ -133,6 +139,9 @@ Ref persistent(Ref id);
 bool is_global(const Ref& node, std::string_view module, std::string_view name);
 // Is `node` a call of this global?
 bool is_call(const Ref& node, std::string_view module, std::string_view name);
+// Returns the digits of an integer or big_integer: decimal up to 256 bits, "0x..." beyond, so that the time
+// is linear.
+std::string integer_text(const Ref& node);
 // Returns the value of a string key in a dict or an OrderedDict call; nullptr when absent.
 Ref find(const Ref& mapping, std::string_view key);
 
@@ -147,6 +156,7 @@ struct ReadOptions {
   Limits limits;
   std::vector<std::string> allow;  // more globals to allow, "module.name"; kept opaque
   uint64_t base_offset = 0;        // position of the pickle in its file, added to all offsets
+  bool module_ids = false;         // persistent ids may be ("module", class, file, source)
   ReadCost* cost = nullptr;
 };
 
@@ -161,6 +171,8 @@ struct WriteOptions {
   // String nodes that the writer treats as one object where their texts are equal, as Python does for the
   // tags and keys of torch's persistent ids.
   std::unordered_set<const Node*> shared_strings;
+  bool module_ids =
+      true;  // false: a class that a legacy file named by the id of a module is written by its name
 };
 
 // Writes the graph. read(write(g)) has the shape and identities of g; write(read(b)) == b for bytes that

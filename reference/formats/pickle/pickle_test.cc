@@ -74,7 +74,31 @@ std::vector<PickleCase> cases() {
       {"p08_global_without_end", "ctorch", "Truncated"},
       {"p09_after_stop", "N.N", "PickleStack"},
       {"p10_list_as_key", "}]Ns.", "PickleType"},
-      {"p10_tuple_as_key", "}N\x85Ns.", "PickleType"},
+      {"p10_tuple_as_key", "}N\x85Ns.", "accepted"},
+      {"p10_tuple_twice", "}(N\x85NN\x85Nu.", "PickleType"},
+      {"p10_tuple_of_a_list", "}]\x85Ns.", "PickleType"},
+      {"p10_size_and_tuple", "}(K\1\x85N" + global_opcode("torch", "Size") + "K\1\x85\x85RNu.", "PickleType"},
+      {"p10_tuples_of_parts",
+       "}(" + unicode("a") + unicode("bc") + "\x86N" + unicode("ab") + unicode("c") + "\x86Nu.", "accepted"},
+      {"p10_long_and_real",
+       "}(\x8a\x09" + std::string(8, '\0') + "\x40NG\x44\x50" + std::string(6, '\0') + "Nu.", "PickleType"},
+      {"p10_long_and_next_real",
+       "}(\x8a\x09" + std::string(8, '\0') + "\x40NG\x44\x60" + std::string(6, '\0') + "Nu.", "accepted"},
+      {"p10_least_long_and_real",
+       "}(\x8a\x08" + std::string(7, '\0') + "\x80NG\xc3\xe0" + std::string(6, '\0') + "Nu.", "PickleType"},
+      {"p10_nan_twice", "}(G\x7f\xf8" + std::string(6, '\0') + "NG\x7f\xf8" + std::string(6, '\0') + "Nu.",
+       "accepted"},
+      {"p10_empty_bytes_twice",
+       "}(" + global_opcode("__builtin__", "bytes") + ")RN" + kEncode + unicode("") + unicode("latin1") +
+           "\x86RNu.",
+       "PickleType"},
+      {"p10_key_of_nested_tuples",
+       [] {
+         std::string s = "})";
+         for (int i = 0; i < 22; ++i) s += "q\0h\0\x86"s;
+         return s + "Ns.";
+       }(),
+       "LimitExceeded"},
       {"p10_key_twice", "}(K\1NK\1Nu.", "PickleType"},
       {"p10_bool_and_one", "}(K\1N\x88Nu.", "PickleType"},
       {"p11_append_to_dict", "}Na.", "PickleType"},
@@ -111,9 +135,13 @@ std::vector<PickleCase> cases() {
       {"p17_encode_zlib", kEncode + unicode("ab") + unicode("zlib") + "\x86R.", "PickleCall"},
       {"p17_encode_beyond_latin1", kEncode + unicode("\xe4\xb8\xad") + unicode("latin1") + "\x86R.",
        "PickleCall"},
-      {"p18_long_integer", "\x8a\xff" + std::string(255, '\x7f') + ".", "Overflow"},
-      {"p18_nine_bytes_of_sign", "\x8a\x09" + std::string(8, '\0') + "\1.", "Overflow"},
-      {"p18_unsigned_64", "\x8a\x09" + std::string(8, '\xff') + "\0."s, "Overflow"},
+      {"p18_long_integer", "\x8a\xff" + std::string(255, '\x7f') + ".", "accepted"},
+      {"p18_nine_bytes_of_sign", "\x8a\x09" + std::string(8, '\0') + "\1.", "accepted"},
+      {"p18_unsigned_64", "\x8a\x09" + std::string(8, '\xff') + "\0."s, "accepted"},
+      {"p18_long_as_size",
+       global_opcode("torch", "Size") + "\x8a\x09" + std::string(8, '\0') + "\1\x85\x85R.", "PickleCall"},
+      {"p18_long_beyond_its_end", "\x8a\xff" + std::string(200, '\1'), "Truncated"},
+      {"p18_long4_of_2_gib", "\x8b\xff\xff\xff\x7f.", "PickleOpcode"},
       {"p18_least_integer", "\x8a\x08" + std::string(7, '\0') + "\x80.", "accepted"},
       {"p33_new_dtype", global_opcode("torch", "float32") + ")\x81.", "PickleCall"},
       {"p33_new_function", global_opcode("torch._utils", "_rebuild_tensor_v2") + ")\x81.", "PickleCall"},
@@ -235,7 +263,9 @@ TEST(PickleGlobals, HoldTheNamesOfTorchAndTorchao) {
   EXPECT_TRUE(pickle::known_global("torchao.prototype.quantization.int4", "Int4OpaqueTensor"));
   EXPECT_FALSE(pickle::known_global("torchao.quantization.quant_api", "quantize_"));
   EXPECT_FALSE(pickle::known_global("torch.nn.modules.linear", "Linear"));
-  EXPECT_FALSE(pickle::known_global("builtins", "bytes"));
+  EXPECT_TRUE(pickle::known_global("builtins", "bytes"));
+  EXPECT_FALSE(pickle::known_global("builtins", "frozenset"));
+  EXPECT_FALSE(pickle::known_global("numpy", "dtype"));
 }
 
 // A class listed twice in a module would hide a typing error in the table.

@@ -10,6 +10,8 @@
 #include "reference/formats/pickle/globals.h"
 #include "reference/formats/pickle/graph.h"
 #include "reference/formats/pickle/ledger.h"
+#include "reference/formats/pickle/numpy_arrays.h"
+#include "reference/formats/pickle/opcodes.h"
 #include "reference/formats/pickle/pickle.h"
 #include "reference/formats/pickle/pool.h"
 #include "reference/formats/pickle/source.h"
@@ -57,6 +59,8 @@ class Reader {
 
   void push_tuple(Refs items);
   void named_global();
+  bool is_allowed(const std::string& module, const std::string& name) const;
+  void push_persistent(Refs id);
   void long_integer();
   void set_items(const Ref& target, Refs flat);
   void append_items(const Ref& target, Refs values);
@@ -72,14 +76,18 @@ class Reader {
   std::unordered_set<std::string> allowed_;
   uint64_t ops_ = 0;
   Stack stack_;
+  bool device_arrays_ = false;  // a function was named whose first argument is a numpy array
+  bool numpy_parts_ = false;    // a part of one was named, which the caller did not allow
   // Values without identity: picklers never memoise them, so one node serves for each value.
   std::unordered_map<int64_t, Ref> integers_;
   NodeMap<std::optional<GlobalInfo>> roles_;  // roles of callables
   Ref none_, true_, false_, empty_tuple_;
 };
 
+// Limits::pickle_string_bytes is no limit on the bytes of an array, which are written as a text to encode.
 std::string_view Reader::take_text(uint64_t count) {
-  const std::string_view text = source_.take_text(count);
+  const bool array = device_arrays_ && stack_.holds(1) && is_global(stack_.top(), "_codecs", "encode");
+  const std::string_view text = array ? as_text(source_.take(count, "a string")) : source_.take_text(count);
   ledger_.account(string_bytes(count));
   return text;
 }
@@ -141,18 +149,23 @@ void Reader::push_tuple(Refs items) {
   push(std::move(node));
 }
 
+bool Reader::is_allowed(const std::string& module, const std::string& name) const {
+  return !is_blocked_module(module) && allowed_.contains(module + "." + name);
+}
+
 void Reader::named_global() {
   const std::string module = source_.take_line();
   const std::string name = source_.take_line();
   const bool clean = module.find(' ') == std::string::npos && is_utf8(module) && is_utf8(name);
-  const bool known = clean && known_global(module, name).has_value();
-  const bool allowed = clean && !is_blocked_module(module) && allowed_.contains(module + "." + name);
-  if (!known && !allowed) {
-    const std::string why = module == "torch._utils" && name == "_rebuild_device_tensor_from_numpy"
-                                ? ": the numpy form of an XLA tensor, which is not read"
-                                : "";
-    fail(RefusalClass::PickleGlobal, "global " + module + "." + name + why);
+  const bool allowed = clean && is_allowed(module, name);
+  const bool part = !allowed && device_arrays_ && clean && is_numpy_part(module, name);
+  if (!allowed && !part && !(clean && known_global(module, name))) {
+    source_.fail_globals(module, name, [&](const std::string& other_module, const std::string& other) {
+      return is_allowed(other_module, other) || known_global(other_module, other).has_value();
+    });
   }
+  numpy_parts_ |= part;
+  device_arrays_ |= takes_numpy_array(module, name);
   Ref node = make(Kind::global);
   node->text = module + " " + name;
   push(std::move(node));
@@ -160,20 +173,35 @@ void Reader::named_global() {
 
 void Reader::long_integer() {
   const auto bytes = source_.take(take_le<uint8_t>("LONG1"), "LONG1");
-  const bool negative = !bytes.empty() && (std::to_integer<uint8_t>(bytes.back()) & 0x80) != 0;
-  uint64_t value = negative ? ~uint64_t{0} : 0;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const uint8_t byte = std::to_integer<uint8_t>(bytes[i]);
-    if (i < 8) {
-      value = (value & ~(uint64_t{0xff} << (8 * i))) | (uint64_t{byte} << (8 * i));
-    } else if (byte != (negative ? 0xff : 0)) {
-      fail(RefusalClass::Overflow, "an integer does not fit 64 bits");
-    }
+  if (bytes.size() <= 8) {
+    uint64_t value = !bytes.empty() && std::to_integer<uint8_t>(bytes.back()) >= 0x80 ? ~uint64_t{0} : 0;
+    for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | std::to_integer<uint8_t>(bytes[i]);
+    return push(integer_of(static_cast<int64_t>(value)));
   }
-  if (bytes.size() > 8 && (value >> 63 != 0) != negative) {
-    fail(RefusalClass::Overflow, "an integer does not fit 64 bits");
+  const Ref value = integer(bytes);
+  if (value->kind == Kind::integer) return push(integer_of(value->integer));
+  Ref node = make(Kind::big_integer);
+  node->text = value->text;
+  ledger_.account(string_bytes(node->text.size()));
+  push(std::move(node));
+}
+
+void Reader::push_persistent(Refs id) {
+  const Ref& parts = id[0];
+  const bool names_class = options_.module_ids && parts->kind == Kind::tuple && parts->items.size() == 4 &&
+                           parts->items[0]->kind == Kind::string && parts->items[0]->text == "module";
+  const auto is_text = [](const Ref& part) { return part->kind == Kind::string || part->kind == Kind::none; };
+  if (names_class &&
+      (parts->items[1]->kind != Kind::global || !is_text(parts->items[2]) || !is_text(parts->items[3])))
+    fail(RefusalClass::PickleType, "the id of a module is not its class, file and source");
+  Ref node = make(names_class ? Kind::global : Kind::persistent);
+  if (names_class) {
+    node->text = parts->items[1]->text;
+    ledger_.account(string_bytes(node->text.size()));
   }
-  push(integer_of(static_cast<int64_t>(value)));
+  place(id, *node);
+  node->items = std::move(id);
+  push(std::move(node));
 }
 
 void Reader::set_items(const Ref& target, Refs flat) {
@@ -250,11 +278,8 @@ void Reader::step_scalar(uint8_t opcode) {
       return push(stack_.get(take_le<uint8_t>("BINGET")));
     case 'j':
       return push(stack_.get(take_le<uint32_t>("LONG_BINGET")));
-    default: {
-      constexpr char kDigits[] = "0123456789abcdef";
-      fail(RefusalClass::PickleOpcode, std::string("opcode 0x") + kDigits[opcode >> 4] +
-                                           kDigits[opcode & 15] + " is not on the allow-list");
-    }
+    default:
+      fail(RefusalClass::PickleOpcode, opcode_words(opcode) + " is not on the allow-list");
   }
 }
 
@@ -317,13 +342,8 @@ void Reader::step_container(uint8_t opcode) {
       target->state = std::move(state);
       return;
     }
-    case 'Q': {
-      Refs id = stack_.take(1);
-      Ref node = make(Kind::persistent);
-      place(id, *node);
-      node->items = std::move(id);
-      return push(std::move(node));
-    }
+    case 'Q':
+      return push_persistent(stack_.take(1));
     default:
       return step_scalar(opcode);
   }
@@ -336,7 +356,9 @@ bool Reader::step() {
   if (opcode == '.') return false;
   if (opcode == 0x80) {
     const int version = take_le<uint8_t>("PROTO");
-    if (version != 2) fail(RefusalClass::Version, "pickle protocol " + std::to_string(version) + ", not 2");
+    if (version != 2)
+      fail(RefusalClass::Version, "pickle protocol " + std::to_string(version) +
+                                      ", not 2, which is what torch.save writes by itself");
     return true;
   }
   if (ops_ == 1) fail(RefusalClass::Version, "the pickle does not begin with PROTO 2");
@@ -349,6 +371,7 @@ Ref Reader::run(uint64_t& used) {
   }
   Ref root = stack_.pop();
   if (!stack_.empty()) fail(RefusalClass::PickleStack, "values are left over at STOP");
+  if (numpy_parts_) check_numpy_parts(root, allowed_);
   used = source_.at();
   if (options_.cost != nullptr) {
     options_.cost->opcodes += ops_;

@@ -2,6 +2,10 @@
 #include "reference/formats/pickle/source.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "reference/formats/pickle/globals.h"
+#include "reference/formats/pickle/opcodes.h"
 
 namespace qcts::pickle {
 
@@ -31,6 +35,34 @@ std::string Source::take_line() {
   }
   at_ += end + 1;
   return std::string(rest.substr(0, end));
+}
+
+void Source::fail_globals(const std::string& module, const std::string& name, const IsKnown& is_known) const {
+  constexpr size_t kMaxNames = 64, kMaxGlobals = 1 << 16;  // picklers write each global once
+  std::vector<std::string> names{module + "." + name};
+  std::string_view note = global_note(module, name);
+  const std::string_view rest = as_text(data_);
+  size_t globals = 0;
+  for (size_t at = at_; at < rest.size() && names.size() < kMaxNames && globals < kMaxGlobals;) {
+    if (rest[at] != 'c') {
+      const auto bytes = opcode_bytes(data_.subspan(at));
+      if (!bytes) break;
+      at += *bytes;
+      continue;
+    }
+    const size_t middle = rest.find('\n', at),
+                 end = middle == rest.npos ? middle : rest.find('\n', middle + 1);
+    if (end == rest.npos || end - at > limits_.pickle_string_bytes) break;
+    const std::string other_module(rest.substr(at + 1, middle - at - 1)),
+        other(rest.substr(middle + 1, end - middle - 1));
+    at = end + 1;
+    ++globals;
+    if (is_known(other_module, other)) continue;
+    std::string full = other_module + "." + other;
+    if (std::ranges::find(names, full) == names.end()) names.push_back(std::move(full));
+    if (note.empty()) note = global_note(other_module, other);
+  }
+  refuse_globals(names, note, opcode_at_);
 }
 
 std::string_view Source::take_text(uint64_t count_bytes) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,11 @@ class Source {
   uint64_t opcode_at() const { return opcode_at_; }  // offset of the current opcode in the file
 
   [[noreturn]] void fail(RefusalClass cls, std::string_view what) const;
+  // Refuses PickleGlobal for `module.name` and all later globals that `is_known` does not take, as far as the
+  // rest of the pickle can be taken apart.
+  using IsKnown = std::function<bool(const std::string& module, const std::string& name)>;
+  [[noreturn]] void fail_globals(const std::string& module, const std::string& name,
+                                 const IsKnown& is_known) const;
 
  private:
   [[noreturn]] void fail_short(const char* what) const;

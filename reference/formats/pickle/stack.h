@@ -22,6 +22,7 @@ class Stack {
       source_.fail(RefusalClass::LimitExceeded, "the stack is too deep");
     values_.push_back(std::move(value));
   }
+  bool holds(size_t count) const { return values_.size() - (marks_.empty() ? 0 : marks_.back()) >= count; }
   const Ref& top() const {
     require(1);
     return values_.back();
@@ -65,8 +66,7 @@ class Stack {
 
  private:
   void require(size_t count) const {
-    if (values_.size() - (marks_.empty() ? 0 : marks_.back()) < count)
-      source_.fail(RefusalClass::PickleStack, "an operand is missing");
+    if (!holds(count)) source_.fail(RefusalClass::PickleStack, "an operand is missing");
   }
 
   const Source& source_;

@@ -37,6 +37,7 @@ class Writer {
   void save(const Ref& node);
   void save_new(const Ref& node);
   void save_integer(int64_t value);
+  void save_long(std::string_view bytes);
   void save_real(double value);
   void save_text(const std::string& text);
   void save_bytes(const std::string& bytes);
@@ -107,6 +108,8 @@ void Writer::save_new(const Ref& node) {
       return op(node->boolean ? 0x88 : 0x89);
     case Kind::integer:
       return save_integer(node->integer);
+    case Kind::big_integer:
+      return save_long(node->text);
     case Kind::real:
       return save_real(node->real);
     case Kind::string:
@@ -133,7 +136,9 @@ void Writer::save_new(const Ref& node) {
       op(0x8f);
       return remember(node);
     case Kind::global:
-      return save_global(node->text);
+      if (node->items.empty() || !options_.module_ids) return save_global(node->text);
+      save(node->items[0]);
+      return op('Q');
     case Kind::call:
     case Kind::new_object:
       return save_object(node);
@@ -158,11 +163,15 @@ void Writer::save_integer(int64_t value) {
     return;
   }
   // Two's complement in as few bytes as keep the sign.
-  uint8_t count = 8;
+  size_t count = 8;
   while (count > 1 && value >> (8 * (count - 1) - 1) == (value < 0 ? -1 : 0)) --count;
+  save_long(std::string_view(reinterpret_cast<const char*>(&value), count));
+}
+
+void Writer::save_long(std::string_view bytes) {
   op(0x8a);
-  op(count);
-  for (uint8_t i = 0; i < count; ++i) op(static_cast<uint8_t>(static_cast<uint64_t>(value) >> (8 * i)));
+  op(static_cast<uint8_t>(bytes.size()));
+  append(out_, bytes);
 }
 
 void Writer::save_real(double value) {

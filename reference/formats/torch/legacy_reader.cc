@@ -9,6 +9,7 @@
 #include "reference/formats/pickle/graph.h"
 #include "reference/formats/torch/check.h"
 #include "reference/formats/torch/legacy.h"
+#include "reference/formats/torch/numpy_array.h"
 #include "reference/formats/torch/storage.h"
 
 namespace qcts {
@@ -51,12 +52,16 @@ class Reader {
     legacy_.object = next_pickle("the object");
     legacy_.root = legacy_.object.root;
     legacy_.keys = next_pickle("the storage keys");
-    in_pickle("the object", [&] { list_ids(); });
+    in_pickle("the object", [&] {
+      map_locations(legacy_.root, options_.map_locations);
+      list_ids();
+    });
     in_pickle("the storage keys", [&] { list_records(); });
     read_records();
     in_pickle("the object", [&] {
       bind();
       if (!legacy_.little_endian_writer) swap_foreign();
+      cost_.heap_bytes += decode_arrays(legacy_, cost_.pickle_bytes, options_.limits);
       check_tensors(legacy_, options_.limits);
     });
     legacy_.budget = budget_of(legacy_, cost_, 2 * legacy_.records.size(), 0, file_.size());
@@ -86,12 +91,20 @@ class Reader {
 // torch's.
 void Reader::read_magic() {
   if (file_.size() < 3) refuse(RefusalClass::Truncated, "the magic number is cut off", file_.size());
+  constexpr const char* kPlain =
+      "; pickle.dump, joblib and Paddle write such files: load it and save it with torch.save";
   const int protocol = std::to_integer<int>(file_[1]);
-  if (protocol != 2)
-    refuse(RefusalClass::Version, "pickle protocol " + std::to_string(protocol) + ", not 2", 0);
+  if (protocol != 2) {
+    const auto start = as_text(file_.first(std::min<size_t>(file_.size(), 64)));
+    const bool torch = start.find(as_text(std::as_bytes(std::span(kMagic)).subspan(2, 12))) != start.npos;
+    refuse(RefusalClass::Version,
+           "pickle protocol " + std::to_string(protocol) + ", not 2" +
+               (torch ? ": torch.save takes pickle_protocol=2" : kPlain),
+           0);
+  }
   if (file_[2] != std::byte{kMagic[2]})
-    refuse(RefusalClass::PickleOpcode, "a pickle that does not begin with torch's magic number as a literal",
-           2);
+    refuse(RefusalClass::PickleOpcode,
+           std::string("a pickle that does not begin with torch's magic number as a literal") + kPlain, 2);
   const size_t common = std::min(kMagic.size(), file_.size());
   if (std::memcmp(file_.data(), kMagic.data(), common) != 0)
     refuse(RefusalClass::NotArchive, "the magic number of the pickle is not torch's", 0);
@@ -104,7 +117,7 @@ LegacyPickle Reader::next_pickle(const char* what) {
   result.begin = at_;
   uint64_t used = 0;
   result.root = in_pickle(what, [&] {
-    return pickle::read_first(file_.subspan(at_), used, {options_.limits, options_.allow, at_, &cost_});
+    return pickle::read_first(file_.subspan(at_), used, {options_.limits, options_.allow, at_, true, &cost_});
   });
   at_ += used;
   result.end = at_;

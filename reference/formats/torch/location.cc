@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
+#include "reference/formats/pickle/graph.h"
 #include "reference/formats/torch/object.h"
 #include "reference/formats/torch/storage.h"
 
 namespace qcts {
 namespace {
+
+using pickle::Kind;
+using pickle::Ref;
 
 // Is `tag` the device's name, alone or with an index: "cuda", "cuda:1"?
 bool names_device(std::string_view tag, std::string_view device) {
@@ -14,6 +19,61 @@ bool names_device(std::string_view tag, std::string_view device) {
   const std::string_view rest = tag.substr(device.size());
   return rest.empty() || (rest.front() == ':' && all_digits(rest.substr(1)));
 }
+
+// Replaces device tags. Nodes that several places share stay shared; a tag's text may also be one of the
+// user's own, so no node is changed in place.
+class LocationMapper {
+ public:
+  explicit LocationMapper(const std::vector<std::pair<std::string, std::string>>& maps) : maps_(maps) {}
+
+  void visit(const Ref& node) {
+    if (node->kind == Kind::persistent) return replace(node->items[0], 3);
+    if (node->kind != Kind::call) return;
+    const bool typed = pickle::is_call(node, "torch._tensor", "_rebuild_from_type_v2");
+    if (typed && node->items[1]->items.size() == 4)
+      return visit_call(node->items[1]->items[0], node->items[1]->items[2]);
+    visit_call(node->items[0], node->items[1]);
+  }
+
+ private:
+  void visit_call(const Ref& function, const Ref& arguments) {
+    for (const char* name : {"_rebuild_device_tensor_from_numpy", "_rebuild_device_tensor_from_cpu_tensor",
+                             "_rebuild_xla_tensor"})
+      if (is_global(function, "torch._utils", name)) replace(arguments, 2);
+    if (is_global(function, "torch._utils", "_rebuild_wrapper_subclass")) replace(arguments, 6);
+  }
+
+  void replace(const Ref& holder, size_t slot) {
+    if (holder->kind != Kind::tuple || holder->items.size() <= slot) return;
+    Ref& tag = holder->items[slot];
+    const bool device = pickle::is_call(tag, "torch", "device");
+    if (!device && tag->kind != Kind::string) return;
+    Ref& fresh = replaced_[tag];
+    if (fresh == nullptr) fresh = device ? mapped_device(tag) : mapped_text(tag);
+    tag = Ref(fresh);
+  }
+
+  Ref mapped_text(const Ref& tag) {
+    std::string text = mapped_location(tag->text, maps_);
+    return text == tag->text ? tag : pickle::string(text);
+  }
+
+  Ref mapped_device(const Ref& device) {
+    const auto& parts = device->items[1]->items;
+    if (parts.empty() || parts[0]->kind != Kind::string) return device;
+    std::string tag = parts[0]->text;
+    if (parts.size() > 1) tag += ":" + std::to_string(parts[1]->integer);
+    const std::string text = mapped_location(tag, maps_);
+    if (text == tag) return device;
+    return pickle::call(device->items[0], {pickle::string(text)});
+  }
+
+  struct ByNode {
+    size_t operator()(const Ref& ref) const { return std::hash<const pickle::Node*>()(ref.get()); }
+  };
+  const std::vector<std::pair<std::string, std::string>>& maps_;
+  std::unordered_map<Ref, Ref, ByNode> replaced_;
+};
 
 struct Package {
   int priority;
@@ -49,6 +109,23 @@ std::optional<std::string> device_of_location(std::string_view tag, const std::v
   for (const std::string& device : allow)
     if (names_device(tag, device)) return device;
   return std::nullopt;
+}
+
+std::string mapped_location(std::string_view tag,
+                            const std::vector<std::pair<std::string, std::string>>& maps) {
+  const std::pair<std::string, std::string>* best = nullptr;
+  for (const auto& map : maps) {
+    const bool fits =
+        tag == map.first || (map.first.find(':') == std::string::npos && names_device(tag, map.first));
+    if (fits && (best == nullptr || map.first.size() > best->first.size())) best = &map;
+  }
+  return best == nullptr ? std::string(tag) : best->second;
+}
+
+void map_locations(const Ref& root, const std::vector<std::pair<std::string, std::string>>& maps) {
+  if (maps.empty()) return;
+  LocationMapper mapper(maps);
+  pickle::for_each_holder(root, [&](const Ref& node) { mapper.visit(node); });
 }
 
 }  // namespace qcts

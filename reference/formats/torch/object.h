@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "reference/formats/io/read_budget.h"
@@ -29,6 +30,9 @@ struct TorchOptions {
   bool lenient = false;                      // accept plain zips without ZIP64 records
   std::vector<std::string> allow;            // globals, "module.name"
   std::vector<std::string> allow_locations;  // storage tags to allow beside device_of_location's
+  // Device tags to read as others: FROM, whole or a device without its index, and TO. Of several that match,
+  // the longest FROM decides.
+  std::vector<std::pair<std::string, std::string>> map_locations;
 };
 
 struct TorchObject {
@@ -40,6 +44,8 @@ struct TorchObject {
       storage_dtypes;  // parallel to `storages`; nullopt: only used as UntypedStorage
   // key -> index into `storages`
   std::unordered_map<Text, size_t, TextHash, std::equal_to<>> storage_index;
+  // The elements of numpy arrays (pickle/numpy_arrays.h), by the node of the array.
+  std::unordered_map<const pickle::Node*, Tensor> arrays;
   Limits limits;      // used when reading
   ReadBudget budget;  // what is left after reading
   size_t id_parts =
@@ -68,6 +74,14 @@ pickle::Ref tensor_node(const Tensor& tensor, const std::string& storage_key, bo
 // privateuse1 23, hpu 24, xpu 25, mtia 26), then names that other versions and renamed backends wrote, then
 // `allow`, whose names match whole or with ":index". nullopt: torch.load could not place the storage either.
 std::optional<std::string> device_of_location(std::string_view tag, const std::vector<std::string>& allow);
+
+// Returns what `maps` (TorchOptions::map_locations) makes of a device tag.
+std::string mapped_location(std::string_view tag,
+                            const std::vector<std::pair<std::string, std::string>>& maps);
+
+// Writes the tags that `maps` makes of others into the graph, as torch.load(map_location) would: storages,
+// tensors of devices without storages, and the devices of wrapper subclasses.
+void map_locations(const pickle::Ref& root, const std::vector<std::pair<std::string, std::string>>& maps);
 
 // Says which parts a rebuilt file copies because the writer would not produce them. All false for files
 // that torch.save wrote with libstdc++.

@@ -24,6 +24,7 @@ class Checker {
   void meta();
   void wrapper();
   void device_copy();
+  void device_array();
   void sparse();
   void nested();
   void jagged();
@@ -113,6 +114,13 @@ void Checker::wrapper() {
 // (data, dtype, device, requires_grad)
 void Checker::device_copy() {
   type_is(args_[0]->kind == Kind::call, "its data is not a tensor");
+  if (!dtype_of_global(args_[1])) fail(RefusalClass::Dtype, "no dtype");
+  type_is(args_[2]->kind == Kind::string || is_call(args_[2], "torch", "device"), "no device");
+  type_is(args_[3]->kind == Kind::boolean, "requires_grad is not a bool");
+}
+
+// (array, dtype, device, requires_grad); decode_arrays has checked the array
+void Checker::device_array() {
   if (!dtype_of_global(args_[1])) fail(RefusalClass::Dtype, "no dtype");
   type_is(args_[2]->kind == Kind::string || is_call(args_[2], "torch", "device"), "no device");
   type_is(args_[3]->kind == Kind::boolean, "requires_grad is not a bool");
@@ -305,7 +313,8 @@ void check_special_tensor(const TorchObject& object, std::string_view function, 
   if (function == "_rebuild_nested_tensor") return checker.nested();
   if (function == "_rebuild_njt") return checker.jagged();
   if (function == "_rebuild_qtensor") return checker.quantized();
-  checker.device_copy();
+  if (function == "_rebuild_device_tensor_from_cpu_tensor") return checker.device_copy();
+  checker.device_array();
 }
 
 }  // namespace qcts

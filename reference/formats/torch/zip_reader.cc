@@ -12,6 +12,7 @@
 #include "reference/formats/io/byte_io.h"
 #include "reference/formats/io/crc32.h"
 #include "reference/formats/torch/check.h"
+#include "reference/formats/torch/numpy_array.h"
 #include "reference/formats/torch/storage.h"
 #include "reference/formats/torch/zip.h"
 #include "reference/formats/zip/directory.h"
@@ -188,12 +189,15 @@ TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOp
     if (!is_storage_record(record.name) && options.crc != CrcPolicy::ignore) check_crc(zip, record);
   }
   pickle::ReadCost cost;
-  zip.root = pickle::read(find_record(zip, "data.pkl")->bytes, {options.limits, options.allow, 0, &cost});
+  zip.root = pickle::read(find_record(zip, "data.pkl")->bytes,
+                          {.limits = options.limits, .allow = options.allow, .cost = &cost});
+  map_locations(zip.root, options.map_locations);
   resolve_storages(zip, options);
   for (const ZipRecord& record : zip.records) {
     if (is_storage_record(record.name) && options.crc == CrcPolicy::verify) check_crc(zip, record);
   }
   if (zip.big_endian) swap_big_endian(zip);
+  cost.heap_bytes += decode_arrays(zip, cost.pickle_bytes, options.limits);
   check_tensors(zip, options.limits);
   uint64_t directory_bytes = 0;
   for (const ZipEntry& entry : directory.entries) directory_bytes += kZipCentralBytes + entry.name.size();

@@ -91,7 +91,9 @@ std::vector<std::byte> pickle_or_stored(const Ref& root, std::span<const std::by
     std::replace(name.begin(), name.end(), ' ', '.');
     allow.push_back(std::move(name));
   });
-  if (!equal(pickle::write(pickle::read(stored, {limits, allow})), written)) return written;
+  if (!equal(pickle::write(pickle::read(stored, {.limits = limits, .allow = allow, .module_ids = true})),
+             written))
+    return written;
   kept = true;
   return {stored.begin(), stored.end()};
 }
@@ -146,6 +148,7 @@ void write_torch_zip(const std::string& prefix, const Ref& root,
   // Python shares the parts of persistent ids: "storage" and "cpu" are constants, a key is one string per
   // storage.
   pickle::WriteOptions options;
+  options.module_ids = false;
   pickle::for_each_node(root, [&](const Ref& node) {
     if (node->kind != Kind::persistent || node->items.at(0)->kind != Kind::tuple) return;
     for (const Ref& part : node->items[0]->items) {

@@ -43,6 +43,9 @@ class ScriptReader {
       script_.budget.take_bytes(text_block_bytes(name.size()));
       script_.records.push_back({std::string(name), entry.size, entry.stored_size});
       entries_.emplace(name, &entry);
+      const bool written = entry.crc != 0 && entry.size != 0;
+      any_crcs_ |= written;
+      storage_crcs_ |= written && is_storage(name);
     }
     read_version();
     read_code();
@@ -101,7 +104,8 @@ class ScriptReader {
   }
 
   void check_crc(const ZipEntry& entry, std::span<const std::byte> bytes) const {
-    if (options_.crc != CrcPolicy::verify) return;
+    const std::string_view name = entry.name.substr(directory_.prefix.size() + 1);
+    if (options_.crc != CrcPolicy::verify || !(is_storage(name) ? storage_crcs_ : any_crcs_)) return;
     const uint32_t computed = crc32_of(bytes);
     if (computed == entry.crc) return;
     char text[64];
@@ -182,7 +186,8 @@ class ScriptReader {
       pickle::ReadCost cost;
       Limits limits = options_.limits;
       limits.pickle_heap_bytes = std::min(limits.pickle_heap_bytes, script_.budget.bytes_left());
-      zip.root = pickle::read(stored(entry), {limits, allow, 0, &cost});
+      zip.root = pickle::read(stored(entry), {.limits = limits, .allow = allow, .cost = &cost});
+      map_locations(zip.root, options_.map_locations);
       check_script_values(zip.root, script_.classes, options_.allow, "data.pkl");
       resolve_storages(zip, options_);
       if (big_endian) swap_big_endian(zip);
@@ -220,6 +225,9 @@ class ScriptReader {
   }
 
   const TorchZipOptions& options_;
+  // A writer may leave out the CRCs of all records or of all storages, and then records 0. A single 0 is
+  // damage.
+  bool any_crcs_ = false, storage_crcs_ = false;
   TorchScript script_;
   ZipDirectory directory_;
   // By name without the prefix. Sorted, because a file can choose names that collide in any hash table.

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// torchao's quantized states of optimizers: OptimState8bit, OptimState4bit, OptimStateFp8 (torchao/optim,
+// 0.18.0).
+#pragma once
+
+#include <optional>
+
+#include "reference/dialects/classes/named_tensor.h"
+
+namespace qcts {
+
+// Returns what dequantize() of the state returns, float32; nullopt for other classes and for parts that
+// contradict each other.
+std::optional<Tensor> dense_of_optim_state(const NamedTensor& tensor);
+
+}  // namespace qcts
