@@ -133,6 +133,29 @@ TEST(RunComparison, ASlowerMachineMakesNoKernelSlower) {
   EXPECT_EQ(outcome_of(c), Outcome::conformant);
 }
 
+// A kernel far from its roof: the roof's noise does not hide that it is slower, and makes no equal kernel
+// slower.
+TEST(RunComparison, ANoisyRoofDoesNotHideASlowerKernel) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const auto noisy_roofs = [&](uint64_t run, double planted) {
+      std::vector<CaseState> cases = eight_timed_cases(run);
+      cases[3] = timed_case(cases[3].id, planted * cases[3].pace->us.value);
+      for (uint64_t i = 0; i < cases.size(); ++i) {
+        Interval& roof = cases[i].pace->of_roof;
+        roof.value *= std::exp(0.04 * noise(500 + run, i));
+        roof.low = roof.value / 1.1;
+        roof.high = roof.value * 1.1;
+      }
+      return sample_run(std::move(cases));
+    };
+    const RunComparison equal = compare(noisy_roofs(2 * seed, 1), noisy_roofs(2 * seed + 1, 1));
+    EXPECT_TRUE(equal.latency.slower.empty());
+    const RunComparison slower = compare(noisy_roofs(2 * seed, 1), noisy_roofs(2 * seed + 1, 1.25));
+    ASSERT_EQ(slower.latency.slower.size(), 1u) << seed;
+    EXPECT_THAT(slower.latency.slower[0].id, HasSubstr("case3"));
+  }
+}
+
 TEST(RunComparison, AMeasurementThatIsNotTrustedDecidesNothing) {
   std::vector<CaseState> now = eight_timed_cases(2);
   now[3] = timed_case(now[3].id, 120, false);
@@ -159,8 +182,8 @@ TEST(RunComparison, NightsOfTheHistorySayHowMuchACaseVaries) {
   PaceHistory calm, wild;
   for (const CaseState& state : before.cases)
     for (uint64_t night = 0; night < 10; ++night) {
-      calm[state.id].push_back(std::log(100.0 / 80) + 0.003 * noise(1, night));
-      wild[state.id].push_back(std::log(100.0 / 80) + 0.03 * noise(1, night));
+      calm[state.id].logs.push_back(std::log(100.0 / 80) + 0.003 * noise(1, night));
+      wild[state.id].logs.push_back(std::log(100.0 / 80) + 0.03 * noise(1, night));
     }
   const RunComparison found = compare(before, sample_run(now), {}, calm);
   ASSERT_EQ(found.latency.slower.size(), 1u);
@@ -243,6 +266,17 @@ TEST(RunComparison, ReasonsCannotSteerTheirReader) {
   const RunComparison c = compare(run_with(Status::pass), now);
   EXPECT_THAT(comparison_text(c, 0), HasSubstr("a\\x1b[2J|b\\n`<script>`"));
   EXPECT_THAT(comparison_markdown(c, 0), HasSubstr("`` a\\x1b[2J\\|b\\n`<script>` `` |"));
+}
+
+TEST(RunComparison, ALongReasonIsNotCutWithinACharacter) {
+  for (size_t before = 0; before < 4; ++before) {
+    RunComparison c = compare(run_with(Status::pass), run_with(Status::fail));
+    c.newly_failing[0].reason = std::string(before, 'x');
+    for (int i = 0; i < 200; ++i) c.newly_failing[0].reason += "\u00e9\u20ac";
+    for (const std::string& text : {comparison_text(c, 0), comparison_markdown(c, 0)})
+      EXPECT_EQ(nlohmann::json::parse(nlohmann::json(text).dump(-1, ' ', false)).get<std::string>(), text)
+          << "dump() throws for text that is not UTF-8";
+  }
 }
 
 TEST(RunComparison, LongListsAreCutInTextAndWholeInJson) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The three forms of a comparison. Texts of verdicts may hold anything: they are made printable, and in
 // Markdown they stand in code spans.
+#include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -58,8 +59,11 @@ std::string status_word(const std::optional<Status>& status) {
 }
 
 std::string shortened(const std::string& reason) {
-  const std::string text = printable(reason);
-  return text.size() <= kReasonLength ? text : text.substr(0, kReasonLength) + "...";
+  std::string text = printable(reason);
+  if (text.size() <= kReasonLength) return text;
+  size_t end = kReasonLength;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not within a character
+  return text.substr(0, end) + "...";
 }
 
 std::string ratio_text(const Interval& ratio) {
@@ -67,7 +71,7 @@ std::string ratio_text(const Interval& ratio) {
 }
 
 std::string head_text(const ComparedHead& head) {
-  return printable(head.name) + ": " + head.plan + ", " + head.started + ", commit " +
+  return printable(head.name) + ": " + printable(head.plan) + ", " + printable(head.started) + ", commit " +
          printable(head.commit) + ", " + std::to_string(head.cases) + " cases, " + head.machine_class;
 }
 
@@ -121,6 +125,21 @@ void add_list_text(std::ostringstream& out, const std::string& title, const List
     }
     out << "  " << line(list[i]) << "\n";
   }
+}
+
+// A Markdown table of at most `lines` rows. `columns`: their names, as "a | b"; `row` makes one row in the
+// same form.
+template <typename List, typename Row>
+void add_table(std::ostringstream& out, const std::string& title, const std::string& columns,
+               const List& list, size_t lines, Row row) {
+  if (list.empty()) return;
+  out << "\n### " << title << " (" << list.size() << ")\n\n| " << columns << " |\n|---";
+  for (const char c : columns)
+    if (c == '|') out << "|---";
+  out << "|\n";
+  const size_t shown = lines == 0 ? list.size() : std::min(list.size(), lines);
+  for (size_t i = 0; i < shown; ++i) out << "| " << row(list[i]) << " |\n";
+  if (shown < list.size()) out << "\n... and " << list.size() - shown << " more\n";
 }
 
 Json interval_json(const Interval& interval) {
@@ -195,7 +214,8 @@ std::string comparison_text(const RunComparison& comparison, size_t lines) {
   for (const NamedList& named : kLists)
     add_list_text(out, named.title, comparison.*named.list, lines, [&](const StatusChange& change) {
       const std::string reason = change.reason.empty() ? "" : "\n      " + shortened(change.reason);
-      return change.id + ": " + status_word(change.before) + " -> " + status_word(change.after) + reason;
+      return printable(change.id) + ": " + status_word(change.before) + " -> " + status_word(change.after) +
+             reason;
     });
   for (const PaceList& named : kPaceLists)
     add_list_text(out, named.title, comparison.latency.*named.list, lines, [](const PaceChange& change) {
@@ -204,11 +224,11 @@ std::string comparison_text(const RunComparison& comparison, size_t lines) {
              (change.doubt.empty() ? "" : "\n      " + printable(change.doubt));
     });
   add_list_text(out, "size changed", comparison.sizes, lines, [](const BytesChange& size) {
-    return size.id + ": " + size.measure + " " + std::to_string(size.before) + " -> " +
+    return printable(size.id) + ": " + printable(size.measure) + " " + std::to_string(size.before) + " -> " +
            std::to_string(size.after);
   });
   add_list_text(out, "environment changed", comparison.environment, 0, [](const FieldChange& change) {
-    return change.field + ": " + shortened(change.before) + " -> " + shortened(change.after);
+    return printable(change.field) + ": " + shortened(change.before) + " -> " + shortened(change.after);
   });
   if (comparison.not_comparable.empty()) out << latency_line(comparison) << "\n";
   if (const std::string better = counted_lists(comparison, false, false); !better.empty())
@@ -223,50 +243,31 @@ std::string comparison_markdown(const RunComparison& comparison, size_t lines) {
       << "| | run | plan | started | commit | cases | machine class |\n|---|---|---|---|---|---|---|\n";
   for (const auto& [word, head] :
        {std::pair("before", &comparison.before), std::pair("now", &comparison.after)})
-    out << "| " << word << " | " << code_span(head->name) << " | " << head->plan << " | " << head->started
-        << " | " << code_span(head->commit) << " | " << head->cases << " | " << head->machine_class << " |\n";
-  const auto begin_table = [&](const std::string& title, size_t count, const std::string& columns,
-                               const std::string& rule) {
-    if (count != 0) out << "\n### " << title << " (" << count << ")\n\n" << columns << "\n" << rule << "\n";
-    return lines == 0 ? count : std::min(count, lines);
-  };
-  const auto end_table = [&](size_t count) {
-    if (lines != 0 && count > lines) out << "\n... and " << count - lines << " more\n";
-  };
-  for (const NamedList& named : kLists) {
-    const auto& list = comparison.*named.list;
-    const size_t shown =
-        begin_table(named.title, list.size(), "| case | before | now | reason |", "|---|---|---|---|");
-    for (size_t i = 0; i < shown; ++i)
-      out << "| " << code_span(list[i].id) << " | " << status_word(list[i].before) << " | "
-          << status_word(list[i].after) << " | " << code_span(shortened(list[i].reason)) << " |\n";
-    end_table(list.size());
-  }
-  for (const PaceList& named : kPaceLists) {
-    const auto& list = comparison.latency.*named.list;
-    const size_t shown = begin_table(named.title, list.size(), "| case | time now / before | before | now |",
-                                     "|---|---|---|---|");
-    for (size_t i = 0; i < shown; ++i)
-      out << "| " << code_span(list[i].id) << " | " << ratio_text(list[i].ratio) << " | "
-          << formatted("%.4g us | %.4g us |", list[i].before_us, list[i].after_us) << "\n";
-    end_table(list.size());
-  }
-  const size_t sizes = begin_table("size changed", comparison.sizes.size(),
-                                   "| case | measure | before | now |", "|---|---|---|---|");
-  for (size_t i = 0; i < sizes; ++i) {
-    const BytesChange& size = comparison.sizes[i];
-    out << "| " << code_span(size.id) << " | " << size.measure << " | " << size.before << " | " << size.after
-        << " |\n";
-  }
-  end_table(comparison.sizes.size());
-  const size_t fields = begin_table("environment changed", comparison.environment.size(),
-                                    "| field | before | now |", "|---|---|---|");
-  for (size_t i = 0; i < fields; ++i) {
-    const FieldChange& change = comparison.environment[i];
-    out << "| " << code_span(change.field) << " | " << code_span(shortened(change.before)) << " | "
-        << code_span(shortened(change.after)) << " |\n";
-  }
-  end_table(comparison.environment.size());
+    out << "| " << word << " | " << code_span(head->name) << " | " << code_span(head->plan) << " | "
+        << code_span(head->started) << " | " << code_span(head->commit) << " | " << head->cases << " | "
+        << head->machine_class << " |\n";
+  for (const NamedList& named : kLists)
+    add_table(out, named.title, "case | before | now | reason", comparison.*named.list, lines,
+              [](const StatusChange& change) {
+                return code_span(change.id) + " | " + status_word(change.before) + " | " +
+                       status_word(change.after) + " | " + code_span(shortened(change.reason));
+              });
+  for (const PaceList& named : kPaceLists)
+    add_table(out, named.title, "case | time now / before | before | now", comparison.latency.*named.list,
+              lines, [](const PaceChange& change) {
+                return code_span(change.id) + " | " + ratio_text(change.ratio) + " | " +
+                       formatted("%.4g us | %.4g us", change.before_us, change.after_us);
+              });
+  add_table(out, "size changed", "case | measure | before | now", comparison.sizes, lines,
+            [](const BytesChange& size) {
+              return code_span(size.id) + " | " + code_span(size.measure) + " | " +
+                     std::to_string(size.before) + " | " + std::to_string(size.after);
+            });
+  add_table(out, "environment changed", "field | before | now", comparison.environment, 0,
+            [](const FieldChange& change) {
+              return code_span(change.field) + " | " + code_span(shortened(change.before)) + " | " +
+                     code_span(shortened(change.after));
+            });
   if (comparison.not_comparable.empty()) out << "\n" << latency_line(comparison) << "\n";
   return out.str();
 }

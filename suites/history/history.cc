@@ -33,7 +33,8 @@ CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE case_state (series INTEGER NOT NULL, case_id INTEGER NOT NULL, run INTEGER NOT NULL, status TEXT,
                          reason INTEGER, bytes INTEGER, PRIMARY KEY (series, case_id, run)) WITHOUT ROWID;
 CREATE TABLE pace (run INTEGER NOT NULL, case_id INTEGER NOT NULL, us REAL, us_low REAL, us_high REAL, roof REAL,
-                   roof_low REAL, roof_high REAL, trusted INTEGER NOT NULL, PRIMARY KEY (run, case_id)) WITHOUT ROWID;
+                   roof_low REAL, roof_high REAL, rounds INTEGER NOT NULL,
+                   trusted INTEGER NOT NULL, PRIMARY KEY (run, case_id)) WITHOUT ROWID;
 )";
 
 void check_schema(Database& database) {
@@ -81,24 +82,27 @@ void check_can_be_added(Database& database, int64_t series, const RecordedRun& r
 }
 
 void write_paces(Database& database, int64_t run, const RecordedRun& recorded, CaseNames& names) {
-  Statement insert = database.prepare("INSERT INTO pace VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement insert = database.prepare("INSERT INTO pace VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   for (const CaseState& state : recorded.cases) {
     if (!state.pace) continue;
     const Pace& pace = *state.pace;
     insert.bind(1, run).bind(2, names.id_of(state.id));
     insert.bind(3, pace.us.value).bind(4, pace.us.low).bind(5, pace.us.high);
     insert.bind(6, pace.of_roof.value).bind(7, pace.of_roof.low).bind(8, pace.of_roof.high);
-    insert.bind(9, int64_t{pace.trusted}).run();
+    insert.bind(9, static_cast<int64_t>(pace.of_roof.samples)).bind(10, int64_t{pace.trusted}).run();
   }
 }
 
-Interval interval_at(const Statement& row, int column) {
+Interval interval_at(const Statement& row, int column, size_t rounds) {
   return {row.real(column), row.real(column + 1),
-          row.is_null(column + 2) ? std::numeric_limits<double>::infinity() : row.real(column + 2), 0};
+          row.is_null(column + 2) ? std::numeric_limits<double>::infinity() : row.real(column + 2), rounds};
 }
 
+// Reads us, us_low, us_high, roof, roof_low, roof_high, rounds and trusted from `column` on.
 Pace pace_at(const Statement& row, int column) {
-  return {interval_at(row, column), interval_at(row, column + 3), row.integer(column + 6) != 0};
+  const auto rounds = static_cast<size_t>(row.integer(column + 6));
+  return {interval_at(row, column, rounds), interval_at(row, column + 3, rounds),
+          row.integer(column + 7) != 0};
 }
 
 }  // namespace
@@ -241,7 +245,8 @@ std::vector<CaseFlips> History::flips(int64_t series) {
 std::vector<PaceSeries> History::paces(int64_t series) {
   std::map<std::string, PaceSeries> cases;
   Statement rows = database_.prepare(
-      "SELECT name, pace.run, us, us_low, us_high, roof, roof_low, roof_high, trusted FROM pace JOIN run ON "
+      "SELECT name, pace.run, us, us_low, us_high, roof, roof_low, roof_high, rounds, trusted FROM pace JOIN "
+      "run ON "
       "run.id = "
       "pace.run JOIN case_name ON case_name.id = case_id WHERE series = ? ORDER BY pace.run");
   rows.bind(1, series);
@@ -288,7 +293,8 @@ RecordedRun History::load(int64_t id) {
   run.latency_trust.suspended = run.latency_trust.alarms > run.latency_trust.allowed;
   run.cases = read_states(database_, rows.integer(0), id);
   Statement paces = database_.prepare(
-      "SELECT name, us, us_low, us_high, roof, roof_low, roof_high, trusted FROM pace JOIN case_name ON "
+      "SELECT name, us, us_low, us_high, roof, roof_low, roof_high, rounds, trusted FROM pace JOIN case_name "
+      "ON "
       "case_name.id = "
       "case_id WHERE run = ?");
   paces.bind(1, id);
@@ -304,11 +310,24 @@ RecordedRun History::load(int64_t id) {
 
 PaceLevels trusted_levels(const PaceSeries& series) {
   PaceLevels levels;
+  std::vector<double> alone;
   for (size_t i = 0; i < series.nights.size(); ++i) {
     const Pace& pace = series.nights[i].pace;
-    if (!pace.trusted || !pace.has_roof()) continue;
-    levels.logs.push_back(std::log(pace.of_roof.value));
+    if (!pace.trusted) continue;
+    levels.over_roof = levels.over_roof && pace.has_roof();
+    levels.logs.push_back(pace.has_roof() ? std::log(pace.of_roof.value) : 0);
+    alone.push_back(std::log(pace.us.value));
     levels.nights.push_back(i);
+  }
+  // Differences of neighbours do not see a step of the level.
+  const auto restlessness = [](const std::vector<double>& logs) {
+    std::vector<double> steps;
+    for (size_t i = 1; i < logs.size(); ++i) steps.push_back(std::fabs(logs[i] - logs[i - 1]));
+    return median(steps);
+  };
+  if (!levels.over_roof || restlessness(alone) < restlessness(levels.logs)) {
+    levels.over_roof = false;
+    levels.logs = std::move(alone);
   }
   return levels;
 }
@@ -319,11 +338,12 @@ PaceHistory History::pace_history(const RecordedRun& run) {
   if (last == 0) return history;
   for (PaceSeries& one : paces(*find_series(series_of(run.head)))) {
     std::erase_if(one.nights, [&](const PaceNight& night) { return night.run > last; });
-    std::vector<double> logs = trusted_levels(one).logs;
+    PaceLevels levels = trusted_levels(one);
+    std::vector<double>& logs = levels.logs;
     const std::vector<ChangePoint> changes = change_points(logs, std::log1p(kSlowdownMargin));
     if (!changes.empty())
       logs.erase(logs.begin(), logs.begin() + static_cast<std::ptrdiff_t>(changes.back().at));
-    if (!logs.empty()) history[one.id] = std::move(logs);
+    if (!logs.empty()) history[one.id] = {levels.over_roof, std::move(logs)};
   }
   return history;
 }

@@ -95,8 +95,10 @@ class History {
   Database database_;
 };
 
-// Returns the logarithms of a case's trusted nights and, for each, its index in `nights`.
+// A case's trusted nights: the logarithms of its time over the roof's, or of its time alone if that varies
+// less from night to night, and for each its index in `nights`.
 struct PaceLevels {
+  bool over_roof = true;
   std::vector<double> logs;
   std::vector<size_t> nights;
 };

@@ -78,6 +78,7 @@ TEST_F(HistoryFile, GivesEveryNightBackAsItWas) {
       ASSERT_EQ(back->cases[i].pace.has_value(), run.cases[i].pace.has_value());
       if (!run.cases[i].pace) continue;
       EXPECT_EQ(back->cases[i].pace->of_roof.low, run.cases[i].pace->of_roof.low);
+      EXPECT_EQ(back->cases[i].pace->of_roof.samples, run.cases[i].pace->of_roof.samples);
     }
   }
 }
@@ -139,8 +140,8 @@ TEST_F(HistoryFile, SeriesNeverMix) {
     others[i](run);
     EXPECT_FALSE(open().last_before(run)) << i;
     EXPECT_EQ(open().append(run).nights, 1u) << i;
-    for (const auto& [id, nights] : open().pace_history(changing_night(1)))
-      EXPECT_EQ(nights.size(), 1u) << id;
+    for (const auto& [id, level] : open().pace_history(changing_night(1)))
+      EXPECT_EQ(level.logs.size(), 1u) << id;
   }
   EXPECT_EQ(open().series().size(), others.size());
   EXPECT_EQ(view_history(*std::make_unique<History>(open()), {}).size(), others.size());
@@ -212,10 +213,10 @@ TEST_F(HistoryFile, ShowsTheStepOfASlowerKernelAndItsNight) {
   const std::string text = history_text(views, {});
   EXPECT_THAT(
       text, testing::AllOf(HasSubstr("+4."), HasSubstr("since run 13"), HasSubstr("flaky"), HasSubstr("▁")));
-  EXPECT_THAT(sparkline(views[0].trends[5].series, 0), HasSubstr("x"));
+  EXPECT_THAT(sparkline(views[0].trends[5].series, true, 0), HasSubstr("x"));
   // The next night is held against the level after the step.
   const RecordedRun next = sample_run(eight_timed_cases(99), night_text(25));
-  EXPECT_EQ(history.pace_history(next).at(next.cases[2].id).size(), 24 - change.at);
+  EXPECT_EQ(history.pace_history(next).at(next.cases[2].id).logs.size(), 24 - change.at);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ std::string run_text(const HistoryRun& run) {
   const uint64_t passed = count(Status::pass), declined = count(Status::not_supported);
   char text[200];
   std::snprintf(text, sizeof text, "%5lld  %-20s  %-10.10s %8llu %8llu %8llu %8llu %8llu %8llu%s",
-                static_cast<long long>(run.id), run.started.c_str(), printable(run.commit).c_str(),
+                static_cast<long long>(run.id), printable(run.started).c_str(), printable(run.commit).c_str(),
                 static_cast<unsigned long long>(passed),
                 static_cast<unsigned long long>(all - passed - declined),
                 static_cast<unsigned long long>(declined), static_cast<unsigned long long>(run.changed),
@@ -46,14 +46,15 @@ std::string change_text(const SeriesView& view, const PaceTrend& trend, const Ch
   char text[200];
   std::snprintf(text, sizeof text, "%+.1f %% [%+.1f, %+.1f] since run %lld (%s, commit %.10s)",
                 percent(change.step.value), percent(change.step.low), percent(change.step.high),
-                static_cast<long long>(run.id), run.started.c_str(), printable(run.commit).c_str());
+                static_cast<long long>(run.id), printable(run.started).c_str(),
+                printable(run.commit).c_str());
   return text;
 }
 
 std::string series_title(const HistorySeries& series) {
-  return "plan " + series.plan + (series.selection.empty() ? "" : " " + printable(series.selection)) +
-         " on " + series.machine_class + ", " + std::to_string(series.threads) +
-         (series.threads == 1 ? " thread" : " threads");
+  return "plan " + printable(series.plan) +
+         (series.selection.empty() ? "" : " " + printable(series.selection)) + " on " + series.machine_class +
+         ", " + std::to_string(series.threads) + (series.threads == 1 ? " thread" : " threads");
 }
 
 void add_flips(const SeriesView& view, size_t max_cases, std::ostringstream& out) {
@@ -64,7 +65,7 @@ void add_flips(const SeriesView& view, size_t max_cases, std::ostringstream& out
       out << "  ... and " << view.flips.size() - max_cases << " more (--all)\n";
       return;
     }
-    out << "  " << view.flips[i].id << ": " << status_name(view.flips[i].flips.front().before);
+    out << "  " << printable(view.flips[i].id) << ": " << status_name(view.flips[i].flips.front().before);
     for (const HistoryFlip& flip : view.flips[i].flips)
       out << ", " << status_name(flip.after) << " since run " << flip.run;
     out << "\n";
@@ -76,13 +77,15 @@ void add_trends(const SeriesView& view, const HistoryViewOptions& options, std::
   size_t changed = 0;
   for (const PaceTrend& trend : view.trends) changed += !trend.changes.empty();
   out << "\nlatency (" << view.trends.size() << " cases, " << changed
-      << " with a change; time over the roof's, ▁ fastest to █ slowest, x not to be trusted)\n";
+      << " with a change; time over the roof's or alone, whichever varies less: ▁ fastest to █ slowest, x "
+         "not to be trusted)\n";
   for (const PaceTrend& trend : view.trends) {
     const Pace& last = trend.series.nights.back().pace;
     char now[80];
     std::snprintf(now, sizeof now, "%10.4g us  %3.0f %% of roof", last.us.value,
                   last.has_roof() ? 100 / last.of_roof.value : 0);
-    out << "  " << sparkline(trend.series, options.nights) << now << "  " << trend.series.id << "\n";
+    out << "  " << sparkline(trend.series, trend.levels.over_roof, options.nights) << now << "  "
+        << printable(trend.series.id) << "\n";
     for (const ChangePoint& change : trend.changes)
       out << "      " << change_text(view, trend, change) << "\n";
   }
@@ -91,7 +94,10 @@ void add_trends(const SeriesView& view, const HistoryViewOptions& options, std::
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json trend_json(const PaceTrend& trend) {
-  Json json = {{"id", trend.series.id}, {"nights", Json::array()}, {"changes", Json::array()}};
+  Json json = {{"id", trend.series.id},
+               {"measure", trend.levels.over_roof ? "of_roof" : "us"},
+               {"nights", Json::array()},
+               {"changes", Json::array()}};
   for (const PaceNight& night : trend.series.nights)
     json["nights"].push_back(
         {{"run", night.run},
@@ -129,10 +135,10 @@ Json flips_json(const CaseFlips& flips) {
 
 }  // namespace
 
-std::string sparkline(const PaceSeries& series, size_t nights) {
+std::string sparkline(const PaceSeries& series, bool over_roof, size_t nights) {
   const size_t begin = nights == 0 || series.nights.size() <= nights ? 0 : series.nights.size() - nights;
   double low = std::numeric_limits<double>::infinity(), high = 0;
-  const auto time_of = [](const Pace& pace) { return pace.has_roof() ? pace.of_roof.value : pace.us.value; };
+  const auto time_of = [&](const Pace& pace) { return over_roof ? pace.of_roof.value : pace.us.value; };
   for (size_t i = begin; i < series.nights.size(); ++i) {
     if (!series.nights[i].pace.trusted) continue;
     low = std::min(low, time_of(series.nights[i].pace));

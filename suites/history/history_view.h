@@ -40,6 +40,6 @@ std::string history_text(const std::vector<SeriesView>& views, const HistoryView
 
 // Returns one character a night: "▁" for the fastest to "█" for the slowest, "x" for a night that is not
 // trusted.
-std::string sparkline(const PaceSeries& series, size_t nights);
+std::string sparkline(const PaceSeries& series, bool over_roof, size_t nights);
 
 }  // namespace qcts

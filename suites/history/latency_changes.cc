@@ -19,24 +19,33 @@ constexpr double kFreedomOfSpread = 3;
 // A case that both runs timed.
 struct PacePair {
   const CaseState *before, *after;
-  Interval ratio;    // from the two runs' own intervals, 95 %
-  double error = 0;  // standard error of log(ratio.value)
-  double roof = 0;   // log of the roof's time now over before; 0 if there is none
+  bool over_roof = false;  // what is compared: the time over the roof's, or the time alone
+  Interval ratio;          // from the two runs' own intervals, 95 %
+  Interval other;          // of what is not compared; its value is 0 if there is none
+  double error = 0;        // standard error of log(ratio.value)
+  double roof = 0;         // log of the roof's time now over before; 0 if there is none
+
+  Interval with_spread(double spread) const {
+    const Pace &a = *before->pace, &b = *after->pace;
+    return over_roof ? ratio_of_independent(b.of_roof, a.of_roof, spread)
+                     : ratio_of_independent(b.us, a.us, spread);
+  }
 };
 
 bool is_known(const Interval& interval) { return interval.low > 0 && std::isfinite(interval.high); }
 
-bool both_have_roofs(const Pace& before, const Pace& after) {
-  return is_known(before.of_roof) && is_known(after.of_roof);
-}
+double width(const Interval& ratio) { return std::log(ratio.high / ratio.low); }
 
 PacePair pair_of(const CaseState& before, const CaseState& after) {
   const Pace &a = *before.pace, &b = *after.pace;
-  PacePair pair{&before, &after, {}};
-  const bool roofs = both_have_roofs(a, b);
-  pair.ratio = roofs ? ratio_of_independent(b.of_roof, a.of_roof) : ratio_of_independent(b.us, a.us);
-  if (is_known(pair.ratio)) pair.error = std::log(pair.ratio.high / pair.ratio.low) / (2 * kNormal95);
-  if (roofs) pair.roof = std::log(b.us.value / a.us.value) - std::log(b.of_roof.value / a.of_roof.value);
+  PacePair pair{&before, &after, false, ratio_of_independent(b.us, a.us), {}};
+  if (a.has_roof() && b.has_roof()) {
+    pair.other = ratio_of_independent(b.of_roof, a.of_roof);
+    pair.roof = std::log(b.us.value / a.us.value) - std::log(b.of_roof.value / a.of_roof.value);
+    pair.over_roof = is_known(pair.other) && !(is_known(pair.ratio) && width(pair.ratio) < width(pair.other));
+    if (pair.over_roof) std::swap(pair.ratio, pair.other);
+  }
+  if (is_known(pair.ratio)) pair.error = width(pair.ratio) / (2 * kNormal95);
   return pair;
 }
 
@@ -80,11 +89,7 @@ Interval widened(const Interval& ratio, double factor) {
 }
 
 Interval from_two_runs(const PacePair& pair, const Spread& spread, double level) {
-  const double extra = kNormal95 * spread.deviation;
-  const Pace &a = *pair.before->pace, &b = *pair.after->pace;
-  const bool roofs = both_have_roofs(a, b);
-  const Interval both =
-      roofs ? ratio_of_independent(b.of_roof, a.of_roof, extra) : ratio_of_independent(b.us, a.us, extra);
+  const Interval both = pair.with_spread(kNormal95 * spread.deviation);
   // Welch and Satterthwaite: the degrees of freedom of a sum of two estimated variances.
   const double within = pair.error * pair.error, between = spread.deviation * spread.deviation;
   const double rounds = static_cast<double>(std::max<size_t>(pair.ratio.samples, 2)) - 1;
@@ -94,14 +99,16 @@ Interval from_two_runs(const PacePair& pair, const Spread& spread, double level)
 }
 
 // The prediction interval of one further night, over the mean of the earlier ones.
-Interval from_history(const PacePair& pair, const std::vector<double>& nights, double level) {
+Interval from_history(const PacePair& pair, const PaceLevel& past, double level) {
+  const std::vector<double>& nights = past.logs;
   const double count = static_cast<double>(nights.size());
   const double mean = std::accumulate(nights.begin(), nights.end(), 0.0) / count;
   double squares = 0;
   for (const double night : nights) squares += (night - mean) * (night - mean);
   const double deviation = std::max(std::sqrt(squares / (count - 1)), pair.error);
   const double arm = student_quantile(level, count - 1) * deviation * std::sqrt(1 + 1 / count);
-  const double change = std::log(pair.after->pace->of_roof.value) - mean;
+  const Pace& now = *pair.after->pace;
+  const double change = std::log(past.over_roof ? now.of_roof.value : now.us.value) - mean;
   return {std::exp(change), std::exp(change - arm), std::exp(change + arm), nights.size()};
 }
 
@@ -145,15 +152,17 @@ PaceComparison compare_paces(const RecordedRun& before, const RecordedRun& after
   std::vector<double> arms;
   for (const PacePair& pair : pairs) {
     const auto known = history.find(pair.after->id);
-    const bool uses_history =
-        known != history.end() && known->second.size() >= kNightsForSpread && pair.after->pace->has_roof();
+    const bool uses_history = known != history.end() && known->second.logs.size() >= kNightsForSpread &&
+                              (pair.after->pace->has_roof() || !known->second.over_roof);
     PaceChange change{pair.after->id, {}, pair.before->pace->us.value, pair.after->pace->us.value, 0, ""};
-    change.nights = uses_history ? known->second.size() : 0;
+    change.nights = uses_history ? known->second.logs.size() : 0;
     change.ratio =
         uses_history ? from_history(pair, known->second, level) : from_two_runs(pair, spread, level);
     arms.push_back(change.ratio.value / change.ratio.low * (1 + kSlowdownMargin) - 1);
-    const bool slower = change.ratio.low > 1 + kSlowdownMargin;
-    if (!slower && !(change.ratio.high < 1 / (1 + kSlowdownMargin))) continue;
+    const double other = pair.other.value > 0 ? pair.other.value : pair.ratio.value;
+    const bool slower = change.ratio.low > 1 + kSlowdownMargin && other > 1 + kSlowdownMargin;
+    const bool faster = change.ratio.high < 1 / (1 + kSlowdownMargin) && other < 1 / (1 + kSlowdownMargin);
+    if (!slower && !faster) continue;
     change.doubt = doubt_of(before, after, pair);
     (!change.doubt.empty() ? comparison.undecided
      : slower              ? comparison.slower

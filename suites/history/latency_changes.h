@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Decides which latency cases of two runs are slower or faster. Each is compared as its time over that of the
-// roof timed in the same rounds, so that a machine that is slower as a whole makes no kernel slower.
+// roof timed in the same rounds, so that a machine that is slower as a whole makes no kernel slower; or as
+// its time alone where that has the narrower interval: of a kernel a hundred times slower than its roof, most
+// noise is the roof's. Either way both ratios have to point the same way.
 //
 // Two runs of the same kernels differ by more than the intervals within each run say: memory lies elsewhere,
 // neighbours come and go. How much more is estimated from the runs themselves:
@@ -25,9 +27,12 @@ namespace qcts {
 
 inline constexpr size_t kCasesForSpread = 5, kNightsForSpread = 5;
 
-// For each case the logarithms of its time over the roof's on earlier nights, on the level of the last of
-// them.
-using PaceHistory = std::map<std::string, std::vector<double>>;
+// A case's earlier nights, on the level of the last of them.
+struct PaceLevel {
+  bool over_roof = true;  // logarithms of the time over the roof's; otherwise of the time in us
+  std::vector<double> logs;
+};
+using PaceHistory = std::map<std::string, PaceLevel>;  // by case
 
 struct PaceChange {
   std::string id;

@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
-FAULTY = Path(os.environ.get("QCTS_LIB", str(ROOT / "build/release/lib"))) / "selftest"
+FAULTY = Path(os.environ.get("QCTS_BUILD", str(ROOT / "build/release"))) / "lib/selftest"
 # Three float32 inputs; a faulty provider strikes at the second, k = 13.
 SELECTION = ["--kind", "numerics", "--filter", "numerics.dequantize/int8_row/noise_n*_f32"]
 SELECTION += ["--filter", "numerics.dequantize/int8_row/torchao_0_18_0_odd_17x64_f32_0"]
@@ -124,7 +124,11 @@ def test_cases_that_are_gone_or_new(runs, tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"plan": "other"}, "another plan"), ({"selection": ["--kind size"]}, "another selection"), ({"shard": 2, "shards": 2}, "another shard")],
+    [
+        ({"plan": "other"}, "another plan"),
+        ({"selection": ["--kind size"]}, "another selection"),
+        ({"shard": 2, "shards": 2}, "another shard"),
+    ],
 )
 def test_other_runs_are_not_comparable(runs, tmp_path, change, words):
     lines = record_of(runs / "none")
@@ -156,7 +160,9 @@ def test_a_record_that_is_no_finished_run_is_refused(runs, tmp_path, spoil, code
     assert qcts("history", tmp_path / "h.sqlite", "--add", spoilt).returncode == code
 
 
-@pytest.mark.parametrize("words", [["one"], ["one", "two", "three"], ["one", "two", "--history", "h"], ["one", "two", "--json", "--markdown"]])
+@pytest.mark.parametrize(
+    "words", [["one"], ["one", "two", "three"], ["one", "two", "--history", "h"], ["one", "two", "--json", "--markdown"]]
+)
 def test_wrong_words_are_usage_errors(words):
     assert qcts("compare", *words).returncode == 2
 
@@ -196,7 +202,7 @@ def test_history_of_runs(runs, tmp_path):
     for fault, code in (("none", 0), ("wrong", 1), ("none", 0)):
         result = run(tmp_path / "out", fault, "--history", history)
         assert (result.returncode, "of its series" in result.stderr) == (code, True), result.stderr
-        time.sleep(1.1)  # runs start in different seconds
+        time.sleep(0.6)  # so that the first and the last, which are the same but for this, start in different seconds
     shown = valid(qcts("history", history, "--json").stdout, "history")
     (series,) = shown["series"]
     assert [night["changed"] for night in series["runs"]] == [0, 1, 1]
@@ -221,11 +227,11 @@ def test_a_writer_that_is_killed_loses_its_own_run_only(runs, tmp_path):
     """Kills writers at random moments of their work: the file is whole, has the nights before, and takes the next."""
     lines, history = record_of(runs / "none"), tmp_path / "h.sqlite"
     many = [
-        line | {"case_id": line["case_id"] + str(number)} for number in range(8000) for line in lines[1:2]
+        line | {"case_id": line["case_id"] + str(number)} for number in range(6000) for line in lines[1:2]
     ]
     chance = random.Random(os.urandom(8))
     killed = 0
-    for night in range(12):
+    for night in range(6):
         head = lines[0] | {"started": f"2026-01-{night + 1:02}T00:00:00Z", "cases": len(many), "all_cases": len(many)}
         status = "pass" if night % 2 else "not_supported"
         folder = write_record(tmp_path / str(night), [head, *(line | {"status": status, "reason": str(night)} for line in many)])
@@ -244,7 +250,7 @@ def test_a_writer_that_is_killed_loses_its_own_run_only(runs, tmp_path):
             assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             assert database.execute("SELECT count(*) FROM case_state WHERE run NOT IN (SELECT id FROM run)").fetchone() == (0,)
         shutil.rmtree(folder)
-    assert killed >= 4, "the writers were too fast to be killed"
+    assert killed >= 2, "the writers were too fast to be killed"
 
 
 def nights_of(history):

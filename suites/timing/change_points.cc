@@ -70,15 +70,19 @@ Arc best_excursion(std::span<const double> ranks) {
 }
 
 // Returns the share of permutations that reach the statistic; the observed order counts as one of them.
-double p_value(Arc (*best)(std::span<const double>), double statistic, std::vector<double> ranks) {
+// Returns 1 as soon as the share is sure to be above `level`.
+double p_value(Arc (*best)(std::span<const double>), double statistic, double level,
+               std::vector<double> ranks) {
+  const double total = static_cast<double>(kPermutations + 1);
   size_t reached = 1;
   uint64_t draw = 0;
   for (size_t i = 0; i < kPermutations; ++i) {
     for (size_t last = ranks.size() - 1; last > 0; --last)
       std::swap(ranks[last], ranks[splitmix64(kSeed, draw++) % (last + 1)]);
     reached += best(ranks).statistic >= statistic - 1e-9;
+    if (static_cast<double>(reached) > level * total) return 1;
   }
-  return static_cast<double>(reached) / static_cast<double>(kPermutations + 1);
+  return static_cast<double>(reached) / total;
 }
 
 void divide(std::span<const double> values, size_t begin, double level, std::vector<ChangePoint>& found) {
@@ -87,8 +91,8 @@ void divide(std::span<const double> values, size_t begin, double level, std::vec
   for (auto* best : {&best_step, &best_excursion}) {
     const Arc arc = best(ranks);
     if (arc.end == 0) continue;
-    const double p = p_value(best, arc.statistic, ranks);
-    if (p > level / 2) continue;  // half of the level for each of the two questions
+    const double p = p_value(best, arc.statistic, level / 2, ranks);  // half of the level for each question
+    if (p > level / 2) continue;
     size_t from = 0;
     for (const size_t cut : {arc.begin, arc.end}) {
       if (cut == 0) continue;
