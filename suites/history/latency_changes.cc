@@ -11,9 +11,9 @@ namespace qcts {
 namespace {
 
 constexpr double kMedianOfChiSquared = 0.454936423119572;
-// The noise between runs has heavy tails, whatever the number of cases that it was estimated from. Of 200
-// pairs of runs of ten unchanged kernels on two cores with six times as much work, 36 named a kernel that was
-// slower or faster, 48 of 100 with as many degrees of freedom as cases.
+// The noise between runs has heavy tails, whatever the number of cases that it was estimated from. On two
+// cores with six times as much work to do, 11 of 59 pairs of equal runs of ten kernels named one as slower or
+// faster.
 constexpr double kFreedomOfSpread = 3;
 
 // A case that both runs timed.
