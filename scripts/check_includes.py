@@ -69,6 +69,7 @@ ORDER = {
         "suites/timing",
         "suites/judge",
         "suites/run",
+        "suites/history",
         "suites/bench",
         "suites/selftest",
         "suites/cli",

@@ -4,6 +4,9 @@
 // proved, 4 inconclusive only, 5 infrastructure.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include <CLI/CLI.hpp>
 
 namespace qcts::cli {
@@ -20,10 +23,18 @@ void add_schemes(CLI::App& app, int& exit_code);
 // `arguments`: the command line, for the report.
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
 void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
+void add_compare(CLI::App& app, int& exit_code);
+void add_history(CLI::App& app, int& exit_code);
+void add_export(CLI::App& app, int& exit_code);
 void add_block(CLI::App& app, int& exit_code);
 void add_stopwatch(CLI::App& app, int& exit_code);
 void add_targets(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);
 void add_provider_process(CLI::App& app, int& exit_code);
+
+// For --history of `run` and `merge`. Before a run: throws RunError if the file cannot take a run.
+void check_history(const std::string& file);
+// After it: adds the run in `folder`, and says so on stderr. Throws RunError that says how to try again.
+void add_to_history(const std::string& file, const std::string& folder);
 
 }  // namespace qcts::cli

@@ -11,6 +11,7 @@ namespace qcts::cli {
 
 void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments) {
   auto request = std::make_shared<MergeRequest>();
+  auto history = std::make_shared<std::string>();
   request->arguments = arguments;
   CLI::App* command = app.add_subcommand("merge", "join the shards of one run into one report");
   command->add_option("parts", request->parts, "the shards' run.jsonl files, or folders that contain them")
@@ -18,7 +19,16 @@ void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& ar
   command->add_option("--fixtures", request->fixtures, "the shards' --fixtures")->allow_extra_args(false);
   command->add_option("--out", request->out, "folder for the reports")->capture_default_str();
   command->add_flag("--json", request->json, "print report.json instead of the summary");
-  command->callback([request, &exit_code] { exit_code = exit_code_of([&] { return merge(*request); }); });
+  command->add_option("--history", *history, "append the joined run to this SQLite file");
+  command->callback([request, history, &exit_code] {
+    exit_code = exit_code_of([&] {
+      if (history->empty()) return merge(*request);
+      check_history(*history);
+      const Outcome outcome = merge(*request);
+      add_to_history(*history, request->out.string());
+      return outcome;
+    });
+  });
 }
 
 }  // namespace qcts::cli

@@ -13,7 +13,7 @@ namespace {
 
 struct RunArguments {
   RunRequest options;
-  std::string shard, gate;
+  std::string shard, gate, history;
   uint64_t memory_limit_mib = kDefaultMemoryLimitBytes >> 20;
   bool no_progress = false;
 };
@@ -39,7 +39,14 @@ Outcome run_command(RunArguments& words) {
   options.gate_latency = words.gate == "latency";
   options.memory_limit_bytes = words.memory_limit_mib << 20;
   options.progress = !words.no_progress;
-  return run(options);
+  if (words.history.empty() || options.list) return run(options);
+  if (options.selection.shards > 1)
+    throw RunError(Outcome::usage,
+                   "--history wants a whole run: give it to qcts merge, which joins the shards");
+  check_history(words.history);
+  const Outcome outcome = run(options);
+  add_to_history(words.history, options.out.string());
+  return outcome;
 }
 
 }  // namespace
@@ -95,6 +102,8 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command->add_option("--jobs", options.jobs, "workers at a time (0: one per processor, at most 4)")
       ->check(not_negative())
       ->capture_default_str();
+  command->add_option("--history", words->history,
+                      "append the run to this SQLite file (qcts history, qcts compare --history)");
   command->add_option("--commit", options.commit, "the suite's commit, for the report");
   command->add_flag("--json", options.json, "print report.json instead of the summary");
   command->add_flag("--no-progress", words->no_progress, "show no progress");

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <stdexcept>
+
+#include <zlib.h>
 
 #include "reference/formats/io/sha256.h"
 
@@ -25,6 +28,23 @@ std::string text_of(const fs::path& path) {
   std::string text(fs::file_size(path), '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
+  return text;
+}
+
+// Returns the text of a file that may be compressed.
+std::string uncompressed_text(const fs::path& path) {
+  const std::unique_ptr<gzFile_s, decltype(&gzclose)> in(gzopen(path.c_str(), "rb"), &gzclose);
+  if (!in) throw std::runtime_error(path.string() + ": cannot be read");
+  std::string text;
+  for (std::vector<char> block(1 << 20);;) {
+    const int got = gzread(in.get(), block.data(), static_cast<unsigned>(block.size()));
+    if (got < 0) throw std::runtime_error(path.string() + ": damaged gzip data");
+    text.append(block.data(), static_cast<size_t>(got));
+    if (got < static_cast<int>(block.size())) break;
+  }
+  int code = Z_OK;
+  const std::string problem = gzerror(in.get(), &code);
+  if (code != Z_OK) throw std::runtime_error(path.string() + ": damaged gzip data: " + problem);
   return text;
 }
 
@@ -138,8 +158,14 @@ bool has_run_head(const fs::path& file) {
   return in && std::getline(in, line) && !in.eof();
 }
 
+fs::path record_of(const fs::path& given) {
+  if (!fs::is_directory(given)) return given;
+  return fs::exists(given / "run.jsonl") || !fs::exists(given / "run.jsonl.gz") ? given / "run.jsonl"
+                                                                                : given / "run.jsonl.gz";
+}
+
 RunRecord read_run_record(const fs::path& file) {
-  const std::string text = text_of(file);
+  const std::string text = uncompressed_text(file);
   RunRecord record;
   std::set<std::string> seen;
   size_t number = 0;

@@ -48,9 +48,13 @@ struct RunRecord {
   bool truncated = false;         // an incomplete line follows: the writer died in it
 };
 
-// Reads a record; a last line without a line feed is left out. Throws std::runtime_error naming the line if
-// the head is missing, a line is not a verdict, or a case has two verdicts.
+// Reads a record, compressed by gzip or not; a last line without a line feed is left out. Throws
+// std::runtime_error naming the line if the head is missing, a line is not a verdict, or a case has two
+// verdicts.
 RunRecord read_run_record(const std::filesystem::path& file);
+// Returns the record in a folder: run.jsonl, otherwise run.jsonl.gz; that of a file is the file. It need not
+// exist.
+std::filesystem::path record_of(const std::filesystem::path& folder_or_file);
 // Does the file have a complete first line? A run that died before it cannot be resumed.
 bool has_run_head(const std::filesystem::path& file);
 

@@ -28,6 +28,24 @@ double median_in_place(std::vector<double>& values) {
   return (values[half] + *std::max_element(values.begin(), values.begin() + half)) / 2;
 }
 
+bool has_logarithms(const Interval& interval) {
+  return interval.low > 0 && interval.low <= interval.value && interval.value <= interval.high &&
+         std::isfinite(interval.high);
+}
+
+// P(T <= x) for x >= 0, by Simpson's rule over the angle a with x = sqrt(freedom) tan a, in which the density
+// is a power of the cosine (Abramowitz and Stegun 26.7.3).
+double student_below(double x, double freedom) {
+  constexpr int kSteps = 400;
+  const double end = std::atan(x / std::sqrt(freedom)), width = end / kSteps;
+  double sum = 0;
+  for (int i = 0; i <= kSteps; ++i)
+    sum += std::pow(std::cos(i * width), freedom - 1) * (i == 0 || i == kSteps ? 1 : i % 2 == 1 ? 4 : 2);
+  const double constant =
+      std::exp(std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2)) / std::sqrt(std::acos(-1.0));
+  return 0.5 + constant * sum * width / 3;
+}
+
 }  // namespace
 
 double median(std::span<const double> values) {
@@ -94,6 +112,33 @@ Interval abba_interval(std::span<const double> numerator, std::span<const double
   interval.low = std::exp(interval.low);
   interval.high = std::exp(interval.high);
   return interval;
+}
+
+Interval ratio_of_independent(const Interval& numerator, const Interval& denominator, double spread) {
+  Interval ratio;
+  ratio.value = numerator.value / denominator.value;
+  ratio.samples = std::min(numerator.samples, denominator.samples);
+  ratio.low = 0;
+  ratio.high = std::numeric_limits<double>::infinity();
+  if (!has_logarithms(numerator) || !has_logarithms(denominator)) return ratio;
+  const double down = std::hypot(std::log(numerator.value / numerator.low),
+                                 std::log(denominator.high / denominator.value), spread);
+  const double up = std::hypot(std::log(numerator.high / numerator.value),
+                               std::log(denominator.value / denominator.low), spread);
+  ratio.low = ratio.value * std::exp(-down);
+  ratio.high = ratio.value * std::exp(up);
+  return ratio;
+}
+
+double student_quantile(double p, double freedom) {
+  if (p < 0.5) return -student_quantile(1 - p, freedom);
+  double low = 0, high = 1;
+  while (student_below(high, freedom) < p && high < 1e12) high *= 2;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (student_below(middle, freedom) < p ? low : high) = middle;
+  }
+  return (low + high) / 2;
 }
 
 std::string_view decision_name(Decision decision) {

@@ -14,6 +14,9 @@ namespace qcts {
 // Middle element, or the mean of the two middle ones. NaN if empty.
 double median(std::span<const double> values);
 
+// 95 % of a normal distribution lie within so many standard deviations of its mean.
+inline constexpr double kNormal95 = 1.959963984540054;
+
 struct Interval {
   double value = 0;  // the statistic of the samples themselves
   double low = 0, high = 0;
@@ -36,6 +39,16 @@ Interval ratio_interval(std::span<const double> numerator, std::span<const doubl
 // NaN (not timed in that round) are left out. The block length is the cube root of the number of samples.
 Interval abba_interval(std::span<const double> numerator, std::span<const double> denominator,
                        double confidence, uint64_t seed);
+
+// Returns the interval of numerator / denominator from two independent intervals of positive values, such as
+// those of two runs, which share no rounds. The arms of the logarithms are combined as MOVER does (Zou and
+// Donner 2008): sqrt(arm² + arm²), so that skew is kept. `spread`: the half-width of a further, symmetric
+// source of error of the log ratio, added to both arms. Where an interval is missing (not finite or not
+// positive), low = 0 and high = +inf.
+Interval ratio_of_independent(const Interval& numerator, const Interval& denominator, double spread = 0);
+
+// Returns x with P(T <= x) = p of Student's distribution. 0 < p < 1; freedom >= 1.
+double student_quantile(double p, double freedom);
 
 // Returns ten samples per block if that leaves at least ten blocks, otherwise fewer.
 size_t block_length(size_t samples);

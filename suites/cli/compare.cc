@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <iostream>
+#include <memory>
+
+#include "suites/base/printable.h"
+#include "suites/base/run_error.h"
+#include "suites/cli/command_line.h"
+#include "suites/cli/commands.h"
+#include "suites/history/comparison.h"
+#include "suites/history/history.h"
+
+namespace qcts::cli {
+namespace {
+
+constexpr size_t kLines = 20;
+
+struct CompareArguments {
+  std::vector<std::string> runs;
+  std::string history;
+  bool json = false, markdown = false, all = false, no_latency = false;
+};
+
+RunComparison comparison_of(const CompareArguments& words) {
+  const CompareOptions options{.latency = !words.no_latency};
+  const size_t wanted = words.history.empty() ? 2 : 1;
+  if (words.runs.size() != wanted)
+    throw RunError(Outcome::usage, wanted == 2 ? "compare wants two runs, or one run and --history FILE"
+                                               : "compare with --history wants one run");
+  if (words.history.empty())
+    return compare(read_recorded_run(words.runs[0]), read_recorded_run(words.runs[1]), options);
+  History history(words.history, Database::Mode::read);
+  const RecordedRun now = read_recorded_run(words.runs[0]);
+  const std::optional<RecordedRun> before = history.last_before(now);
+  if (!before)
+    throw RunError(Outcome::nothing_proved, words.history + " has no earlier run of plan " + now.head.plan +
+                                                " on " + machine_class_of(now.head) +
+                                                " with the same selection and threads");
+  return compare(*before, now, options, history.pace_history(now));
+}
+
+Outcome print_comparison(const CompareArguments& words) {
+  const RunComparison comparison = comparison_of(words);
+  const size_t lines = words.all ? 0 : kLines;
+  if (words.json)
+    std::cout << printable_json(comparison_json(comparison)
+                                    .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace))
+              << "\n";
+  else
+    std::cout << (words.markdown ? comparison_markdown(comparison, lines)
+                                 : comparison_text(comparison, lines));
+  return outcome_of(comparison);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, int& exit_code) {
+  auto words = std::make_shared<CompareArguments>();
+  CLI::App* command = app.add_subcommand(
+      "compare", "say what changed from one run to another: verdicts, latency, sizes, environment");
+  command
+      ->add_option("runs", words->runs,
+                   "the run before and the run now: folders with run.jsonl or run.jsonl.gz, or such files")
+      ->required()
+      ->expected(1, 2);
+  command->add_option(
+      "--history", words->history,
+      "instead of the run before: the last one in this history, whose nights say how much latency varies");
+  command->add_flag("--no-latency", words->no_latency, "compare everything but latency");
+  command->add_flag("--all", words->all, "print all cases, not the first 20 of each list");
+  CLI::Option* json = command->add_flag("--json", words->json, "print JSON (reports/comparison.schema.json)");
+  command->add_flag("--markdown", words->markdown, "print Markdown")->excludes(json);
+  command->footer(
+      "Exit code: 1 if a case fails newly, is gone, is newly not supported, or is slower beyond its "
+      "interval; 4 if only "
+      "that is in question; 3 if the runs cannot be compared; otherwise 0.");
+  command->callback(
+      [words, &exit_code] { exit_code = exit_code_of([&] { return print_comparison(*words); }); });
+}
+
+}  // namespace qcts::cli

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SQLite with destructors and exceptions. Every failure is a RunError (infrastructure) with the file's name
+// and SQLite's own words.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace qcts {
+
+class Statement {
+ public:
+  Statement(sqlite3* database, std::string file, std::string_view sql);
+
+  // Parameters count from 1, columns from 0. A bound value stays until it is replaced.
+  Statement& bind(int parameter, int64_t value);
+  Statement& bind(int parameter, double value);  // NULL if it is not finite
+  Statement& bind(int parameter, std::string_view value);
+  Statement& bind_null(int parameter);
+  bool step();  // false: no further row
+  // Steps once, or to the end, and makes the statement ready to be bound and stepped again.
+  void run();
+  void reset();
+
+  bool is_null(int column) const;
+  int64_t integer(int column) const;
+  double real(int column) const;
+  std::string text(int column) const;
+
+ private:
+  void check(int code) const;
+
+  std::string file_;
+  std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement_;
+};
+
+class Database {
+ public:
+  enum class Mode { read, write };  // write: creates the file
+  Database(const std::filesystem::path& file, Mode mode);
+
+  Statement prepare(std::string_view sql) { return {database_.get(), file_, sql}; }
+  void execute(const std::string& sql);  // one or more statements
+  int64_t number(std::string_view sql);  // of the first row; 0 if there is none
+  int64_t last_inserted() const;
+  const std::string& file() const { return file_; }
+
+ private:
+  std::string file_;
+  std::unique_ptr<sqlite3, int (*)(sqlite3*)> database_;
+};
+
+// Takes the file's write lock; what was written is undone unless commit() is reached.
+class Transaction {
+ public:
+  explicit Transaction(Database& database);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit();
+
+ private:
+  Database& database_;
+  bool open_ = true;
+};
+
+}  // namespace qcts

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The rows of a history: names of cases, words, and the states of cases, of which only changes are stored.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "suites/history/database.h"
+#include "suites/history/history.h"
+
+namespace qcts {
+
+// The texts of one table and their ids; all are read at once, so that the table needs no index of its texts.
+class TextTable {
+ public:
+  // `table` has columns id and `column`.
+  TextTable(Database& database, const std::string& table, const std::string& column);
+  int64_t id_of(const std::string& text);  // adds it if it is new
+
+ private:
+  Database& database_;
+  Statement insert_;
+  std::unordered_map<std::string, int64_t> ids_;
+};
+
+class CaseNames : public TextTable {
+ public:
+  explicit CaseNames(Database& database) : TextTable(database, "case_name", "name") {}
+};
+
+// Stores the cases that are not as in the series' run before, and counts all.
+HistoryRun write_states(Database& database, int64_t series, int64_t run, const std::vector<CaseState>& cases,
+                        CaseNames& names);
+
+// Returns the cases of a run, sorted by id, without their paces.
+std::vector<CaseState> read_states(Database& database, int64_t series, int64_t run);
+
+}  // namespace qcts

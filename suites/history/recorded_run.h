@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A finished run as comparisons and the history see it: of each verdict only what can change from one night
+// to the next.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "suites/run/run_record.h"
+#include "suites/timing/stats.h"
+
+namespace qcts {
+
+// One latency measurement. An interval that was not measured is [0, +inf].
+struct Pace {
+  Interval us;       // the median of the call
+  Interval of_roof;  // time over that of the roof that was timed in the same rounds: 1.25 is a share of 0.8
+  bool trusted = true;  // the kernel did not differ from itself, and the canary kept its speed
+
+  bool has_roof() const { return of_roof.value > 0; }
+};
+
+struct CaseState {
+  std::string id;  // full id
+  Status status = Status::internal;
+  std::string reason;
+  std::map<std::string, uint64_t>
+      bytes;                 // measures in bytes: of kind size, and a latency case's prepared_bytes
+  std::optional<Pace> pace;  // of latency cases that were timed
+};
+
+struct RecordedRun {
+  std::string name;  // as given
+  RunHead head;
+  std::vector<CaseState> cases;  // sorted by id
+  LatencyTrust latency_trust;
+};
+
+CaseState case_state(const Verdict& verdict);
+RecordedRun recorded_run(std::string name, const RunRecord& record);
+
+// Reads the record in a folder, or a record. Throws RunError: usage if there is none or it is damaged,
+// nothing_proved if the run is unfinished or without a case.
+RecordedRun read_recorded_run(const std::filesystem::path& folder_or_file);
+
+// The statuses that are no answer to be content with: a failure, a death, or too little evidence.
+bool is_bad(Status status);
+
+// Returns machine_class() of the machine that a record's head describes.
+std::string machine_class_of(const RunHead& head);
+// Returns the words that narrowed the run, and the names of the providers if that narrowed it too: paths of
+// plans and of providers are left out, so that two versions of a provider can be compared.
+std::string selection_of(const RunHead& head);
+
+}  // namespace qcts
