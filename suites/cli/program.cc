@@ -74,6 +74,7 @@ int run_program(int argc, char** argv) {
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   add_run(app, exit_code, words);
   add_merge(app, exit_code, words);
+  add_report(app, exit_code);
   add_list(app, exit_code);
   add_schemes(app, exit_code);
   add_inspect(app, exit_code);

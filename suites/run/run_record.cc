@@ -7,7 +7,9 @@
 #include <set>
 #include <stdexcept>
 
+#include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
+#include "reports/gzip.h"
 
 namespace qcts {
 namespace {
@@ -26,6 +28,17 @@ std::string text_of(const fs::path& path) {
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
   return text;
+}
+
+constexpr const char *kLiveName = "run.jsonl", *kDoneName = "run.jsonl.gz", *kBeforeName = "before.jsonl.gz";
+
+std::string uncompressed_text(const fs::path& file) {
+  std::string text = text_of(file);
+  try {
+    return is_gzip(text) ? gunzipped(text) : text;
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(file.string() + ": " + error.what());
+  }
 }
 
 // Calls visit(name, field) for every field, in the order in which they are written and compared.
@@ -135,11 +148,35 @@ std::string file_sha256(const fs::path& path) {
 bool has_run_head(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::string line;
-  return in && std::getline(in, line) && !in.eof();
+  return in && std::getline(in, line) && (is_gzip(line) || !in.eof());
+}
+
+fs::path record_of(const fs::path& given) {
+  if (!fs::is_directory(given)) return given;
+  return fs::exists(given / kLiveName) || !fs::exists(given / kDoneName) ? given / kLiveName
+                                                                         : given / kDoneName;
+}
+
+void compress_record(const fs::path& folder) {
+  const std::string bytes = gzipped(text_of(folder / kLiveName));
+  write_file_atomically(folder / kDoneName, std::as_bytes(std::span(bytes)));
+  fs::remove(folder / kLiveName);
+}
+
+void uncompress_record(const fs::path& folder) {
+  const std::string text = uncompressed_text(folder / kDoneName);
+  write_file_atomically(folder / kLiveName, std::as_bytes(std::span(text)));
+  fs::remove(folder / kDoneName);
+}
+
+fs::path keep_as_before(const fs::path& folder) {
+  if (!fs::exists(folder / kDoneName)) return {};
+  fs::rename(folder / kDoneName, folder / kBeforeName);
+  return folder / kBeforeName;
 }
 
 RunRecord read_run_record(const fs::path& file) {
-  const std::string text = text_of(file);
+  const std::string text = uncompressed_text(file);
   RunRecord record;
   std::set<std::string> seen;
   size_t number = 0;
@@ -180,6 +217,11 @@ void RunRecordWriter::append_to(const fs::path& file, const RunRecord& record) {
   fs::resize_file(file, record.complete_bytes);
   out_.open(file, std::ios::app | std::ios::binary);
   if (!out_) throw std::runtime_error(file.string() + ": cannot be written");
+}
+
+void RunRecordWriter::close() {
+  out_.close();
+  if (!out_) throw std::runtime_error("run.jsonl: not everything could be written");
 }
 
 void RunRecordWriter::add(const Verdict& verdict) { out_ << line_text(to_json(verdict)) << std::flush; }
