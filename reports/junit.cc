@@ -1,34 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes JUnit XML for Jenkins, GitLab and GitHub: a testsuite per kind, a testcase per verdict, and one per
-// provider that could not be judged.
+// Writes JUnit XML for Jenkins, GitLab and GitHub: a testsuite per kind, a testcase per cell or verdict, and
+// one per provider that could not be judged.
+#include <algorithm>
 #include <cstdio>
 #include <map>
+#include <vector>
 
+#include "reports/cells.h"
 #include "reports/report.h"
 
 namespace qcts {
 namespace {
 
-// XML 1.0 allows no control characters but tab, line feed and carriage return.
+// XML 1.0 allows no control characters but tab, line feed and carriage return, and not U+FFFE and U+FFFF.
+// Within an attribute, line feeds have to be written as references, or a reader makes spaces of them.
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r' ? '?' : c;
-    }
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (c == '\t' || c == '\n' || c == '\r')
+      out += "&#" + std::to_string(static_cast<int>(c)) + ";";
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += '?';
+    else if (text.substr(i, 2) == "\xEF\xBF" &&
+             (text.substr(i + 2, 1) == "\xBE" || text.substr(i + 2, 1) == "\xBF"))
+      out += '?', i += 2;
+    else
+      out += c;
   }
   return out;
 }
@@ -55,33 +61,101 @@ Result result_of(const Verdict& verdict, bool gate_latency) {
   }
 }
 
-std::string body(const Verdict& verdict) {
-  std::string text;
-  if (verdict.mismatch) {
-    const Mismatch& m = *verdict.mismatch;
-    text += m.where + ": want " + m.want + ", got " + m.got + " (" + std::to_string(m.count) + " of " +
-            std::to_string(m.total) + " differ)\n";
-  }
-  return text + verdict.rerun;
+struct Testcase {
+  std::string classname, name;
+  double wall_us = 0;
+  Result result = Result::passed;
+  std::string type, message, body;  // unless passed
+};
+
+std::string xml_of(const Testcase& test) {
+  std::string xml = "    <testcase classname=\"" + escaped(test.classname) + "\" name=\"" +
+                    escaped(test.name) + "\" time=\"" + seconds(test.wall_us) + "\"";
+  if (test.result == Result::passed) return xml + "/>\n";
+  const std::string message = " message=\"" + escaped(test.message) + "\"";
+  if (test.result == Result::skipped) return xml + ">\n      <skipped" + message + "/>\n    </testcase>\n";
+  const std::string element = test.result == Result::error ? "error" : "failure";
+  return xml + ">\n      <" + element + " type=\"" + escaped(test.type) + "\"" + message + ">" +
+         escaped(test.body) + "</" + element + ">\n    </testcase>\n";
 }
 
-std::string testcase(const Verdict& verdict, Result result) {
-  const CaseId& parts = verdict.case_id;
-  std::string xml = "    <testcase classname=\"" +
-                    escaped(std::string(kind_name(parts.kind)) + "." + std::string(op_name(parts.op)) + "." +
-                            parts.scheme) +
-                    "\" name=\"" + escaped(verdict.full_id()) + "\" time=\"" + seconds(verdict.wall_us) +
-                    "\"";
-  if (result == Result::passed) return xml + "/>\n";
-  const std::string attributes = " type=\"" + std::string(status_name(verdict.status)) + "\" message=\"" +
-                                 escaped(verdict.reason) + "\"";
-  if (result == Result::skipped)
-    return xml + ">\n      <skipped message=\"" +
-           escaped(std::string(status_name(verdict.status)) + ": " + verdict.reason) +
-           "\"/>\n    </testcase>\n";
-  const std::string element = result == Result::error ? "error" : "failure";
-  return xml + ">\n      <" + element + attributes + ">" + escaped(body(verdict)) + "</" + element +
-         ">\n    </testcase>\n";
+std::string classname_of(Kind kind, Op op, const std::string& scheme) {
+  return std::string(kind_name(kind)) + "." + std::string(op_name(op)) + "." + scheme;
+}
+
+std::string mismatch_text(const Mismatch& m) {
+  return m.where + ": want " + m.want + ", got " + m.got + " (" + std::to_string(m.count) + " of " +
+         std::to_string(m.total) + " differ)";
+}
+
+Testcase testcase_of(const Verdict& verdict, bool gate_latency) {
+  const CaseId& id = verdict.case_id;
+  Testcase test{classname_of(id.kind, id.op, id.scheme),
+                verdict.full_id(),
+                verdict.wall_us,
+                result_of(verdict, gate_latency),
+                std::string(status_name(verdict.status)),
+                clipped_text(verdict.reason),
+                ""};
+  if (test.result == Result::skipped) test.message = test.type + ": " + test.message;
+  if (verdict.mismatch) test.body = clipped_text(mismatch_text(*verdict.mismatch)) + "\n";
+  if (const std::string hypothesis = hypothesis_of(verdict.reason); !hypothesis.empty())
+    test.body += "hypothesis: " + clipped_text(hypothesis) + "\n";
+  test.body += "rerun: " + clipped_text(verdict.rerun);
+  return test;
+}
+
+// The worst result; a cell is skipped only if nothing in it passed.
+Result result_of(const Cell& cell, bool gate_latency) {
+  bool error = false, failure = false, passed = false;
+  for (const Verdict* verdict : cell.verdicts) {
+    const Result one = result_of(*verdict, gate_latency);
+    error = error || one == Result::error;
+    failure = failure || one == Result::failure;
+    passed = passed || one == Result::passed;
+  }
+  return error ? Result::error : failure ? Result::failure : passed ? Result::passed : Result::skipped;
+}
+
+// Lists the cases of each group by id, and its simplest one with its reason and the line that repeats it.
+std::string failures_text(const std::vector<Group>& groups, size_t& listed) {
+  constexpr size_t kMaxListed = 40;
+  std::string text;
+  for (const Group& group : groups) {
+    if (!group.blocks) continue;
+    const Verdict& example = *group.verdicts.front();
+    text += group.name() + " (" + std::to_string(group.verdicts.size()) + ")\n  " +
+            clipped_text(example.reason) + "\n  rerun: " + clipped_text(example.rerun) + "\n";
+    size_t left_out = 0;
+    for (const Verdict* verdict : group.verdicts)
+      if (listed < kMaxListed)
+        text += "  " + verdict->full_id() + "\n", ++listed;
+      else
+        ++left_out;
+    if (left_out != 0) text += "  and " + std::to_string(left_out) + " more, in run.jsonl.gz\n";
+  }
+  return text;
+}
+
+Testcase testcase_of(const Cell& cell, bool gate_latency) {
+  Testcase test{classname_of(cell.kind, cell.op, cell.scheme),
+                cell.implementation(),
+                cell.wall_us,
+                result_of(cell, gate_latency),
+                "",
+                "",
+                ""};
+  if (test.result == Result::passed) return test;
+  const std::vector<Group> groups = groups_of(cell.verdicts, gate_latency);
+  const Group& first = groups.front();
+  test.type = status_name(first.status);
+  const std::string count =
+      std::to_string(first.verdicts.size()) + " of " + std::to_string(cell.verdicts.size());
+  test.message = count + " " + test.type + ": " + first.what;
+  if (test.result == Result::skipped) return test;
+  size_t listed = 0;
+  test.body = failures_text(groups, listed);
+  return test;
 }
 
 // Reports what could not be judged: a provider that does not load has no cases to show it.
@@ -91,43 +165,71 @@ std::string infrastructure_testcase(const std::string& line) {
          "\"/>\n    </testcase>\n";
 }
 
+struct Testsuite {
+  std::string cases;
+  size_t tests = 0, failures = 0, errors = 0, skipped = 0;
+  double wall_us = 0;
+
+  void add(const std::string& xml, Result result, double us) {
+    cases += xml;
+    ++tests;
+    failures += result == Result::failure;
+    errors += result == Result::error;
+    skipped += result == Result::skipped;
+    wall_us += us;
+  }
+  void add(const Testcase& test) { add(xml_of(test), test.result, test.wall_us); }
+  std::string numbers() const {
+    return " tests=\"" + std::to_string(tests) + "\" failures=\"" + std::to_string(failures) +
+           "\" errors=\"" + std::to_string(errors) + "\"";
+  }
+};
+
+std::string properties(const RunReport& report) {
+  std::string xml = "    <properties>\n";
+  const auto add = [&](const char* name, const std::string& value) {
+    xml += std::string("      <property name=\"") + name + "\" value=\"" + escaped(value) + "\"/>\n";
+  };
+  add("qcts", report.suite_version);
+  add("commit", report.suite_commit);
+  add("plan", report.plan);
+  add("cpu", report.environment.value("cpu_model", ""));
+  for (const auto& provider : report.providers) {
+    const std::string version = provider.value("version", "");
+    add("provider", provider.value("name", "") + (version.empty() ? "" : " " + version));
+  }
+  return xml + "    </properties>\n";
+}
+
 }  // namespace
 
-std::string junit_xml(const RunReport& report) {
-  struct Suite {
-    std::string cases;
-    size_t tests = 0, failures = 0, errors = 0, skipped = 0;
-    double wall_us = 0;
-  };
-  std::map<std::string, Suite> suites;
-  Suite total;
-  for (const Verdict& verdict : report.verdicts) {
-    const Result result = result_of(verdict, report.gate_latency);
-    Suite& suite = suites[std::string(kind_name(verdict.case_id.kind))];
-    suite.cases += testcase(verdict, result);
-    for (Suite* counted : {&suite, &total}) {
-      ++counted->tests;
-      counted->failures += result == Result::failure;
-      counted->errors += result == Result::error;
-      counted->skipped += result == Result::skipped;
-      counted->wall_us += verdict.wall_us;
-    }
+std::string junit_xml(const RunReport& report, JunitForm form) {
+  std::map<std::string, Testsuite> suites;
+  if (form == JunitForm::cells)
+    for (const Cell& cell : cells_of(report.verdicts))
+      suites[std::string(kind_name(cell.kind))].add(testcase_of(cell, report.gate_latency));
+  else
+    for (const Verdict& verdict : report.verdicts)
+      suites[std::string(kind_name(verdict.case_id.kind))].add(testcase_of(verdict, report.gate_latency));
+  for (const std::string& line : report.infrastructure)
+    suites["infrastructure"].add(infrastructure_testcase(line), Result::error, 0);
+  Testsuite total;
+  for (const auto& [kind, suite] : suites) {
+    total.tests += suite.tests;
+    total.failures += suite.failures;
+    total.errors += suite.errors;
+    total.wall_us += suite.wall_us;
   }
-  for (const std::string& line : report.infrastructure) {
-    Suite& suite = suites["infrastructure"];
-    suite.cases += infrastructure_testcase(line);
-    for (Suite* counted : {&suite, &total}) ++counted->tests, ++counted->errors;
-  }
-  const auto numbers = [](const Suite& suite) {
-    return " tests=\"" + std::to_string(suite.tests) + "\" failures=\"" + std::to_string(suite.failures) +
-           "\" errors=\"" + std::to_string(suite.errors) + "\" skipped=\"" + std::to_string(suite.skipped) +
-           "\" time=\"" + seconds(suite.wall_us) + "\"";
-  };
-  std::string xml =
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"qcts\"" + numbers(total) + ">\n";
+  std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"qcts\"" +
+                    total.numbers() + " time=\"" + seconds(total.wall_us) + "\">\n";
+  const std::string hostname = report.environment.value("hostname", "");
+  std::string started = report.started_utc;
+  if (started.ends_with("Z")) started.pop_back();  // the schemas of readers allow no time zone
   for (const auto& [kind, suite] : suites)
-    xml += "  <testsuite name=\"" + escaped(kind) + "\"" + numbers(suite) + " timestamp=\"" +
-           escaped(report.started_utc) + "\">\n" + suite.cases + "  </testsuite>\n";
+    xml += "  <testsuite name=\"" + escaped(kind) + "\"" + suite.numbers() + " skipped=\"" +
+           std::to_string(suite.skipped) + "\" time=\"" + seconds(suite.wall_us) + "\" timestamp=\"" +
+           escaped(started) + "\"" + (hostname.empty() ? "" : " hostname=\"" + escaped(hostname) + "\"") +
+           ">\n" + properties(report) + suite.cases + "  </testsuite>\n";
   return xml + "</testsuites>\n";
 }
 

@@ -2,71 +2,146 @@
 #include "reports/report.h"
 
 #include <algorithm>
-#include <set>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "reports/cells.h"
 
 namespace qcts {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool has(const std::vector<std::string>& list, std::string_view what) {
-  return std::find(list.begin(), list.end(), what) != list.end();
-}
+// Lists are cut here, so that a run in which everything fails still gives a small report; the record has the
+// rest.
+constexpr size_t kMaxGroups = 500, kMaxFailures = 1000, kFailuresOfAGroup = 10, kMaxIds = 1000;
 
-Json status_counts(const std::vector<const Verdict*>& verdicts) {
+// Which of a verdict's columns `statuses` counts: all of them, or only those that occurred.
+enum class Zeros { shown, left_out };
+
+Json statuses_json(const std::array<uint64_t, kStatusCount>& statuses, Zeros zeros) {
   Json counts = Json::object();
-  for (int i = 0; i < kStatusCount; ++i) counts[std::string(status_name(static_cast<Status>(i)))] = 0;
-  for (const Verdict* verdict : verdicts) {
-    Json& count = counts[std::string(status_name(verdict->status))];
-    count = count.get<int64_t>() + 1;
-  }
+  for (size_t i = 0; i < statuses.size(); ++i)
+    if (statuses[i] != 0 || zeros == Zeros::shown)
+      counts[std::string(status_name(static_cast<Status>(i)))] = statuses[i];
   return counts;
 }
 
-// Counts a pass once, by its weakest evidence: an emulated operation never confirms.
-std::string_view evidence_class(const Verdict& verdict) {
-  if (has(verdict.evidence, "emulated")) return "emulated";
-  if (has(verdict.evidence, "golden")) return "confirmed";
-  if (has(verdict.evidence, "reference")) return "reference";
-  return "other";
+void add(std::array<uint64_t, kStatusCount>& sum, const std::array<uint64_t, kStatusCount>& more) {
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
 }
 
-Json counts_json(const RunReport& report) {
-  std::vector<const Verdict*> all;
-  std::map<std::string_view, std::vector<const Verdict*>> by_kind;
-  std::map<std::pair<std::string, std::string_view>, std::vector<const Verdict*>> by_scheme_op;
-  Json evidence = {{"confirmed", 0}, {"emulated", 0}, {"reference", 0}, {"other", 0}};
-  for (const Verdict& verdict : report.verdicts) {
-    const CaseId& parts = verdict.case_id;
-    all.push_back(&verdict);
-    by_kind[kind_name(parts.kind)].push_back(&verdict);
-    by_scheme_op[{parts.scheme, op_name(parts.op)}].push_back(&verdict);
-    if (verdict.status != Status::pass) continue;
-    Json& count = evidence[std::string(evidence_class(verdict))];
-    count = count.get<int64_t>() + 1;
+Json counts_json(const std::vector<Cell>& cells) {
+  std::array<uint64_t, kStatusCount> all{};
+  std::map<std::string_view, std::array<uint64_t, kStatusCount>> by_kind;
+  uint64_t total = 0, confirmed = 0, emulated = 0, reference = 0, other = 0;
+  for (const Cell& cell : cells) {
+    total += cell.verdicts.size();
+    add(all, cell.statuses);
+    add(by_kind[kind_name(cell.kind)], cell.statuses);
+    confirmed += cell.confirmed;
+    emulated += cell.emulated;
+    reference += cell.reference;
+    other += cell.other;
   }
-  Json kinds = Json::object(), operations = Json::array();
-  for (const auto& [kind, verdicts] : by_kind) kinds[std::string(kind)] = status_counts(verdicts);
-  for (const auto& [key, verdicts] : by_scheme_op)
-    operations.push_back({{"scheme", key.first}, {"op", key.second}, {"statuses", status_counts(verdicts)}});
-  return {{"total", all.size()},
-          {"by_status", status_counts(all)},
+  Json kinds = Json::object();
+  for (const auto& [kind, statuses] : by_kind)
+    kinds[std::string(kind)] = statuses_json(statuses, Zeros::shown);
+  return {{"total", total},
+          {"by_status", statuses_json(all, Zeros::shown)},
           {"by_kind", kinds},
-          {"by_scheme_op", operations},
-          {"passes_by_evidence", evidence}};
+          {"passes_by_evidence",
+           {{"confirmed", confirmed}, {"emulated", emulated}, {"reference", reference}, {"other", other}}}};
 }
 
-Json case_json(const Verdict& verdict) {
+Json evidence_json(const Cell& cell) {
+  Json counts = Json::object();
+  for (const auto& [name, count] : {std::pair{"confirmed", cell.confirmed},
+                                    {"emulated", cell.emulated},
+                                    {"reference", cell.reference},
+                                    {"other", cell.other}})
+    if (count != 0) counts[name] = count;
+  return counts;
+}
+
+Json cells_json(const std::vector<Cell>& cells) {
+  Json rows = Json::array();
+  for (const Cell& cell : cells)
+    rows.push_back({{"kind", kind_name(cell.kind)},
+                    {"op", op_name(cell.op)},
+                    {"scheme", cell.scheme},
+                    {"provider", cell.provider},
+                    {"variant", cell.variant},
+                    {"total", cell.verdicts.size()},
+                    {"statuses", statuses_json(cell.statuses, Zeros::left_out)},
+                    {"passes", evidence_json(cell)},
+                    {"wall_us", std::round(cell.wall_us)}});
+  return rows;
+}
+
+// Counts the verdicts of a group by one of their properties.
+template <typename Property>
+Json counted(const Group& group, Property property) {
+  std::map<std::string, uint64_t> counts;
+  for (const Verdict* verdict : group.verdicts) ++counts[std::string(property(*verdict))];
+  return counts;
+}
+
+Json group_json(const Group& group) {
+  const Verdict& example = *group.verdicts.front();
+  return {{"group", group.name()},
+          {"status", status_name(group.status)},
+          {"blocks", group.blocks},
+          {"provider", group.provider},
+          {"hypothesis", group.hypothesis},
+          {"what", group.what},
+          {"count", group.verdicts.size()},
+          {"variants", counted(group, [](const Verdict& v) { return v.variant; })},
+          {"ops", counted(group, [](const Verdict& v) { return op_name(v.case_id.op); })},
+          {"schemes", counted(group, [](const Verdict& v) { return v.case_id.scheme; })},
+          {"example", example.full_id()},
+          {"reason", clipped_text(example.reason)},
+          {"rerun", clipped_text(example.rerun)}};
+}
+
+Json groups_json(const std::vector<Group>& groups) {
+  Json rows = Json::array();
+  for (const Group& group : groups) {
+    if (rows.size() == kMaxGroups) break;
+    rows.push_back(group_json(group));
+  }
+  return rows;
+}
+
+Json failure_json(const Verdict& verdict, const Group& group) {
   const CaseId& parts = verdict.case_id;
-  Json json = to_json(verdict);
-  json.erase("samples_us");
-  json.erase("coverage");
-  json["id"] = verdict.full_id();
+  Json json = {{"id", verdict.full_id()}};
+  json.update(to_json(verdict));
+  for (const char* unneeded : {"samples_us", "coverage"}) json.erase(unneeded);
+  json["reason"] = clipped_text(verdict.reason);
+  json["rerun"] = clipped_text(verdict.rerun);
+  if (verdict.mismatch)
+    for (const char* field : {"where", "want", "got"})
+      json["mismatch"][field] = clipped_text(json["mismatch"][field].get<std::string>());
   json["kind"] = kind_name(parts.kind);
   json["op"] = op_name(parts.op);
   json["scheme"] = parts.scheme;
   json["input"] = parts.input;
+  json["hypothesis"] = hypothesis_of(verdict.reason);
+  json["group"] = group.name();
   return json;
+}
+
+// The simplest verdicts of each group, except those that only decline.
+Json failures_json(const std::vector<Group>& groups) {
+  Json rows = Json::array();
+  for (const Group& group : groups) {
+    if (group.status == Status::not_supported && !group.blocks) continue;
+    for (size_t i = 0; i < group.verdicts.size() && i < kFailuresOfAGroup && rows.size() < kMaxFailures; ++i)
+      rows.push_back(failure_json(*group.verdicts[i], group));
+  }
+  return rows;
 }
 
 Json measures_by_name(const Verdict& verdict) {
@@ -94,20 +169,13 @@ Json latency_row(const Verdict& verdict) {
   row["op"] = op_name(verdict.case_id.op);
   row["provider"] = verdict.provider;
   row["variant"] = verdict.variant;
-  row["reason"] = verdict.reason;
-  const Json json = to_json(verdict);
-  row["samples_us"] = json.contains("samples_us") ? json["samples_us"] : Json::array();
+  row["reason"] = clipped_text(verdict.reason);
   return row;
 }
 
-Json not_supported_json(const RunReport& report) {
-  std::map<std::string, std::vector<std::string>> groups;
-  for (const Verdict& verdict : report.verdicts)
-    if (verdict.status == Status::not_supported) groups[verdict.reason].push_back(verdict.full_id());
-  Json rows = Json::array();
-  for (const auto& [reason, ids] : groups)
-    rows.push_back({{"reason", reason}, {"count", ids.size()}, {"cases", ids}});
-  return rows;
+Json first_ids(const std::vector<std::string>& ids) {
+  return std::vector<std::string>(ids.begin(),
+                                  ids.begin() + static_cast<ptrdiff_t>(std::min(ids.size(), kMaxIds)));
 }
 
 std::string waiver_state(const Waiver& waiver) {
@@ -126,7 +194,8 @@ Json waivers_json(const RunReport& report) {
                     {"age_days", waiver.age_days},
                     {"days_left", waiver.days_left},
                     {"state", waiver_state(waiver)},
-                    {"matched", waiver.matched}});
+                    {"matched_total", waiver.matched.size()},
+                    {"matched", first_ids(waiver.matched)}});
   return rows;
 }
 
@@ -142,9 +211,10 @@ Json conformance_json(const RunReport& report) {
           {"mustpass_total", report.mustpass.size()},
           {"mustpass_present", verdict.present},
           {"mustpass_missing_total", verdict.missing.size()},
-          // A narrowed run omits nearly all of them; `cases` lists what it judged.
-          {"mustpass_missing", verdict.complete ? Json(verdict.missing) : Json::array()},
-          {"mustpass_extra", verdict.extra}};
+          // A narrowed run omits nearly all of them.
+          {"mustpass_missing", first_ids(verdict.complete ? verdict.missing : std::vector<std::string>())},
+          {"mustpass_extra_total", verdict.extra.size()},
+          {"mustpass_extra", first_ids(verdict.extra)}};
 }
 
 Json floor_json(const RunReport& report) {
@@ -161,12 +231,13 @@ Json floor_json(const RunReport& report) {
 }  // namespace
 
 Json report_json(const RunReport& report) {
-  Json sizes = Json::array(), latencies = Json::array(), cases = Json::array();
+  const std::vector<Cell> cells = cells_of(report.verdicts);
+  const std::vector<Group> groups = groups_of(report.verdicts, report.gate_latency);
+  Json sizes = Json::array(), latencies = Json::array();
   for (const Verdict& verdict : report.verdicts) {
     const Kind kind = verdict.case_id.kind;
     if (kind == Kind::size) sizes.push_back(size_row(verdict));
     if (kind == Kind::latency) latencies.push_back(latency_row(verdict));
-    cases.push_back(case_json(verdict));
   }
   Json json;
   json["schema"] = kReportSchema;
@@ -181,15 +252,13 @@ Json report_json(const RunReport& report) {
                  {"fixtures", report.fixtures},
                  {"gate_latency", report.gate_latency},
                  {"infrastructure", report.infrastructure}};
-  json["environment"] = report.environment;
-  json["providers"] = report.providers;
-  json["schemes"] = report.schemes;
-  json["goldens"] = report.goldens;
-  json["ledger"] = report.ledger;
-  json["readers"] = report.readers;
-  json["coverage"] = report.coverage;
   json["conformance"] = conformance_json(report);
-  json["counts"] = counts_json(report);
+  json["counts"] = counts_json(cells);
+  json["changes"] = report.changes;
+  json["groups_total"] = groups.size();
+  json["groups"] = groups_json(groups);
+  json["failures"] = failures_json(groups);
+  json["cells"] = cells_json(cells);
   json["floor"] = floor_json(report);
   json["size"] = std::move(sizes);
   json["latency"] = std::move(latencies);
@@ -199,10 +268,36 @@ Json report_json(const RunReport& report) {
                            {"alarms", trust.alarms},
                            {"allowed", trust.allowed},
                            {"suspended", trust.suspended}};
-  json["not_supported"] = not_supported_json(report);
   json["waivers"] = waivers_json(report);
-  json["cases"] = std::move(cases);
+  json["environment"] = report.environment;
+  json["providers"] = report.providers;
+  json["schemes"] = report.schemes;
+  json["goldens"] = report.goldens;
+  json["ledger"] = report.ledger;
+  json["readers"] = report.readers;
+  json["coverage"] = report.coverage;
   return json;
+}
+
+std::string report_text(const Json& report) {
+  const auto dumped = [](const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  std::string text;
+  for (const auto& [key, value] : report.items()) {
+    text += (text.empty() ? "{\n " : ",\n ") + dumped(key) + ": ";
+    if (!value.is_array() || value.empty()) {
+      text += dumped(value);
+      continue;
+    }
+    const char* before = "[\n  ";
+    for (const Json& row : value) {
+      text += before + dumped(row);
+      before = ",\n  ";
+    }
+    text += "\n ]";
+  }
+  return text + "\n}\n";
 }
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The result of a run and its two written forms: report.json (report.schema.json) and junit.xml.
-// scripts/report.py makes HTML and Markdown from report.json.
+// The result of a run and its written forms: report.json (report.schema.json) and junit.xml; page/ makes
+// report.html.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +55,7 @@ struct RunReport {
   nlohmann::ordered_json readers = nullptr;  // fixtures/readers.json; null when absent
   // Value coverage of the verdicts, by scheme.
   nlohmann::ordered_json coverage = nlohmann::ordered_json::array();
+  nlohmann::ordered_json changes = nullptr;  // changes_json(); null: there is no run before
   std::string latency_note;
   LatencyTrust latency_trust;
 
@@ -84,7 +85,13 @@ std::string conformance_rule(bool gate_latency);
 // Does this verdict prevent conformance? Latency does only where it gates or where the kernel failed.
 bool blocks_conformance(const Verdict& verdict, bool gate_latency);
 
+// The model of the run: cells, groups and failures instead of every verdict, which the record has.
 nlohmann::ordered_json report_json(const RunReport& report);
-std::string junit_xml(const RunReport& report);
+// Writes it with one line for each row of a list.
+std::string report_text(const nlohmann::ordered_json& report);
+
+// A testcase for each cell (kind, operation, scheme and implementation), or for each verdict.
+enum class JunitForm { cells, cases };
+std::string junit_xml(const RunReport& report, JunitForm form = JunitForm::cells);
 
 }  // namespace qcts

@@ -141,20 +141,38 @@ TEST(Report, EmulatedEvidenceIsNeverConfirmed) {
   EXPECT_EQ(evidence["emulated"], 1);
 }
 
-TEST(Report, RawSamplesStayInTheLatencyTable) {
-  RunReport report = report_of({verdict(kTimed, Status::pass)});
-  report.verdicts[0].samples_us = {3, 1, 2};
-  EXPECT_EQ(report_json(report)["latency"][0]["samples_us"], nlohmann::ordered_json({3.0, 1.0, 2.0}));
+TEST(Junit, ACellIsATestcaseAndListsItsFailures) {
+  RunReport report =
+      report_of({verdict(kCase, Status::fail), verdict("numerics.linear/int8_row/tail", Status::pass),
+                 verdict("numerics.linear/int8_row/x", Status::not_supported),
+                 verdict("reject.file/any/z", Status::crash, "qcts"),
+                 verdict("numerics.pack/int8_row/x", Status::not_supported),
+                 verdict("numerics.unpack/int8_row/x", Status::pass),
+                 verdict("numerics.unpack/int8_row/y", Status::not_supported)});
+  report.verdicts[0].reason = "a < b & \"c\"\x01\n\xEF\xBF\xBF";
+  report.environment = {{"hostname", "h<1>"}, {"cpu_model", "a & b"}};
+  report.providers = {{{"name", "builtin"}, {"version", "1"}}};
+  const std::string xml = junit_xml(report);
+  EXPECT_THAT(xml,
+              testing::HasSubstr("<testsuites name=\"qcts\" tests=\"4\" failures=\"1\" errors=\"1\" time="));
+  EXPECT_THAT(xml, testing::HasSubstr("message=\"1 of 3 fail: a &lt; b &amp; &quot;c&quot;?&#10;?\""));
+  EXPECT_THAT(xml, testing::HasSubstr("  " + kCase + "/builtin_scalar&#10;"));
+  EXPECT_THAT(xml, testing::HasSubstr("rerun: qcts run --filter " + kCase));
+  EXPECT_THAT(xml, testing::HasSubstr("<skipped message=\"1 of 1 not_supported: a reason\"/>"));
+  EXPECT_THAT(xml, testing::HasSubstr(
+                       "classname=\"numerics.unpack.int8_row\" name=\"builtin_scalar\" time=\"0.000000\"/>"))
+      << "a cell in which something passed is not skipped";
+  EXPECT_THAT(xml, testing::HasSubstr("timestamp=\"2026-01-01T00:00:00\" hostname=\"h&lt;1&gt;\""));
+  EXPECT_THAT(xml, testing::HasSubstr("<property name=\"cpu\" value=\"a &amp; b\"/>"));
+  EXPECT_THAT(xml, testing::HasSubstr("<property name=\"provider\" value=\"builtin 1\"/>"));
 }
 
-TEST(Junit, CountsAndEscapes) {
-  RunReport report = report_of({verdict(kCase, Status::fail), verdict(kFile, Status::pass, "qcts"),
-                                verdict("reject.file/any/z", Status::crash, "qcts"),
-                                verdict("numerics.pack/int8_row/x", Status::not_supported)});
-  report.verdicts[0].reason = "a < b & \"c\"\x01";
-  const std::string xml = junit_xml(report);
-  EXPECT_THAT(xml, testing::HasSubstr("tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\""));
-  EXPECT_THAT(xml, testing::HasSubstr("a &lt; b &amp; &quot;c&quot;?"));
+TEST(Junit, ListsEveryCaseOnlyIfAsked) {
+  const RunReport report =
+      report_of({verdict(kCase, Status::fail), verdict("numerics.linear/int8_row/x", Status::pass)});
+  const std::string xml = junit_xml(report, JunitForm::cases);
+  EXPECT_THAT(xml, testing::HasSubstr("tests=\"2\" failures=\"1\""));
+  EXPECT_THAT(xml, testing::HasSubstr("name=\"numerics.linear/int8_row/x/builtin_scalar\""));
 }
 
 // A provider that does not load has no cases; without this testcase a CI server would show a green run.

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The rooms of each top-level folder, lowest first. A file belongs to the deepest room that contains it.
 ORDER = {
-    "reports": ["reports"],
+    "reports": ["reports", "reports/page"],
     "reference": [
         "reference/formats",
         "reference/formats/io",

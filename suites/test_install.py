@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import run_record
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("QCTS_BUILD", ROOT / "build/release"))
@@ -46,7 +47,9 @@ def test_the_header_is_c11(package, tmp_path):
 def test_the_installed_program_finds_its_own_things(package, tmp_path):
     report = judge(package, tmp_path / "run", "--plan", "quick", "--scheme", "int8_row", "--provider", "qcts", "--provider", "builtin")
     assert report["counts"]["by_status"]["pass"] > 100
-    assert str(package) in report["cases"][0]["rerun"]
+    assert str(package) in run_record.verdicts(tmp_path / "run/out")[0]["rerun"]
+    assert "<h1>Passed what was asked</h1>" in (tmp_path / "run/out/report.html").read_text()
+    command(package / "bin/qcts", "report", tmp_path / "run/out", cwd=tmp_path)
     known = {golden["id"]: golden["sha256"] for golden in json.loads((ROOT / "fixtures/manifest.json").read_text())["goldens"]}
     judged = {golden["id"]: golden["sha256"] for golden in report["goldens"]}
     assert judged and judged.items() <= known.items(), "a narrowed run reports the goldens that it judged"

@@ -2,6 +2,7 @@
 #include "suites/cli/command_line.h"
 
 #include <iostream>
+#include <map>
 
 #include "suites/base/printable.h"
 #include "suites/base/run_error.h"
@@ -20,6 +21,17 @@ void last_option_wins(CLI::App& command) {
          return declared->get_items_expected_max() == 1 && !declared->get_positional();
        }))
     option->take_last();
+}
+
+void add_junit_option(CLI::App& command, JunitForm& form) {
+  static const std::map<std::string, JunitForm> kForms = {{"cells", JunitForm::cells},
+                                                          {"cases", JunitForm::cases}};
+  command
+      .add_option_function<std::string>(
+          "--junit", [&form](const std::string& word) { form = kForms.at(word); },
+          "a testcase of junit.xml is a cell (kind, operation, scheme and implementation), or a case")
+      ->check(CLI::IsMember({"cells", "cases"}))
+      ->default_str("cells");
 }
 
 int exit_code_of(const std::function<Outcome()>& body) {

@@ -18,6 +18,9 @@ CLI::Validator not_negative();
 // user's options. Call it after declaring the options.
 void last_option_wins(CLI::App& command);
 
+// --junit cells|cases: what a testcase of junit.xml is.
+void add_junit_option(CLI::App& command, JunitForm& form);
+
 // Returns the exit code of `body`. Prints an exception as one line on stderr and returns the code of its
 // RunError, or 5 for any other exception.
 int exit_code_of(const std::function<Outcome()>& body);

@@ -22,6 +22,7 @@ void add_list(CLI::App& app, int& exit_code);
 void add_schemes(CLI::App& app, int& exit_code);
 // `arguments`: the command line, for the report.
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
+void add_report(CLI::App& app, int& exit_code);
 void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
 void add_compare(CLI::App& app, int& exit_code);
 void add_history(CLI::App& app, int& exit_code);

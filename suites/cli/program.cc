@@ -77,6 +77,7 @@ int run_program(int argc, char** argv) {
   add_compare(app, exit_code);
   add_history(app, exit_code);
   add_export(app, exit_code);
+  add_report(app, exit_code);
   add_list(app, exit_code);
   add_schemes(app, exit_code);
   add_inspect(app, exit_code);

@@ -55,8 +55,8 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   auto words = std::make_shared<RunArguments>();
   RunRequest& options = words->options;
   options.arguments = arguments;
-  CLI::App* command =
-      app.add_subcommand("run", "judge providers and files; write report.json, junit.xml and run.jsonl");
+  CLI::App* command = app.add_subcommand(
+      "run", "judge providers and files; write report.html, report.json, junit.xml and run.jsonl.gz");
   command->add_option("--plan", options.plan, "a plan of suites/plans, or the path of one")
       ->capture_default_str();
   command
@@ -86,8 +86,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
       "--shard", words->shard,
       "i/n: every n-th case of the sorted selection, starting with the i-th; default: from the "
       "environment of Slurm, Kubernetes, GitLab, Bazel or GoogleTest");
-  command->add_flag("--resume", options.resume,
-                    "continue the run.jsonl in the report folder, if it is of the same run");
+  command->add_flag("--resume", options.resume, "continue the run in the report folder, if it is the same");
   command
       ->add_option("--memory-limit", words->memory_limit_mib,
                    "MiB that a worker may use on top of loading its provider (0: no limit)")
@@ -106,6 +105,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
                       "append the run to this SQLite file (qcts history, qcts compare --history)");
   command->add_option("--commit", options.commit, "the suite's commit, for the report");
   command->add_flag("--json", options.json, "print report.json instead of the summary");
+  add_junit_option(*command, options.junit);
   command->add_flag("--no-progress", words->no_progress, "show no progress");
   command->add_flag("--list", options.list, "print the selected ids without judging");
   last_option_wins(*command);

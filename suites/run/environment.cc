@@ -33,7 +33,8 @@ Json environment_json() {
 #else
   const std::string compiler = "gcc " __VERSION__;
 #endif
-  return {{"cpu_model", here.cpu_model},
+  return {{"hostname", os.nodename},
+          {"cpu_model", here.cpu_model},
           {"cpu_family", here.cpu_family},
           {"features", here.features},
           {"logical_cpus", here.logical_cpus},

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 }
 
 MergePart read_part(const fs::path& given) {
-  const fs::path file = fs::is_directory(given) ? given / "run.jsonl" : given;
-  if (!fs::exists(file)) cannot_merge("there is no " + file.string());
+  const fs::path file = record_of(given);
+  if (!fs::exists(file)) cannot_merge("there is no " + file.string() + " and no run.jsonl.gz");
   try {
     return {given.string(), read_run_record(file)};
   } catch (const std::runtime_error& error) {
@@ -124,7 +124,7 @@ Outcome merge(const MergeRequest& request) {
   for (const fs::path& given : request.parts)
     if (fs::equivalent(fs::is_directory(given) ? given : fs::absolute(given).parent_path(), request.out))
       cannot_merge(request.out.string() + " is one of the parts: --out needs another folder");
-  remove_reports(request.out);
+  start_reports(request.out);
   RunReport report = report_from(head, load_fixtures(folders));
   for (MergePart& part : parts)
     std::move(part.record.verdicts.begin(), part.record.verdicts.end(), std::back_inserter(report.verdicts));
@@ -137,7 +137,8 @@ Outcome merge(const MergeRequest& request) {
     apply_waivers(report.waivers, verdict);
     report.wall_s += verdict.wall_us / 1e6;
   }
-  return write_report(report, request.out, request.json);
+  record.close();
+  return write_report(report, request.out, {.print_json = request.json, .junit = request.junit});
 }
 
 }  // namespace qcts

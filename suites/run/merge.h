@@ -20,16 +20,17 @@ struct MergePart {
 void check_parts(const std::vector<MergePart>& parts);
 
 struct MergeRequest {
-  std::vector<std::filesystem::path> parts;     // folders with a run.jsonl, or such files
+  std::vector<std::filesystem::path> parts;     // folders with a record, or such files
   std::vector<std::filesystem::path> fixtures;  // the shards' --fixtures, at their paths on this machine
   std::filesystem::path out = "out";
   bool json = false;
+  JunitForm junit = JunitForm::cells;
   std::vector<std::string> arguments;  // the command line, for the report
 };
 
-// Writes out/{run.jsonl,report.json,junit.xml} as the undivided run would have and prints its summary. Throws
-// RunError (usage) as check_parts() does, and if the parts come from a different installation: version, plan,
-// fixtures, selection, providers and their hashes, processor.
+// Writes out/{run.jsonl.gz,report.json,junit.xml,report.html,summary.md} as the undivided run would have and
+// prints its summary. Throws RunError (usage) as check_parts() does, and if the parts come from a different
+// installation: version, plan, fixtures, selection, providers and their hashes, processor.
 Outcome merge(const MergeRequest& request);
 
 }  // namespace qcts

@@ -43,7 +43,8 @@ class Run {
     open_record();
     judge_all();
     report_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    return write_report(report_, options_.out, options_.json);
+    record_.close();
+    return write_report(report_, options_.out, {.print_json = options_.json, .junit = options_.junit});
   }
 
  private:
@@ -257,16 +258,19 @@ class Run {
   void open_record() {
     fs::create_directories(options_.out);
     const fs::path file = options_.out / "run.jsonl";
-    if (options_.resume && has_run_head(file)) {
-      resume_from(file);
+    if (const fs::path found = record_of(options_.out); options_.resume && has_run_head(found)) {
+      const RunRecord before = resume_from(found);
+      if (found != file) uncompress_record(options_.out);
+      record_.append_to(file, before);
+      remove_reports(options_.out);
     } else {
       report_ = report_from(head_, fixtures_);
+      start_reports(options_.out);
       record_.create(file, head_);
     }
-    remove_reports(options_.out);
   }
 
-  void resume_from(const fs::path& file) {
+  RunRecord resume_from(const fs::path& file) {
     RunRecord before;
     try {
       before = read_run_record(file);
@@ -291,7 +295,7 @@ class Run {
       apply_waivers(report_.waivers, verdict);
       report_.verdicts.push_back(std::move(verdict));
     }
-    record_.append_to(file, before);
+    return before;
   }
 
   void judge_all() {

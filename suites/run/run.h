@@ -23,7 +23,8 @@ struct RunRequest {
   std::vector<std::filesystem::path> fixtures;  // in addition to the repository's own
   std::filesystem::path out = "out";
   bool gate_latency = false, json = false, progress = true, list = false;
-  bool resume = false;  // continue the run.jsonl in `out`, if it is of the same run
+  JunitForm junit = JunitForm::cells;
+  bool resume = false;  // continue the record in `out`, if it is of the same run
   uint64_t memory_limit_bytes =
       kDefaultMemoryLimitBytes;  // of a worker, on top of the memory after loading its provider
   uint64_t seed = 0;
@@ -33,7 +34,8 @@ struct RunRequest {
   std::vector<std::string> arguments;  // the command line, for the report
 };
 
-// Judges the cases, writes out/{run.jsonl,report.json,junit.xml} and prints the summary. Throws RunError.
+// Judges the cases, writes out/{run.jsonl.gz,report.json,junit.xml,report.html,summary.md} and prints the
+// summary. Throws RunError.
 Outcome run(const RunRequest& options);
 
 }  // namespace qcts

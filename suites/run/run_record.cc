@@ -8,9 +8,9 @@
 #include <set>
 #include <stdexcept>
 
-#include <zlib.h>
-
+#include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
+#include "reports/gzip.h"
 
 namespace qcts {
 namespace {
@@ -31,21 +31,15 @@ std::string text_of(const fs::path& path) {
   return text;
 }
 
-// Returns the text of a file that may be compressed.
-std::string uncompressed_text(const fs::path& path) {
-  const std::unique_ptr<gzFile_s, decltype(&gzclose)> in(gzopen(path.c_str(), "rb"), &gzclose);
-  if (!in) throw std::runtime_error(path.string() + ": cannot be read");
-  std::string text;
-  for (std::vector<char> block(1 << 20);;) {
-    const int got = gzread(in.get(), block.data(), static_cast<unsigned>(block.size()));
-    if (got < 0) throw std::runtime_error(path.string() + ": damaged gzip data");
-    text.append(block.data(), static_cast<size_t>(got));
-    if (got < static_cast<int>(block.size())) break;
+constexpr const char *kLiveName = "run.jsonl", *kDoneName = "run.jsonl.gz", *kBeforeName = "before.jsonl.gz";
+
+std::string uncompressed_text(const fs::path& file) {
+  std::string text = text_of(file);
+  try {
+    return is_gzip(text) ? gunzipped(text) : text;
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(file.string() + ": " + error.what());
   }
-  int code = Z_OK;
-  const std::string problem = gzerror(in.get(), &code);
-  if (code != Z_OK) throw std::runtime_error(path.string() + ": damaged gzip data: " + problem);
-  return text;
 }
 
 // Calls visit(name, field) for every field, in the order in which they are written and compared.
@@ -155,13 +149,31 @@ std::string file_sha256(const fs::path& path) {
 bool has_run_head(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::string line;
-  return in && std::getline(in, line) && !in.eof();
+  return in && std::getline(in, line) && (is_gzip(line) || !in.eof());
 }
 
 fs::path record_of(const fs::path& given) {
   if (!fs::is_directory(given)) return given;
-  return fs::exists(given / "run.jsonl") || !fs::exists(given / "run.jsonl.gz") ? given / "run.jsonl"
-                                                                                : given / "run.jsonl.gz";
+  return fs::exists(given / kLiveName) || !fs::exists(given / kDoneName) ? given / kLiveName
+                                                                         : given / kDoneName;
+}
+
+void compress_record(const fs::path& folder) {
+  const std::string bytes = gzipped(text_of(folder / kLiveName));
+  write_file_atomically(folder / kDoneName, std::as_bytes(std::span(bytes)));
+  fs::remove(folder / kLiveName);
+}
+
+void uncompress_record(const fs::path& folder) {
+  const std::string text = uncompressed_text(folder / kDoneName);
+  write_file_atomically(folder / kLiveName, std::as_bytes(std::span(text)));
+  fs::remove(folder / kDoneName);
+}
+
+fs::path keep_as_before(const fs::path& folder) {
+  if (!fs::exists(folder / kDoneName)) return {};
+  fs::rename(folder / kDoneName, folder / kBeforeName);
+  return folder / kBeforeName;
 }
 
 RunRecord read_run_record(const fs::path& file) {
@@ -206,6 +218,11 @@ void RunRecordWriter::append_to(const fs::path& file, const RunRecord& record) {
   fs::resize_file(file, record.complete_bytes);
   out_.open(file, std::ios::app | std::ios::binary);
   if (!out_) throw std::runtime_error(file.string() + ": cannot be written");
+}
+
+void RunRecordWriter::close() {
+  out_.close();
+  if (!out_) throw std::runtime_error("run.jsonl: not everything could be written");
 }
 
 void RunRecordWriter::add(const Verdict& verdict) { out_ << line_text(to_json(verdict)) << std::flush; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// run.jsonl: the first line describes the run; each further line is one verdict, flushed at once. The file is
-// enough to resume a killed run and to join the shards of a run.
+// The record of a run: the first line describes the run; each further line is one verdict. While the run
+// lasts it is run.jsonl, and each line is flushed at once; a finished run has run.jsonl.gz instead. The
+// record is enough to resume a killed run, to join the shards of a run, and to compare runs.
 #pragma once
 
 #include <filesystem>
@@ -48,14 +49,21 @@ struct RunRecord {
   bool truncated = false;         // an incomplete line follows: the writer died in it
 };
 
-// Reads a record, compressed by gzip or not; a last line without a line feed is left out. Throws
-// std::runtime_error naming the line if the head is missing, a line is not a verdict, or a case has two
-// verdicts.
+// Reads a record, compressed or not; a last line without a line feed is left out. Throws std::runtime_error
+// naming the line if the head is missing, a line is not a verdict, or a case has two verdicts.
 RunRecord read_run_record(const std::filesystem::path& file);
 // Returns the record in a folder: run.jsonl, otherwise run.jsonl.gz; that of a file is the file. It need not
 // exist.
 std::filesystem::path record_of(const std::filesystem::path& folder_or_file);
-// Does the file have a complete first line? A run that died before it cannot be resumed.
+// Replaces the folder's run.jsonl by run.jsonl.gz. Throws std::runtime_error; run.jsonl is then still there.
+void compress_record(const std::filesystem::path& folder);
+// Makes run.jsonl of a finished run's run.jsonl.gz again, to continue it. Throws std::runtime_error.
+void uncompress_record(const std::filesystem::path& folder);
+// Renames the record of a finished run to before.jsonl.gz, so that the next run can be compared with it.
+// Returns the new name, or "" if there is no such record.
+std::filesystem::path keep_as_before(const std::filesystem::path& folder);
+// Does the file have a complete first line, or is it compressed? A run that died before that cannot be
+// resumed.
 bool has_run_head(const std::filesystem::path& file);
 
 class RunRecordWriter {
@@ -65,6 +73,7 @@ class RunRecordWriter {
   // Continues a record after its last complete line. Throws std::runtime_error.
   void append_to(const std::filesystem::path& file, const RunRecord& record);
   void add(const Verdict& verdict);
+  void close();  // throws std::runtime_error if a line could not be written
 
  private:
   std::ofstream out_;

@@ -2,10 +2,14 @@
 #include "suites/run/run_report.h"
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
+#include <stdexcept>
 
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
+#include "reports/changes.h"
+#include "reports/page/page.h"
 #include "suites/base/paths.h"
 #include "suites/base/printable.h"
 #include "suites/cases/mustpass.h"
@@ -37,6 +41,69 @@ Json goldens_json(const Fixtures& fixtures) {
   return list;
 }
 
+std::vector<std::string> selection_of(const RunHead& head) {
+  std::vector<std::string> selection = head.selection;
+  if (head.shards > 1)
+    selection.push_back("--shard " + std::to_string(head.shard) + "/" + std::to_string(head.shards));
+  return selection;
+}
+
+// Returns null if there is no record, or one of another plan or selection. A record that cannot be read is no
+// reason to lose the report.
+Json changes_since(const fs::path& file, const RunReport& report) try {
+  if (!fs::exists(file)) return nullptr;
+  RunRecord record = read_run_record(file);
+  if (record.head.plan != report.plan || selection_of(record.head) != report.selection) return nullptr;
+  std::vector<Waiver> waivers = report.waivers;
+  for (Verdict& verdict : record.verdicts) apply_waivers(waivers, verdict);
+  return changes_json(
+      {record.head.started_utc, record.head.plan, record.head.suite_commit, std::move(record.verdicts)},
+      report.verdicts);
+} catch (const std::runtime_error& error) {
+  std::cerr << "qcts: not compared with the run before: " << error.what() << "\n";
+  return nullptr;
+}
+
+Json json_of(const fs::path& file) {
+  std::ifstream in(file);
+  if (!in) throw std::runtime_error(file.string() + ": cannot be read");
+  Json json = Json::parse(in, nullptr, false);
+  if (!json.is_object()) throw std::runtime_error(file.string() + ": not a JSON object");
+  return json;
+}
+
+void check_schema(const Json& report, const fs::path& file) {
+  if (report.value("schema", Json()) != kReportSchema)
+    throw std::runtime_error(file.string() + ": not a report of this qcts: its schema is " +
+                             report.value("schema", Json()).dump() + ", not " +
+                             std::to_string(kReportSchema));
+}
+
+// Returns the verdicts with the waivers and the trust in latency that the report had.
+std::vector<Verdict> as_reported(const Json& report, std::vector<Verdict> verdicts) {
+  std::vector<Waiver> waivers;
+  for (const Json& waiver : report.at("waivers")) {
+    Waiver& one = waivers.emplace_back();
+    one.case_glob = waiver.at("case");
+    one.provider = waiver.at("provider");
+    one.issue = waiver.at("issue");
+    one.expires = waiver.at("expires");
+    one.expired = waiver.at("state") == "expired";
+  }
+  for (Verdict& verdict : verdicts) apply_waivers(waivers, verdict);
+  suspend_latency(latency_trust(verdicts), report.at("run").at("gate_latency"), verdicts);
+  return verdicts;
+}
+
+void write_for_people(const fs::path& folder, const Json& report, const std::vector<Verdict>& verdicts) {
+  Json measured = Json::object();
+  for (const char* name : {"load", "generate"})
+    if (const fs::path file = folder / (std::string(name) + ".json"); fs::exists(file))
+      measured[name] = json_of(file);
+  write_text(folder / "report.html", page_html(report, verdicts, measured));
+  write_text(folder / "summary.md", summary_markdown(report));
+}
+
 }  // namespace
 
 std::string fixtures_sha256(const std::vector<fs::path>& folders) {
@@ -59,11 +126,8 @@ RunReport report_from(const RunHead& head, const Fixtures& fixtures) {
   report.plan = head.plan;
   report.started_utc = head.started_utc;
   report.arguments = head.arguments;
-  report.selection = head.selection;
-  if (head.shards > 1) {
-    report.shard = std::to_string(head.shard) + "/" + std::to_string(head.shards);
-    report.selection.push_back("--shard " + report.shard);
-  }
+  report.selection = selection_of(head);
+  if (head.shards > 1) report.shard = std::to_string(head.shard) + "/" + std::to_string(head.shards);
   report.seed = head.seed;
   report.gate_latency = head.gate_latency;
   report.fixtures = head.fixtures;
@@ -83,7 +147,7 @@ RunReport report_from(const RunHead& head, const Fixtures& fixtures) {
   return report;
 }
 
-Outcome write_report(RunReport& report, const fs::path& out, bool print_json) {
+Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions& options) {
   std::sort(report.verdicts.begin(), report.verdicts.end(),
             [](const Verdict& a, const Verdict& b) { return a.full_id() < b.full_id(); });
   for (Waiver& waiver : report.waivers) std::sort(waiver.matched.begin(), waiver.matched.end());
@@ -91,18 +155,40 @@ Outcome write_report(RunReport& report, const fs::path& out, bool print_json) {
   suspend_latency(report.latency_trust, report.gate_latency, report.verdicts);
   count_floor(report);
   report.coverage = coverage_json(report.verdicts);
+  report.changes = changes_since(out / "before.jsonl.gz", report);
   const Outcome outcome = conformance(report).outcome;
   const std::string summary = summary_text(report, out.string());
   keep_rows_of_what_ran(report);
-  const std::string json = report_json(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  write_text(out / "report.json", json);
-  write_text(out / "junit.xml", junit_xml(report));
-  std::cout << (print_json ? printable_json(json) : summary) << std::flush;
+  const Json json = report_json(report);
+  const std::string text = report_text(json);
+  write_text(out / "report.json", text);
+  write_text(out / "junit.xml", junit_xml(report, options.junit));
+  compress_record(out);
+  write_for_people(out, json, report.verdicts);
+  std::cout << (options.print_json ? printable_json(text) : summary) << std::flush;
   return outcome;
+}
+
+void write_page(const fs::path& folder) {
+  const fs::path file = folder / "report.json", record = record_of(folder);
+  const Json report = json_of(file);
+  check_schema(report, file);
+  std::vector<Verdict> verdicts;
+  if (fs::exists(record)) verdicts = read_run_record(record).verdicts;
+  try {
+    write_for_people(folder, report, as_reported(report, std::move(verdicts)));
+  } catch (const Json::exception& error) {
+    throw std::runtime_error(file.string() + ": not a report of `qcts run`: " + error.what());
+  }
 }
 
 void remove_reports(const fs::path& out) {
   for (const char* stale : {"report.json", "junit.xml", "report.html", "summary.md"}) fs::remove(out / stale);
+}
+
+void start_reports(const fs::path& out) {
+  remove_reports(out);
+  keep_as_before(out);
 }
 
 }  // namespace qcts

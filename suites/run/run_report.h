@@ -18,10 +18,21 @@ std::string mustpass_sha256(const std::vector<std::string>& ids);
 // Returns a report with everything but the verdicts: from the head, this installation's lists (mustpass,
 // floor, waivers, schemes) and the goldens.
 RunReport report_from(const RunHead& head, const Fixtures& fixtures);
-// Sorts and counts the verdicts, writes report.json and junit.xml to `out`, and prints the summary or the
-// JSON.
-Outcome write_report(RunReport& report, const std::filesystem::path& out, bool print_json);
+struct ReportOptions {
+  bool print_json = false;  // instead of the summary
+  JunitForm junit = JunitForm::cells;
+};
+
+// Sorts and counts the verdicts, compares them with out/before.jsonl.gz if that has the same plan and
+// selection, writes report.json, junit.xml, report.html and summary.md to `out`, compresses the record there,
+// and prints the summary or the JSON.
+Outcome write_report(RunReport& report, const std::filesystem::path& out, const ReportOptions& options);
+// Writes report.html and summary.md from the report.json and the record in `folder`; load.json and
+// generate.json there add their sections. Throws std::runtime_error naming the file.
+void write_page(const std::filesystem::path& folder);
 // Removes the reports of an earlier run.
 void remove_reports(const std::filesystem::path& out);
+// Does that for a new run, and keeps the record of a finished one as before.jsonl.gz.
+void start_reports(const std::filesystem::path& out);
 
 }  // namespace qcts

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -13,6 +14,7 @@
 
 #include "suites/base/paths.h"
 #include "suites/cases/mustpass.h"
+#include "suites/run/run_record.h"
 
 namespace qcts {
 namespace {
@@ -25,8 +27,9 @@ struct Result {
   int exit_code = -1;
   std::string out, err;
   Json report;  // null when none was written
+  Json cases;   // the verdicts of the record, with their full ids
   const Json* find(const std::string& part) const {
-    for (const Json& c : report["cases"])
+    for (const Json& c : cases)
       if (c["id"].get<std::string>().find(part) != std::string::npos) return &c;
     return nullptr;
   }
@@ -52,7 +55,15 @@ class RunProgram : public testing::Test {
     result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     result.out = text_of(scratch_.path() / "stdout");
     result.err = text_of(scratch_.path() / "stderr");
-    if (fs::exists(out / "report.json")) result.report = Json::parse(text_of(out / "report.json"));
+    if (!fs::exists(out / "report.json")) return result;
+    result.report = Json::parse(text_of(out / "report.json"));
+    std::map<std::string, Json> sorted;
+    for (const Verdict& verdict : read_run_record(record_of(out)).verdicts) {
+      Json& json = sorted[verdict.full_id()];
+      json = to_json(verdict);
+      json["id"] = verdict.full_id();
+    }
+    for (auto& [id, json] : sorted) result.cases.push_back(std::move(json));
     return result;
   }
 
@@ -78,8 +89,8 @@ const std::string kThreeCases =
 TEST_F(RunProgram, AProviderWithoutAFaultPasses) {
   const Result result = run("--provider " + faulty("none") + kThreeCases);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  ASSERT_EQ(result.report["cases"].size(), 3u);
-  EXPECT_EQ(result.report["cases"][1]["case_id"], "numerics.dequantize/int8_row/noise_n7_k13_f32")
+  ASSERT_EQ(result.cases.size(), 3u);
+  EXPECT_EQ(result.cases[1]["case_id"], "numerics.dequantize/int8_row/noise_n7_k13_f32")
       << "the other tests count on one case before the struck one and one after it";
   EXPECT_FALSE(result.report["conformance"]["conformant"].get<bool>())
       << "three cases are not the mustpass list";
@@ -98,7 +109,7 @@ TEST_P(PlantedProviderFault, CostsOneCaseAndTheRunGoesOn) {
   const Result result = run("--jobs 1 --memory-limit 300 --plan " + plan.string() + " --provider " +
                             faulty(planted.fault) + kThreeCases);
   EXPECT_EQ(result.exit_code, 1) << result.out << result.err;
-  ASSERT_EQ(result.report["cases"].size(), 3u);
+  ASSERT_EQ(result.cases.size(), 3u);
   const Json& struck = *result.find("k13");
   EXPECT_EQ(struck["status"], planted.status) << struck.dump();
   EXPECT_THAT(struck["reason"].get<std::string>() + struck.value("mismatch", Json()).dump(),
@@ -106,7 +117,7 @@ TEST_P(PlantedProviderFault, CostsOneCaseAndTheRunGoesOn) {
   EXPECT_THAT(struck["rerun"].get<std::string>(),
               testing::AllOf(HasSubstr(struck["id"]), HasSubstr(path_word(faulty(planted.fault)))));
   const bool all_struck = std::string(planted.fault) == "sets_ftz_at_load";
-  for (const Json& c : result.report["cases"])
+  for (const Json& c : result.cases)
     EXPECT_EQ(c["status"], c["id"] == struck["id"] ? planted.status
                            : all_struck            ? "fail"
                                                    : "pass")
@@ -151,7 +162,7 @@ TEST_P(PlantedLoaderFault, IsSeenInItsFiles) {
                             " --filter round_trip.file/int8_row/torchao_0_18_0_toy_64_32_64"
                             " --filter reject.file/any/z01_truncated_500");
   ASSERT_FALSE(result.report.is_null()) << result.err;
-  ASSERT_EQ(result.report["cases"].size(), 2u);
+  ASSERT_EQ(result.cases.size(), 2u);
   const Json &golden = *result.find("round_trip"), &malformed = *result.find("reject");
   EXPECT_EQ(golden["id"], "round_trip.file/int8_row/torchao_0_18_0_toy_64_32_64/faulty_loadsave");
   EXPECT_EQ(golden["status"], planted.golden_status) << golden.dump();
@@ -181,7 +192,7 @@ TEST_F(RunProgram, TheLastWordsOfACrashAreKept) {
 TEST_F(RunProgram, AllNotSupportedProvesNothing) {
   const Result result = run("--provider " + faulty("declines") + kThreeCases);
   EXPECT_EQ(result.exit_code, 3) << result.out;
-  EXPECT_EQ(result.report["not_supported"][0]["reason"], "only float32");
+  EXPECT_EQ(result.report["groups"][0]["reason"], "only float32");
 }
 
 struct Wrong {

@@ -271,7 +271,7 @@ std::string summary_text(const RunReport& report, const std::string& out_folder)
   unsupported(report, out);
   failures(report, out);
   out << "\n  " << out_folder << "/report.json  " << out_folder << "/junit.xml  " << out_folder
-      << "/run.jsonl\n";
+      << "/report.html\n";
   return out.str();
 }
 

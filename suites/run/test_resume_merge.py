@@ -7,9 +7,11 @@ import random
 import shutil
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
+import run_record
 
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
@@ -46,7 +48,18 @@ def report_of(out):
 
 
 def lines_of(out):
-    return (out / "run.jsonl").read_bytes().split(b"\n")
+    return [line.encode() for line in run_record.lines(out)] + [b""]
+
+
+def start_over(whole, out, lines=None):
+    """Makes a folder with an unfinished record: that of another run, or given lines."""
+    out.mkdir()
+    (out / "run.jsonl").write_bytes(b"\n".join(lines_of(whole) if lines is None else lines))
+    return (out / "run.jsonl").read_bytes()
+
+
+def lines_so_far(out):
+    return (out / "run.jsonl").read_bytes().count(b"\n") if (out / "run.jsonl").exists() else 0
 
 
 @pytest.fixture(scope="module")
@@ -86,16 +99,16 @@ def test_killed_at_random_moments_and_resumed_it_says_the_same(whole, tmp_path):
     for _ in range(5 * KILLS):
         if kills == KILLS:
             break
-        have = len(lines_of(out)) if (out / "run.jsonl").exists() else 0
+        have = lines_so_far(out)
         wanted = have + chance.randint(0, max(1, (total - have) // (KILLS - kills + 1)))
         process = subprocess.Popen([QCTS, "run", "--no-progress", "--out", str(out), *command], stderr=subprocess.PIPE, env=environment())
-        while process.poll() is None and (not (out / "run.jsonl").exists() or len(lines_of(out)) < wanted):
+        while process.poll() is None and (not (out / "run.jsonl").exists() or lines_so_far(out) < wanted):
             time.sleep(0.002)
         time.sleep(chance.random() * 0.02)
         process.kill()
         if process.wait() == -9:
             kills += 1
-            moments += len(lines_of(out)) if (out / "run.jsonl").exists() else 0
+            moments += lines_so_far(out)
         else:
             assert process.returncode == 0, process.stderr.read()
             shutil.rmtree(out)  # it was faster than the kill
@@ -109,8 +122,7 @@ def test_killed_at_random_moments_and_resumed_it_says_the_same(whole, tmp_path):
 @pytest.mark.parametrize("cut", [1, 40, None], ids=["line_feed", "half_a_line", "no_verdict_at_all"])
 def test_a_torn_last_line_is_dropped(whole, tmp_path, cut):
     out = tmp_path / "out"
-    out.mkdir()
-    text = (whole / "run.jsonl").read_bytes()
+    text = start_over(whole, out)
     (out / "run.jsonl").write_bytes(text[:-cut] if cut else text.split(b"\n")[0] + b"\n")
     assert run(out, *SELECTION, "--resume").returncode == 0
     assert comparable(report_of(out), out) == comparable(report_of(whole), whole) or not cut
@@ -120,9 +132,9 @@ def test_a_torn_last_line_is_dropped(whole, tmp_path, cut):
 def test_a_finished_run_is_not_judged_again(whole, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
-    shutil.copy(whole / "run.jsonl", out)
+    shutil.copy(whole / "run.jsonl.gz", out)
     assert run(out, *SELECTION, "--resume").returncode == 0
-    assert (out / "run.jsonl").read_bytes() == (whole / "run.jsonl").read_bytes()
+    assert (out / "run.jsonl.gz").read_bytes() == (whole / "run.jsonl.gz").read_bytes() and not (out / "run.jsonl").exists()
 
 
 @pytest.mark.parametrize(
@@ -137,19 +149,20 @@ def test_a_finished_run_is_not_judged_again(whole, tmp_path):
 )
 def test_another_run_is_not_resumed(whole, tmp_path, words, named):
     out = tmp_path / "out"
-    out.mkdir()
-    shutil.copy(whole / "run.jsonl", out)
+    before = start_over(whole, out)
     result = run(out, *SELECTION, *words, "--resume")
     assert result.returncode == 2 and named in result.stderr, result.stderr
-    assert (out / "run.jsonl").read_bytes() == (whole / "run.jsonl").read_bytes()
+    assert (out / "run.jsonl").read_bytes() == before
+    (out / "run.jsonl").unlink()
+    shutil.copy(whole / "run.jsonl.gz", out)
+    assert run(out, *SELECTION, *words, "--resume").returncode == 2
+    assert [file.name for file in out.glob("*.jsonl*")] == ["run.jsonl.gz"]
 
 
 def test_a_damaged_record_is_not_resumed(whole, tmp_path):
-    out = tmp_path / "out"
-    out.mkdir()
-    lines = lines_of(whole)
+    out, lines = tmp_path / "out", lines_of(whole)
     lines[3] = lines[3][:50]
-    (out / "run.jsonl").write_bytes(b"\n".join(lines))
+    start_over(whole, out, lines)
     result = run(out, *SELECTION, "--resume")
     assert result.returncode == 2 and "line 4" in result.stderr
 
@@ -171,7 +184,7 @@ def shards(whole, tmp_path_factory):
 
 
 def test_merged_shards_say_what_the_whole_says(whole, shards, tmp_path):
-    result = merge(tmp_path / "out", shards / "3", shards / "1" / "run.jsonl", shards / "2")
+    result = merge(tmp_path / "out", shards / "3", shards / "1" / "run.jsonl.gz", shards / "2")
     assert result.returncode == 0, result.stderr
     merged, want = report_of(tmp_path / "out"), report_of(whole)
     assert merged["run"].pop("arguments")[0] == "merge" and want["run"].pop("arguments")
@@ -241,7 +254,7 @@ def test_an_empty_shard_proves_nothing_and_merges(tmp_path):
     assert [run(tmp_path / str(i), *one, "--shard", f"{i}/2").returncode for i in (1, 2)] == [0, 3]
     assert not (tmp_path / "2" / "report.json").exists()
     assert merge(tmp_path / "out", tmp_path / "1", tmp_path / "2").returncode == 0
-    assert len(report_of(tmp_path / "out")["cases"]) == 1
+    assert report_of(tmp_path / "out")["counts"]["total"] == 1
 
 
 def test_an_engine_that_contradicts_itself_is_refused(tmp_path):
@@ -288,6 +301,24 @@ def test_waivers_decide_a_run_and_a_resumed_one_alike(waiving_root, tmp_path, wa
     first = run(tmp_path / "out", *words, QCTS_ROOT=str(root))
     assert first.returncode == code, first.stdout + first.stderr
     report = report_of(tmp_path / "out")
-    assert [case["status"] for case in report["cases"]] == statuses
+    assert sorted(Counter(report["counts"]["by_status"]).elements()) == sorted(statuses)
     assert run(tmp_path / "out", *words, "--resume", QCTS_ROOT=str(root)).returncode == code
     assert report_of(tmp_path / "out") == report
+
+
+def test_a_second_run_is_compared_with_the_first(tmp_path):
+    """The record of the run before stays; another selection is another run."""
+    words = ["--provider", str(FAULTY), "--filter", STRUCK, "--filter", SPARED]
+    assert run(tmp_path / "out", *words).returncode == 1
+    assert report_of(tmp_path / "out")["changes"] is None
+    first = (tmp_path / "out/run.jsonl.gz").read_bytes()
+    assert run(tmp_path / "out", *words).returncode == 1
+    changes = report_of(tmp_path / "out")["changes"]
+    assert (changes["compared"], changes["added"], changes["gone"], changes["turned"]) == (2, 0, 0, [])
+    assert (tmp_path / "out/before.jsonl.gz").read_bytes() == first
+    assert run(tmp_path / "out", *words[:4]).returncode == 1
+    assert report_of(tmp_path / "out")["changes"] is None
+    (tmp_path / "out/run.jsonl.gz").write_bytes(b"\x1f\x8bdamaged")
+    result = run(tmp_path / "out", *words[:4])
+    assert result.returncode == 1 and "not compared with the run before" in result.stderr
+    assert report_of(tmp_path / "out")["changes"] is None

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests the files of `qcts run`: report.json against its schema, junit.xml with an XML parser, run.jsonl with one verdict per line."""
+"""Tests the files of `qcts run`: report.json against its schema and the record, junit.xml with two parsers."""
 
 import json
 import os
 import subprocess
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from pathlib import Path
 
 import jsonschema
 import pytest
+import run_record
 
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
@@ -43,7 +45,7 @@ def test_the_report_of_one_scheme_is_small(scheme, tmp_path):
     run(tmp_path, "--filter", f"numerics.dequantize/{scheme}/noise_n37_*/builtin_scalar", "--plan", "full", "--provider", "builtin")
     report = json.loads((tmp_path / "report.json").read_text())
     jsonschema.validate(report, SCHEMA, cls=jsonschema.Draft202012Validator)
-    assert 0 < len(report["cases"]) < 10
+    assert 0 < report["counts"]["total"] < 10
     assert (tmp_path / "report.json").stat().st_size < 60_000
 
 
@@ -51,8 +53,8 @@ def test_the_report_of_one_scheme_is_small(scheme, tmp_path):
     "spoil",
     [
         lambda report: report.pop("floor"),
-        lambda report: report["cases"][0].update(status="passed"),
-        lambda report: report["cases"][0].update(status="fail", reason=""),
+        lambda report: report["cells"][0]["statuses"].update(passed=1),
+        lambda report: report["groups"][0].update(reason=""),
         lambda report: report.update(more=1),
         lambda report: report["counts"]["by_status"].pop("crash"),
     ],
@@ -67,35 +69,60 @@ def test_schema_refuses_a_spoilt_report(outcome, spoil):
 
 def test_counts_agree_with_the_cases_and_with_the_other_files(outcome):
     _, out, report = outcome
-    cases, counts = report["cases"], report["counts"]
-    assert counts["total"] == len(cases) == sum(counts["by_status"].values())
-    assert counts["by_status"]["pass"] == sum(counts["passes_by_evidence"].values())
+    cases, counts, cells = run_record.verdicts(out), report["counts"], report["cells"]
+    assert counts["total"] == len(cases) == sum(counts["by_status"].values()) == sum(cell["total"] for cell in cells)
+    assert counts["by_status"]["pass"] == sum(counts["passes_by_evidence"].values()) == sum(sum(cell["passes"].values()) for cell in cells)
     assert len({case["id"] for case in cases}) == len(cases)
-    head, *lines = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
-    assert head["run"] == 1 and head["cases"] == head["all_cases"] == len(lines)
-    assert sorted((line["case_id"], line["variant"], line["status"]) for line in lines) == sorted(
-        (case["case_id"], case["variant"], case["status"]) for case in cases
-    )
+    head = run_record.head(out)
+    assert head["run"] == 1 and head["cases"] == head["all_cases"] == len(cases)
+    keys = ("kind", "op", "scheme", "provider", "variant", "status")
+    counted = Counter(tuple(case[key] for key in keys) for case in cases)
+    assert counted == {tuple(cell[key] for key in keys[:-1]) + (status,): n for cell in cells for status, n in cell["statuses"].items()}
+    assert sum(group["count"] for group in report["groups"]) == counts["total"] - counts["by_status"]["pass"]
     suites = ElementTree.parse(out / "junit.xml").getroot()
-    assert int(suites.get("tests")) == len(cases) == len(suites.findall(".//testcase"))
+    assert int(suites.get("tests")) == len(cells) == len(suites.findall(".//testcase"))
     assert int(suites.get("failures")) + int(suites.get("errors")) == 0
-    assert int(suites.get("skipped")) == counts["by_status"]["not_supported"]
+    declined = sum(set(cell["statuses"]) == {"not_supported"} for cell in cells)
+    assert sum(int(suite.get("skipped")) for suite in suites) == declined
+
+
+@pytest.mark.parametrize("form", ["cells", "cases"])
+def test_two_parsers_read_the_same_junit(form, tmp_path):
+    """By cells and by cases, with failures of which each has its line to repeat it."""
+    junitparser, junit2html = pytest.importorskip("junitparser"), pytest.importorskip("junit2htmlreport.parser")
+    faulty = Path(QCTS).resolve().parent.parent / "lib/selftest/qcts_faulty_wrong.so"
+    words = ["--filter", "numerics.dequantize/int8_row/noise_n*", "--provider", faulty, "--provider", "builtin", "--junit", form]
+    assert run(tmp_path, *map(str, words)).returncode == 1
+    report = json.loads((tmp_path / "report.json").read_text())
+    one, other = junitparser.JUnitXml.fromfile(str(tmp_path / "junit.xml")), junit2html.Junit(str(tmp_path / "junit.xml"))
+    tests = [test for suite in one for test in suite]
+    failed = [test for test in tests if any(isinstance(result, junitparser.Failure) for result in test.result)]
+    assert one.tests == len(tests) == sum(len(suite.all()) for suite in other.suites)
+    assert len(tests) == (len(report["cells"]) if form == "cells" else report["counts"]["total"])
+    assert one.failures == len(failed) == sum(len(suite.failed()) for suite in other.suites) > 0
+    assert all("rerun: " in test.result[0].text and "/faulty_" in test.result[0].text for test in failed)
+    for suite in one:
+        properties = {(one.name, one.value) for one in suite.properties()}
+        assert suite.hostname == report["environment"]["hostname"]
+        assert {("plan", "default"), ("cpu", report["environment"]["cpu_model"])} <= properties
+        assert any(name == "provider" and value.startswith("faulty") for name, value in properties)
 
 
 def test_every_case_that_did_not_pass_says_why(outcome):
-    for case in outcome[2]["cases"]:
+    for case in run_record.verdicts(outcome[1]):
         assert case["status"] == "pass" or case["reason"], case["id"]
         assert case["rerun"].split(" run --filter ")[1].split(" ")[0].strip("'") == case["id"]
 
 
 def test_a_rerun_line_judges_the_same_case_again(outcome, tmp_path):
-    case = next(case for case in outcome[2]["cases"] if case["kind"] == "numerics" and case["status"] == "pass")
+    case = next(case for case in run_record.verdicts(outcome[1]) if case["kind"] == "numerics" and case["status"] == "pass")
     command = case["rerun"].split(" run ", 1)[1]
     result = subprocess.run(
         f"'{QCTS}' run --no-progress --json --out '{tmp_path}' {command}", shell=True, capture_output=True, text=True, timeout=300
     )
     assert result.returncode == 0, result.stderr
-    assert [again["id"] for again in json.loads(result.stdout)["cases"]] == [case["id"]]
+    assert json.loads(result.stdout)["counts"]["by_status"]["pass"] == 1
+    assert [again["id"] for again in run_record.verdicts(tmp_path)] == [case["id"]]
 
 
 def test_the_summary_fits_one_screen(outcome):
@@ -111,7 +138,7 @@ def test_shards_together_are_the_whole(outcome, tmp_path):
 
     whole = listed()
     parts = [listed("--shard", f"{i}/3") for i in (1, 2, 3)]
-    assert sorted(sum(parts, [])) == whole == sorted(case["id"] for case in outcome[2]["cases"])
+    assert sorted(sum(parts, [])) == whole == [case["id"] for case in run_record.verdicts(outcome[1])]
 
 
 def test_schemes_and_list_speak_json():

@@ -12,6 +12,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+import run_record
 
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
@@ -109,7 +110,7 @@ def test_a_flip_that_fits_every_checksum_fails_numerics_by_element(tmp_path, sch
     chosen = ["--filter", "numerics.dequantize/*tampered*", "--provider", "builtin"]
     result = run("run", "--fixtures", folder, *chosen, "--out", tmp_path / "out")
     assert result.returncode == 1, result.stderr
-    cases = json.loads((tmp_path / "out/report.json").read_text())["cases"]
+    cases = run_record.verdicts(tmp_path / "out")
     failed = [case for case in cases if case["status"] == "fail"]
     assert failed and failed[0]["mismatch"]["count"] >= 1
     assert "column" in failed[0]["mismatch"]["where"] or "k " in failed[0]["mismatch"]["where"]

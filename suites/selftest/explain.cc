@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "reports/cells.h"
 #include "suites/selftest/kill.h"
 
 namespace qcts::selftest {
@@ -14,15 +15,6 @@ constexpr Explanation kExplanations[] = {
 #include "suites/selftest/mutants/explanations.inc"
 #undef QCTS_EXPLANATION
 };
-
-// Returns the words of a reason from after "hypothesis: " up to its prediction.
-std::string named_hypothesis(const std::string& reason) {
-  constexpr std::string_view kKey = "hypothesis: ";
-  const size_t at = reason.find(kKey);
-  if (at == reason.npos) return {};
-  const size_t begin = at + kKey.size();
-  return reason.substr(begin, reason.find(" (predicts", begin) - begin);
-}
 
 }  // namespace
 
@@ -41,7 +33,7 @@ Explained explain(const Explanation& asked) {
   const KillRow row = kill_together(request, std::string(asked.faults));
   if (!row.killed()) return {asked, false, {}, "lives " + row.problem};
   const std::string& reason = row.killers[0].reason;
-  return {asked, true, named_hypothesis(reason), reason};
+  return {asked, true, hypothesis_of(reason), reason};
 }
 
 }  // namespace qcts::selftest

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import run_record
 
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
@@ -59,7 +60,7 @@ def test_a_dynamic_int8_product_is_timed_beside_the_static_one_where_that_is_rig
     assert rows and all("ratio_to_itself" in row["measures"] for row in rows)  # tiles are timed beside vectors
     static = "numerics.linear/int8_row/*static_tensor_sym_m1_*_bf16/aten_atenqlinear"
     judged = qcts("run", "--no-progress", "--provider", "aten", "--filter", static, "--out", tmp_path / "static")
-    verdicts = json.loads((tmp_path / "static/report.json").read_text())["cases"] if judged.returncode == 0 else []
+    verdicts = run_record.verdicts(tmp_path / "static") if judged.returncode == 0 else []
     right = {case["status"] for case in verdicts} == {"pass"}
     for row in rows:
         assert ("ratio_to_static" in row["measures"]) == right

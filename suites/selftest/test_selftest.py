@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import run_record
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("QCTS_BUILD", ROOT / "build/release"))
@@ -183,7 +184,7 @@ def test_a_run_survives_its_provider(fault, every_input, tmp_path):
     status, reason = DEADLY[fault]
     words = ["--no-progress", "--plan", every_input, "--filter", "/noise_n*_f32", "--out", tmp_path / "out"]
     qcts("run", "--provider", faulty(fault), *words, code=1)
-    cases = {case["case_id"]: case for case in json.loads((tmp_path / "out/report.json").read_text())["cases"]}
+    cases = {case["case_id"]: case for case in run_record.verdicts(tmp_path / "out")}
     assert cases[STRUCK]["status"] == status and reason in cases[STRUCK]["reason"]
     assert len(cases) > 1 and all(case["status"] == "pass" for case_id, case in cases.items() if case_id != STRUCK)
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a run changed against the run before: for the first screen of the page, not for a decision.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/verdict.h"
+
+namespace qcts {
+
+struct RunBefore {
+  std::string started_utc, plan, commit;
+  std::vector<Verdict> verdicts;  // waivers applied
+};
+
+// Counts the verdicts that both runs have by their statuses before and now, and names the first cases of each
+// change; counts those that only one has; lists the latency whose intervals of the ratio to dense do not
+// meet.
+nlohmann::ordered_json changes_json(const RunBefore& before, const std::vector<Verdict>& now);
+
+}  // namespace qcts

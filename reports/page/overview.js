@@ -1,0 +1,74 @@
+// The first screen: counts, failure groups, changes since the run before, families × operations.
+
+const casesHref = query => `#/cases?q=${encodeURIComponent(query)}`;
+const caseHref = id => `#/case/${encodeURIComponent(id)}`;
+const schemeHref = name => `#/scheme/${encodeURIComponent(name)}`;
+const providerHref = name => `#/provider/${encodeURIComponent(name)}`;
+
+function tiles(model) {
+  const { by_status: statuses, passes_by_evidence: evidence } = model.counts;
+  const tile = (number, words, href, shade) => h(href ? "a" : "div", { class: "tile", href }, h("b", { class: shade }, grouped(number)), h("span", {}, words));
+  const proofs = [[evidence.confirmed, "on a real library's file"], [evidence.emulated, "with an emulated operation (not confirmed)"], [evidence.reference, "on the reference"], [evidence.other, "of other kinds"]];
+  return [h("div", { class: "tiles" },
+    Object.entries(statuses).filter(([status, number]) => number || status === "pass" || status === "fail")
+      .map(([status, number]) => tile(number, status, casesHref(`status:${status}`), number ? tone(status) : "soft"))),
+    soft("Passes: ", proofs.filter(([number]) => number).map(([number, words]) => `${grouped(number)} ${words}`).join(", ") || "none", ".")];
+}
+
+function groupBox(group, model, brief) {
+  const where = [["variants", "variant", "variant"], ["ops", "operation", "op"], ["schemes", "scheme", "scheme"]].map(([field, noun, key]) => {
+    const names = Object.entries(group[field]).filter(([name]) => name).sort((a, b) => b[1] - a[1]);
+    if (!names.length) return null;
+    const some = names.slice(0, 4).map(([name, number]) => [link(casesHref(`provider:${group.provider} status:${group.status} ${key}:${name}`), name), names.length > 1 ? ` (${grouped(number)})` : "", " "]);
+    return h("p", { class: "soft" }, `${names.length === 1 ? noun : `${noun}s`}: `, some, names.length > 4 ? `and ${names.length - 4} more` : "");
+  });
+  const failure = model.failureOf.get(group.example), first = failure && failure.mismatch;
+  return h("section", { class: group.blocks ? "group bad" : "group" },
+    h("p", {}, h("b", {}, grouped(group.count), " ", h("span", { class: tone(group.status) }, group.status)), " ", link(providerHref(group.provider), group.provider), ": ", group.hypothesis ? h("b", {}, group.what) : group.what),
+    brief ? null : where,
+    h("p", {}, brief ? null : "simplest: ", link(caseHref(group.example), code(group.example))),
+    brief ? null : first ? h("p", {}, `${first.where}: want `, code(first.want), ", got ", code(first.got), first.total ? ` (${grouped(first.count)} of ${grouped(first.total)} differ)` : "")
+      : group.reason !== group.what ? h("p", {}, group.reason) : null,
+    commandLine(group.rerun));
+}
+
+function changesBox(model) {
+  const changes = model.changes;
+  if (!changes) return [h("h2", { id: "changes" }, "Since the run before"), soft("There is no earlier run of this plan and selection in the report's folder.")];
+  const facts = [count(changes.compared, "verdict") + " compared"];
+  if (changes.added) facts.push(`${grouped(changes.added)} new`);
+  if (changes.gone) facts.push(`${grouped(changes.gone)} gone`);
+  return [
+    h("h2", { id: "changes" }, "Since the run before"),
+    soft(`${changes.before.started}, ${changes.before.commit}: ${facts.join(", ")}.`),
+    changes.turned.length ? null : h("p", {}, "No verdict has another status."),
+    changes.turned.map(turn => h("details", {},
+      h("summary", {}, h("b", {}, grouped(turn.count)), " ", statusText(turn.from), " → ", statusText(turn.to)),
+      turn.cases.map(id => h("p", {}, link(caseHref(id), code(id)))), turn.count > turn.cases.length ? soft("and more") : null)),
+    changes.speed.length ? h("details", {}, h("summary", {}, count(changes.speed.length, "kernel"), " faster or slower than their intervals allow"),
+      changes.speed.map(one => h("p", {}, `${digits(one.times_as_fast)} times as fast: `, link(caseHref(one.id), code(one.id))))) : null,
+  ];
+}
+
+function familyHeat(model, cells, narrowing) {
+  const judged = cells.filter(cell => cell.kind !== "latency");
+  const sums = summed(judged, cell => `${cell.family} ${cell.op}`), families = [...new Set(judged.map(cell => cell.family))].sort();
+  const ops = FILE_OPS.filter(op => judged.some(cell => cell.op === op));
+  return heatMap({ rows: families, columns: ops, sums, rowTitle: "family", label: "families by operations", href: (family, op) => casesHref(`family:${family} op:${op}${narrowing || ""}`), rowHref: family => `#/schemes?q=${encodeURIComponent(family)}` });
+}
+
+function overview(model) {
+  const bad = model.groups.filter(group => group.blocks);
+  const problems = [
+    model.changes ? changesBox(model) : null,
+    model.run.infrastructure.length ? [h("h2", {}, "What could not be judged"), model.run.infrastructure.map(line => h("p", { class: "group bad" }, line))] : null,
+    h("h2", { id: "failures" }, bad.length ? `Failures: ${count(bad.length, "group")}` : "Failures"),
+    bad.length ? bad.slice(0, 4).map(group => groupBox(group, model, true)) : h("p", {}, "None."),
+    bad.length ? h("p", {}, link("#/failures", bad.length > 4 ? `and ${bad.length - 4} more groups` : "more about them")) : null,
+    model.changes ? null : changesBox(model),
+  ];
+  const map = [h("h2", { id: "families" }, "Families and operations"),
+    soft("Passes; ✗: failures; n. s.: not supported by any; ?: not decided. Each field opens its cases."), familyHeat(model, model.cells)];
+  const order = bad.length && phone.matches ? [problems, map] : [map, problems];
+  return [tiles(model), h("div", { class: "halves" }, order.map(part => h("div", {}, part)))];
+}
