@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iostream>
 
+#include <unistd.h>
+
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
 #include "suites/base/paths.h"
@@ -23,6 +25,14 @@ using Json = nlohmann::ordered_json;
 
 void write_text(const fs::path& path, const std::string& text) {
   write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+// The reports in the folder, the one to open first at the front.
+std::vector<std::string> written_reports(const fs::path& out) {
+  std::vector<std::string> files;
+  for (const char* name : {"report.html", "report.json", "junit.xml", "run.jsonl.gz", "run.jsonl"})
+    if (fs::exists(out / name)) files.push_back((out / name).string());
+  return files;
 }
 
 Json goldens_json(const Fixtures& fixtures) {
@@ -92,12 +102,13 @@ Outcome write_report(RunReport& report, const fs::path& out, bool print_json) {
   count_floor(report);
   report.coverage = coverage_json(report.verdicts);
   const Outcome outcome = conformance(report).outcome;
-  const std::string summary = summary_text(report, out.string());
   keep_rows_of_what_ran(report);
   const std::string json = report_json(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   write_text(out / "report.json", json);
   write_text(out / "junit.xml", junit_xml(report));
-  std::cout << (print_json ? printable_json(json) : summary) << std::flush;
+  std::cout << (print_json ? printable_json(json)
+                           : summary_text(report, written_reports(out), screen_of(STDOUT_FILENO)))
+            << std::flush;
   return outcome;
 }
 

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "reports/cells.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+
+#include "reports/report.h"
+
+namespace qcts {
+namespace {
+
+bool has_evidence(const Verdict& verdict, std::string_view what) {
+  return std::ranges::find(verdict.evidence, what) != verdict.evidence.end();
+}
+
+void count(Cell& cell, const Verdict& verdict) {
+  cell.verdicts.push_back(&verdict);
+  ++cell.statuses[static_cast<size_t>(verdict.status)];
+  cell.wall_us += verdict.wall_us;
+  if (verdict.status != Status::pass) return;
+  ++(has_evidence(verdict, "emulated")    ? cell.emulated
+     : has_evidence(verdict, "golden")    ? cell.confirmed
+     : has_evidence(verdict, "reference") ? cell.reference
+                                          : cell.other);
+}
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// "row 3: want 0x3c21" -> "row #: want #". Digits within a word stay: int8, e4m3.
+std::string without_numbers(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const bool starts = i == 0 || !is_word(text[i - 1]);
+    const size_t sign = starts && (text[i] == '-' || text[i] == '+') ? 1 : 0;
+    const size_t digit = i + sign;
+    if (starts && digit < text.size() && std::isdigit(static_cast<unsigned char>(text[digit])) != 0) {
+      i = digit;
+      while (i < text.size() &&
+             (is_word(text[i]) || (text[i] == '.' && i + 1 < text.size() && is_word(text[i + 1]))))
+        ++i;
+      out += '#';
+    } else {
+      out += text[i++];
+    }
+  }
+  return out;
+}
+
+std::string cause(const Verdict& verdict, const std::string& hypothesis) {
+  if (!hypothesis.empty()) return hypothesis;
+  if (verdict.mismatch && !verdict.mismatch->where.empty())
+    return without_numbers(clipped_text(verdict.mismatch->where)) + " differs";
+  return without_numbers(clipped_text(verdict.reason));
+}
+
+// The product of the numbers after m, n and k in "noise_m17_n40_k96_bf16".
+double elements(const std::string& input) {
+  double product = 1;
+  for (size_t i = 0; i + 1 < input.size(); ++i) {
+    const bool starts = i == 0 || input[i - 1] == '_';
+    const bool sized = std::isdigit(static_cast<unsigned char>(input[i + 1])) != 0;
+    if (starts && sized && (input[i] == 'm' || input[i] == 'n' || input[i] == 'k'))
+      product *= std::max(1.0, std::strtod(input.c_str() + i + 1, nullptr));
+  }
+  return product;
+}
+
+// The elements of a case: by its name, or, for a golden's, by what was compared.
+double size_of(const Verdict& verdict) {
+  const double compared = verdict.mismatch ? static_cast<double>(verdict.mismatch->total) : 0;
+  return std::max(elements(verdict.case_id.input), compared);
+}
+
+auto simplicity(const Verdict& verdict) {
+  return std::tuple(verdict.case_id.kind == Kind::determinism, size_of(verdict), verdict.full_id());
+}
+
+void sort_simplest_first(std::vector<const Verdict*>& verdicts) {
+  std::vector<std::pair<decltype(simplicity(Verdict())), const Verdict*>> keyed;
+  for (const Verdict* verdict : verdicts) keyed.emplace_back(simplicity(*verdict), verdict);
+  std::sort(keyed.begin(), keyed.end());
+  for (size_t i = 0; i < keyed.size(); ++i) verdicts[i] = keyed[i].second;
+}
+
+}  // namespace
+
+std::string Cell::implementation() const { return variant.empty() ? provider : provider + "_" + variant; }
+
+std::string Group::name() const { return provider + " " + std::string(status_name(status)) + ": " + what; }
+
+std::string clipped_text(const std::string& text) {
+  constexpr size_t kMaxBytes = 2000;
+  if (text.size() <= kMaxBytes) return text;
+  size_t end = kMaxBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not within a character
+  return text.substr(0, end) + "...";
+}
+
+std::string hypothesis_of(const std::string& reason) {
+  constexpr std::string_view kKey = "hypothesis: ";
+  const size_t at = reason.find(kKey);
+  if (at == reason.npos) return {};
+  const size_t begin = at + kKey.size();
+  return reason.substr(begin, reason.find(" (predicts", begin) - begin);
+}
+
+int urgency(Status status) {
+  switch (status) {
+    case Status::fail:
+      return 0;
+    case Status::crash:
+    case Status::timeout:
+    case Status::resource:
+      return 1;
+    case Status::xpass:
+      return 2;
+    case Status::internal:
+      return 3;
+    default:
+      return 4;
+  }
+}
+
+std::vector<Cell> cells_of(const std::vector<Verdict>& verdicts) {
+  std::map<std::tuple<Kind, Op, std::string_view, std::string_view, std::string_view>, Cell> cells;
+  for (const Verdict& verdict : verdicts) {
+    const CaseId& id = verdict.case_id;
+    Cell& cell = cells[{id.kind, id.op, id.scheme, verdict.provider, verdict.variant}];
+    if (cell.verdicts.empty()) {
+      cell.kind = id.kind;
+      cell.op = id.op;
+      cell.scheme = id.scheme;
+      cell.provider = verdict.provider;
+      cell.variant = verdict.variant;
+    }
+    count(cell, verdict);
+  }
+  std::vector<Cell> list;
+  for (auto& [key, cell] : cells) {
+    std::ranges::sort(cell.verdicts, {}, [](const Verdict* verdict) { return verdict->case_id.input; });
+    list.push_back(std::move(cell));
+  }
+  return list;
+}
+
+std::vector<Group> groups_of(const std::vector<Verdict>& verdicts, bool gate_latency) {
+  std::vector<const Verdict*> all;
+  for (const Verdict& verdict : verdicts) all.push_back(&verdict);
+  return groups_of(all, gate_latency);
+}
+
+std::vector<Group> groups_of(const std::vector<const Verdict*>& verdicts, bool gate_latency) {
+  std::map<std::tuple<std::string, Status, std::string>, Group> groups;
+  for (const Verdict* one : verdicts) {
+    const Verdict& verdict = *one;
+    if (verdict.status == Status::pass) continue;
+    const std::string hypothesis = clipped_text(hypothesis_of(verdict.reason)),
+                      what = cause(verdict, hypothesis);
+    Group& group = groups[{verdict.provider, verdict.status, what}];
+    group.provider = verdict.provider;
+    group.status = verdict.status;
+    group.hypothesis = hypothesis;
+    group.what = what;
+    group.blocks = group.blocks || blocks_conformance(verdict, gate_latency);
+    group.verdicts.push_back(&verdict);
+  }
+  std::vector<Group> list;
+  for (auto& [key, group] : groups) {
+    sort_simplest_first(group.verdicts);
+    list.push_back(std::move(group));
+  }
+  std::ranges::stable_sort(list, {}, [](const Group& group) {
+    return std::tuple(!group.blocks, urgency(group.status), -static_cast<int64_t>(group.verdicts.size()));
+  });
+  return list;
+}
+
+}  // namespace qcts
