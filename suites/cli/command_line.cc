@@ -2,7 +2,11 @@
 #include "suites/cli/command_line.h"
 
 #include <iostream>
+#include <span>
 
+#include "reference/formats/io/mapped_file.h"
+#include "reference/formats/refusal.h"
+#include "suites/base/json_document.h"
 #include "suites/base/printable.h"
 #include "suites/base/run_error.h"
 
@@ -20,6 +24,18 @@ void last_option_wins(CLI::App& command) {
          return declared->get_items_expected_max() == 1 && !declared->get_positional();
        }))
     option->take_last();
+}
+
+void write_document(const std::filesystem::path& file, std::string_view name,
+                    const nlohmann::ordered_json& body, bool silent) {
+  const std::string text =
+      json_document(name, body).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  try {
+    write_file_atomically(file, std::as_bytes(std::span(text)));
+  } catch (const IoError& error) {
+    throw RunError(Outcome::infrastructure, file.string() + " cannot be written: " + error.what());
+  }
+  if (!silent) std::cout << "wrote " << printable(file.string()) << "\n";
 }
 
 int exit_code_of(const std::function<Outcome()>& body) {

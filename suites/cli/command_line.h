@@ -3,9 +3,12 @@
 // errors.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "reports/report.h"
 
@@ -17,6 +20,11 @@ CLI::Validator not_negative();
 // Makes the last one win if an option with one value is repeated, so that scripts can put defaults before a
 // user's options. Call it after declaring the options.
 void last_option_wins(CLI::App& command);
+
+// Writes a json_document() to a file and says so on stdout, unless the document is printed there as well.
+// Throws RunError (infrastructure) if it cannot be written.
+void write_document(const std::filesystem::path& file, std::string_view name,
+                    const nlohmann::ordered_json& body, bool silent);
 
 // Returns the exit code of `body`. Prints an exception as one line on stderr and returns the code of its
 // RunError, or 5 for any other exception.

@@ -19,6 +19,7 @@ void add_schemes(CLI::App& app, int& exit_code);
 // `arguments`: the command line, for the report.
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
 void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
+void add_completion(CLI::App& app, int& exit_code);
 void add_block(CLI::App& app, int& exit_code);
 void add_stopwatch(CLI::App& app, int& exit_code);
 void add_targets(CLI::App& app, int& exit_code);

@@ -13,6 +13,7 @@
 #include "reference/dialects/quantize_decision.h"
 #include "reference/numerics/soft_float.h"
 #include "suites/base/did_you_mean.h"
+#include "suites/base/json_document.h"
 #include "suites/base/printable.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
@@ -279,7 +280,7 @@ void print_decisions(const QuantizeArguments& words, const Plan& plan,
                 << printable(done ? "" : ": " + decision.reason) << "\n";
   }
   if (words.options.json) {
-    print_json(json);
+    print_json("quantize", json);
     return;
   }
   std::cout << quantized << " of " << decisions.size() << " tensors are " << plan.type() << " ("
@@ -318,6 +319,7 @@ int run_quantize(const QuantizeArguments& words) {
   }
   save_file(words.out, [&](ByteSink& out) { write_out(plan, words, checkpoint, replaced, out); });
   print_decisions(words, plan, decisions);
+  print_written(words.out, words.options.json);
   print_notes(notes);
   return words.strict && !complete ? 1 : 0;
 }

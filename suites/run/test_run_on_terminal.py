@@ -107,7 +107,8 @@ CASE = "numerics.dequantize/int8_row/noise_n37_k216_f32"
 
 
 def replayed(file, folder):
-    done = subprocess.run([BIN, "replay", file, "--provider", "./acme.so", "--json"], cwd=folder, capture_output=True, text=True, timeout=60)
+    words = [BIN, "replay", file, "--provider", "./acme.so", "--json"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1, done.stderr
     (kernel,) = json.loads(done.stdout)["kernels"]
     return kernel["reason"]
