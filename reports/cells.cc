@@ -70,15 +70,23 @@ std::string cause(const Verdict& verdict, const std::string& hypothesis) {
 // The product of the numbers after m, n and k in "noise_m17_n40_k96_bf16".
 double elements(const std::string& input) {
   double product = 1;
-  for (size_t i = 0; i + 2 < input.size(); ++i)
-    if (input[i] == '_' && (input[i + 1] == 'm' || input[i + 1] == 'n' || input[i + 1] == 'k'))
-      product *= std::max(1.0, std::strtod(input.c_str() + i + 2, nullptr));
+  for (size_t i = 0; i + 1 < input.size(); ++i) {
+    const bool starts = i == 0 || input[i - 1] == '_';
+    const bool is_dimension = input[i] == 'm' || input[i] == 'n' || input[i] == 'k';
+    if (starts && is_dimension && is_digit(input, i + 1))
+      product *= std::max(1.0, std::strtod(input.c_str() + i + 1, nullptr));
+  }
   return product;
 }
 
+// Returns the elements of a case: by its name, or, for a golden's, by what was compared.
+double size_of(const Verdict& verdict) {
+  const double compared = verdict.mismatch ? static_cast<double>(verdict.mismatch->total) : 0;
+  return std::max(elements(verdict.case_id.input), compared);
+}
+
 auto simplicity(const Verdict& verdict) {
-  return std::tuple(verdict.case_id.kind == Kind::determinism, elements(verdict.case_id.input),
-                    verdict.full_id());
+  return std::tuple(verdict.case_id.kind == Kind::determinism, size_of(verdict), verdict.full_id());
 }
 
 void sort_simplest_first(std::vector<const Verdict*>& verdicts) {

@@ -27,6 +27,7 @@ void compare_with_mustpass(const RunReport& report, Conformance& result) {
 
 struct Tally {
   size_t failures = 0, internal = 0, blocking_inconclusive = 0, inconclusive = 0, proofs = 0;
+  size_t judged = 0;  // without those that a provider declines
 };
 
 Tally tally_of(const RunReport& report) {
@@ -34,7 +35,9 @@ Tally tally_of(const RunReport& report) {
   for (const Verdict& verdict : report.verdicts) {
     if (verdict.status == Status::pass || verdict.status == Status::waived) ++tally.proofs;
     if (verdict.status == Status::inconclusive) ++tally.inconclusive;
-    if (!blocks_conformance(verdict, report.gate_latency)) continue;
+    const bool blocks = blocks_conformance(verdict, report.gate_latency);
+    tally.judged += blocks || verdict.status != Status::not_supported;
+    if (!blocks) continue;
     if (verdict.status == Status::internal)
       ++tally.internal;
     else if (verdict.status == Status::inconclusive)
@@ -59,7 +62,7 @@ void decide(const RunReport& report, Conformance& result) {
   if (tally.failures > 0) {
     result.outcome = Outcome::failed;
     result.reason =
-        std::to_string(tally.failures) + " of " + count_of(report.verdicts.size(), "verdict") + " failed";
+        std::to_string(tally.failures) + " of " + count_of(tally.judged, "judged case") + " failed";
   } else if (!report.infrastructure.empty() || tally.internal > 0) {
     result.outcome = Outcome::infrastructure;
     result.reason = report.infrastructure.empty()

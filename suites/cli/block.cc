@@ -9,6 +9,7 @@
 #include "reference/schemes/scheme.h"
 #include "reports/report.h"
 #include "suites/base/did_you_mean.h"
+#include "suites/base/json_document.h"
 #include "suites/base/paths.h"
 #include "suites/base/run_error.h"
 #include "suites/bench/block.h"
@@ -84,7 +85,8 @@ void print_rows(const BlockRequest& request, const std::vector<BlockRow>& rows) 
 struct BlockArguments {
   BlockRequest request;
   uint64_t set_mib = 1024;
-  std::string json;
+  bool json = false;
+  std::filesystem::path out;
 };
 
 void check_scheme(const std::string& word) {
@@ -105,14 +107,14 @@ Outcome block_words(BlockArguments& words) {
   const ScratchFolder scratch;
   const auto rows = run_block(words.request, registry, *dense, scratch.path(),
                               [](const std::string& text) { std::cerr << text << "\n"; });
-  print_rows(words.request, rows);
-  if (!words.json.empty()) {
-    BlockJson list = BlockJson::array();
-    for (const BlockRow& row : rows) list.push_back(row_json(row));
-    std::ofstream out(words.json);
-    out << BlockJson{{"label", "linear layers only"}, {"rows", list}}.dump(1) << "\n";
-    if (!out.flush()) throw std::runtime_error(words.json + " cannot be written");
-  }
+  BlockJson list = BlockJson::array();
+  for (const BlockRow& row : rows) list.push_back(row_json(row));
+  const BlockJson body = {{"label", "linear layers only"}, {"rows", list}};
+  if (words.json)
+    print_json("block", body);
+  else
+    print_rows(words.request, rows);
+  if (!words.out.empty()) write_document(words.out, "block", body, words.json);
   const bool equal =
       std::all_of(rows.begin(), rows.end(), [](const BlockRow& row) { return row.reloaded_equal; });
   return equal ? Outcome::conformant : Outcome::failed;
@@ -150,7 +152,8 @@ void add_block(CLI::App& app, int& exit_code) {
   command->add_option("--seed", request.seed, "seed of the weights")
       ->check(not_negative())
       ->capture_default_str();
-  command->add_option("--json", words->json, "write the rows to this file");
+  command->add_flag("--json", words->json, "print JSON");
+  command->add_option("--out", words->out, "also write the JSON to this file");
   command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return block_words(*words); }); });
 }
 

@@ -4,13 +4,17 @@
 #include <iostream>
 #include <memory>
 
+#include <unistd.h>
+
 #include "kernels/machine/machine.h"
 #include "reference/dialects/dense.h"
+#include "suites/base/json_document.h"
 #include "suites/base/paths.h"
 #include "suites/base/printable.h"
 #include "suites/cli/check_model.h"
 #include "suites/cli/check_program.h"
 #include "suites/cli/commands.h"
+#include "suites/cli/error_table.h"
 #include "suites/cli/file_command.h"
 #include "suites/judge/expected/compare.h"
 #include "suites/judge/judge.h"
@@ -25,7 +29,7 @@ using Json = nlohmann::ordered_json;
 
 struct CheckArguments {
   FileOptions file;
-  fs::path path, model;
+  fs::path path, model, original;
   std::string cpu_pack;
 };
 
@@ -215,6 +219,15 @@ void print_open_questions(const std::string& whole, const std::vector<std::strin
   std::cout << (unknown.size() > 1 ? ", which belong to no scheme\n" : ", which belongs to no scheme\n");
 }
 
+// Reported beside the verdicts: no error is a failure.
+void print_error(const QuantizationErrors& errors) {
+  Printout out(screen_of(STDOUT_FILENO));
+  out.blank();
+  out.text("error against the original (reported, never a failure)");
+  print_errors(errors, out);
+  std::cout << out.str();
+}
+
 int check(const CheckArguments& words) {
   const Checkpoint checkpoint = open_checkpoint(words.path, words.file.open);
   print_findings(checkpoint);
@@ -255,6 +268,12 @@ int check(const CheckArguments& words) {
     model = model_json(match);
     if (!words.file.json) print_model(match);
   }
+  std::optional<QuantizationErrors> errors;
+  if (!words.original.empty()) {
+    const Checkpoint original = open_checkpoint(words.original, words.file.open);
+    errors = quantization_errors(original, checkpoint, assumed_layout(original, words.cpu_pack), cpu_layout);
+    if (!words.file.json) print_error(*errors);
+  }
   const Json passed = failed ? Json(false) : whole.empty() ? Json(true) : Json(nullptr);
   if (words.file.json) {
     Json report = {{"file", words.path.string()},
@@ -264,7 +283,8 @@ int check(const CheckArguments& words) {
                    {"findings", findings_json(checkpoint)},
                    {"verdicts", json}};
     if (!words.model.empty()) report["model"] = model;
-    print_json(report);
+    if (errors) report["error"] = error_json(*errors);
+    print_json("check", report);
   }
   return failed ? 1 : whole.empty() ? 0 : 3;
 }
@@ -279,6 +299,9 @@ void add_check(CLI::App& app, int& exit_code) {
       ->required();
   command->add_option("--model", words->model,
                       "a state dict, saved on meta or not, or a folder: do names and shapes fit the model?");
+  command->add_option(
+      "--original", words->original,
+      "the float checkpoint that FILE was quantized from: each layer's error, as for diff --error");
   command->add_option("--cpu-pack", words->cpu_pack,
                       "avx512, avx2 or default: the pack of CPU int4 weights, which no file names");
   add_file_options(*command, words->file);

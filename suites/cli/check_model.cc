@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iostream>
 
+#include "suites/base/printable.h"
+
 namespace qcts::cli {
 namespace {
 
@@ -21,14 +23,14 @@ Json keys_json(const std::vector<MatchedKey>& keys) {
 
 void print_names(const char* title, const std::vector<std::string>& names) {
   for (size_t i = 0; i < std::min(names.size(), kShownKeys); ++i)
-    std::cout << kIndent << title << " " << names[i] << "\n";
+    std::cout << kIndent << title << " " << printable(names[i]) << "\n";
   if (names.size() > kShownKeys)
     std::cout << kIndent << "and " << names.size() - kShownKeys << " more " << title << ": --json\n";
 }
 
 void print_keys(const char* title, const std::vector<MatchedKey>& keys) {
   for (size_t i = 0; i < std::min(keys.size(), kShownKeys); ++i)
-    std::cout << kIndent << title << keys[i].name << ": " << keys[i].before << " -> " << keys[i].after
+    std::cout << kIndent << title << printable(keys[i].name + ": " + keys[i].before + " -> " + keys[i].after)
               << "\n";
   if (keys.size() > kShownKeys)
     std::cout << kIndent << "and " << keys.size() - kShownKeys << " more: --json\n";

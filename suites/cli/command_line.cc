@@ -3,7 +3,11 @@
 
 #include <iostream>
 #include <map>
+#include <span>
 
+#include "reference/formats/io/mapped_file.h"
+#include "reference/formats/refusal.h"
+#include "suites/base/json_document.h"
 #include "suites/base/printable.h"
 #include "suites/base/run_error.h"
 
@@ -32,6 +36,18 @@ void add_junit_option(CLI::App& command, JunitForm& form) {
           "a testcase of junit.xml is a cell (kind, operation, scheme and implementation), or a case")
       ->check(CLI::IsMember({"cells", "cases"}))
       ->default_str("cells");
+}
+
+void write_document(const std::filesystem::path& file, std::string_view name,
+                    const nlohmann::ordered_json& body, bool silent) {
+  const std::string text =
+      json_document(name, body).dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  try {
+    write_file_atomically(file, std::as_bytes(std::span(text)));
+  } catch (const IoError& error) {
+    throw RunError(Outcome::infrastructure, file.string() + " cannot be written: " + error.what());
+  }
+  if (!silent) std::cout << "wrote " << printable(file.string()) << "\n";
 }
 
 int exit_code_of(const std::function<Outcome()>& body) {

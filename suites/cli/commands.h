@@ -27,6 +27,7 @@ void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& ar
 void add_compare(CLI::App& app, int& exit_code);
 void add_history(CLI::App& app, int& exit_code);
 void add_export(CLI::App& app, int& exit_code);
+void add_completion(CLI::App& app, int& exit_code);
 void add_block(CLI::App& app, int& exit_code);
 void add_stopwatch(CLI::App& app, int& exit_code);
 void add_targets(CLI::App& app, int& exit_code);

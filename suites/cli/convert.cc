@@ -18,6 +18,7 @@
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/encoders/convert.h"
 #include "reference/dialects/own_metadata.h"
+#include "suites/base/json_document.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/printable.h"
 #include "suites/cli/commands.h"
@@ -273,7 +274,7 @@ void report(const ConvertArguments& words, const Target& target, const Checkpoin
                       {"field", difference.field},
                       {"in", difference.a},
                       {"out", difference.b}});
-    print_json({{"out", words.out},
+    print_json("convert", {{"out", words.out},
                 {"format", target.safetensors ? "safetensors" : "torch_zip"},
                 {"dialect", target.dialect},
                 {"tensors", checkpoint.tensors.size()},

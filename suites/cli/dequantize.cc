@@ -8,6 +8,7 @@
 #include "reference/dialects/dense.h"
 #include "reference/dialects/other_values.h"
 #include "reference/formats/io/utf8.h"
+#include "suites/base/json_document.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 
@@ -118,8 +119,9 @@ void add_dequantize(CLI::App& app, int& exit_code) {
             {"out", words->out}, {"tensors", tensors.size()}, {"left_out", left_out}};
         report["cpu_pack"] =
             layout.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(layout);
-        print_json(report);
+        print_json("dequantize", report);
       }
+      print_written(words->out, words->options.json);
       return 0;
     });
   });

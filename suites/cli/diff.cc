@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // qcts diff A B: are two checkpoints equal in meaning (E1), in all that they hold (E2), in bytes (E3)?
 // Tensors are matched by name, whatever their order, container and dialect.
+// qcts diff DENSE QUANTIZED --error: how far are the quantized weights from their originals?
 #include <algorithm>
 #include <iostream>
 #include <memory>
 
+#include <unistd.h>
+
 #include "reference/comparison/content.h"
 #include "reference/comparison/meaning.h"
+#include "suites/base/json_document.h"
 #include "suites/base/printable.h"
 #include "suites/cli/commands.h"
+#include "suites/cli/error_table.h"
 #include "suites/cli/file_command.h"
 #include "suites/judge/payload.h"
 
@@ -21,7 +26,7 @@ namespace fs = std::filesystem;
 struct DiffArguments {
   FileOptions options;
   std::string a, b, pack_a, pack_b;
-  bool strict = false, all = false;
+  bool strict = false, all = false, error = false;
 };
 
 std::vector<std::shared_ptr<const MappedFile>> files_of(const Checkpoint& checkpoint) {
@@ -97,6 +102,22 @@ void print_equality(const char* title, const ContentDifferences& differences,
   print_list(differences, all);
 }
 
+// The quantization error, which has no right or wrong: 0, or 3 if no weight was compared.
+int print_error(const DiffArguments& words, const QuantizationErrors& errors) {
+  if (words.options.json) {
+    Json json = {{"a", words.a}, {"b", words.b}};
+    json.update(error_json(errors));
+    print_json("error", json);
+  } else {
+    Printout out(screen_of(STDOUT_FILENO));
+    print_errors(errors, out);
+    std::cout << out.str();
+  }
+  if (errors.layers.empty())
+    print_notes({words.b + " has no quantized weight that can be compared with " + words.a});
+  return errors.layers.empty() ? 3 : 0;
+}
+
 int run_diff(const DiffArguments& words) {
   for (const std::string& pack : {words.pack_a, words.pack_b})
     if (!pack.empty()) cpu_layout(pack);
@@ -104,6 +125,7 @@ int run_diff(const DiffArguments& words) {
                    b = open_checkpoint(words.b, words.options.open);
   const std::string pack_b = words.pack_b.empty() ? words.pack_a : words.pack_b;
   const std::string layout_a = assumed_layout(a, words.pack_a), layout_b = assumed_layout(b, pack_b);
+  if (words.error) return print_error(words, quantization_errors(a, b, layout_a, layout_b));
   const Content left = content_of(a, layout_a), right = content_of(b, layout_b);
   const MeaningFindings e1 = compare_meaning(a, b, layout_a, layout_b);
   ContentFindings found = compare_content(left, right);
@@ -118,7 +140,7 @@ int run_diff(const DiffArguments& words) {
                        {"e3", equality_json(e3, {})},
                        {"spelling", list_json(found.spelling)},
                        {"not_comparable", list_json(found.not_comparable)}};
-    print_json(json);
+    print_json("diff", json);
   } else {
     print_equality("E1 meaning  ", e1.different, e1.undecided, words.all);
     print_equality("E2 content  ", found.different, {}, words.all);
@@ -144,8 +166,17 @@ void add_diff(CLI::App& app, int& exit_code) {
   command->add_option("--cpu-pack", words->pack_a,
                       "which CPU packed int4 weights that do not say so: avx512, avx2 or default");
   command->add_option("--cpu-pack-b", words->pack_b, "the same for B alone");
-  command->add_flag("--strict", words->strict, "what one of the two has no place for is a difference");
-  command->add_flag("--all", words->all, "every difference instead of the first twenty of a list");
+  CLI::Option* strict =
+      command->add_flag("--strict", words->strict, "what one of the two has no place for is a difference");
+  CLI::Option* all =
+      command->add_flag("--all", words->all, "every difference instead of the first twenty of a list");
+  command
+      ->add_flag(
+          "--error", words->error,
+          "B is quantized from A: each layer's SQNR, largest error, saturated codes and zero groups; never a "
+          "failure")
+      ->excludes(strict)
+      ->excludes(all);
   add_file_options(*command, words->options);
   command->callback(
       [words, &exit_code] { exit_code = guarded(words->options.json, [&] { return run_diff(*words); }); });

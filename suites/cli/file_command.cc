@@ -11,7 +11,9 @@
 #include "reference/formats/pickle/globals.h"
 #include "reference/formats/torch/object.h"
 #include "suites/base/did_you_mean.h"
+#include "suites/base/json_document.h"
 #include "suites/base/printable.h"
+#include "suites/base/terminal.h"
 
 namespace qcts::cli {
 namespace {
@@ -41,7 +43,7 @@ std::string how_to_allow(const Refusal& refusal) {
 }
 
 int refused(const Refusal& refusal, bool json) {
-  if (json) print_json(refusal_json(refusal));
+  if (json) print_json("refusal", refusal_json(refusal));
   std::cout.flush();
   std::cerr << printable(refusal_line(refusal) + how_to_allow(refusal)) << "\n";
   return 1;
@@ -200,16 +202,19 @@ nlohmann::ordered_json findings_json(const Checkpoint& checkpoint) {
   return list;
 }
 
-void print_json(const nlohmann::ordered_json& json) {
-  std::cout << printable_json(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace))
-            << std::endl;
+void print_written(const std::filesystem::path& path, bool json) {
+  if (json) return;
+  uint64_t bytes = 0;
+  if (std::filesystem::is_directory(path)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
+      if (entry.is_regular_file()) bytes += entry.file_size();
+  } else {
+    bytes = std::filesystem::file_size(path);
+  }
+  std::cout << "wrote " << printable(path.string()) << ", " << grouped(bytes) << " bytes\n";
 }
 
-std::string grouped(uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(at, ",");
-  return digits;
-}
+std::string grouped(uint64_t number) { return with_commas(static_cast<double>(number)); }
 
 std::string cpu_layout(const std::string& word) {
   const std::vector<std::string> known = {"avx512", "avx2", "default"};

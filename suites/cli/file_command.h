@@ -68,8 +68,9 @@ void print_notes(const std::vector<std::string>& notes);
 void print_findings(const Checkpoint& checkpoint);
 std::string finding_text(const CheckpointFinding& finding);
 nlohmann::ordered_json findings_json(const Checkpoint& checkpoint);
-// Prints printable_json() on stdout.
-void print_json(const nlohmann::ordered_json& json);
+// Prints "wrote PATH, 1,234 bytes" on stdout; with json nothing, since the document names the file. A
+// directory's bytes are those of its files.
+void print_written(const std::filesystem::path& path, bool json);
 
 // Returns "1,114,112" for 1114112.
 std::string grouped(uint64_t number);

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // qcts inspect FILE: shows a checkpoint's contents as a table or as JSON.
 #include <algorithm>
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
 
+#include <unistd.h>
+
 #include "reference/comparison/words.h"
 #include "reference/dialects/config.h"
+#include "reference/dialects/dense.h"
 #include "reference/dialects/own_metadata.h"
 #include "reference/formats/io/sha256.h"
+#include "suites/base/json_document.h"
 #include "suites/base/printable.h"
+#include "suites/base/terminal.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 #include "suites/cli/inspect_script.h"
@@ -158,52 +162,66 @@ std::string shape_word(const std::vector<int64_t>& shape) {
   return word.empty() ? "scalar" : word;
 }
 
-void print_rows(const std::vector<std::vector<std::string>>& rows, size_t right_aligned) {
-  std::vector<size_t> widths(rows[0].size());
-  for (const auto& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string pad(widths[i] - row[i].size(), ' ');
-      line += i == right_aligned ? pad + row[i] : row[i] + pad;
-      line += i + 1 < row.size() ? "  " : "";
-    }
-    while (line.ends_with(' ')) line.pop_back();
-    std::cout << line << "\n";
+std::string scheme_text(const NamedTensor& tensor) {
+  if (!tensor.foreign.empty()) return "(" + std::string(tensor.foreign) + ")";
+  if (tensor.scheme.empty()) return "-";
+  return !tensor.layout ? tensor.scheme : tensor.scheme + "/" + std::string(layout_name(tensor.layout));
+}
+
+std::string payload_text(const NamedTensor& tensor) {
+  std::string payload;
+  for (const InnerTensor& inner : tensor.payload)
+    payload += (payload.empty() ? "" : ", ") + inner.name + " " +
+               std::string(dtype_name(inner.tensor.dtype)) + "[" + shape_word(inner.tensor.shape) + "]";
+  return payload;
+}
+
+// Is a table with these columns within the screen, its first column with every name?
+bool fits(const std::vector<Column>& columns, const std::vector<TableRow>& rows, const Screen& screen) {
+  size_t all = 0;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    size_t width = columns_of(columns[i].title);
+    for (const TableRow& row : rows) width = std::max(width, columns_of(printable(row[i])));
+    all += width + (i > 0 ? 2 : 0);
+  }
+  return all <= screen.columns;
+}
+
+// A row a tensor if the screen is wide enough, otherwise a paragraph.
+void print_tensors(const Checkpoint& checkpoint, Printout& out) {
+  const std::vector<Column> columns = {
+      {"NAME"}, {"SCHEME"}, {"TYPE"}, {"SHAPE"}, {"DTYPE"}, {"BYTES", Align::right}, {"PAYLOAD"}};
+  std::unordered_set<const Storage*> counted;
+  std::vector<TableRow> rows;
+  for (const NamedTensor& tensor : checkpoint.tensors)
+    rows.push_back({tensor.name, scheme_text(tensor), tensor.type, shape_word(tensor.shape),
+                    std::string(dtype_name(tensor.dtype)), grouped(own_bytes(tensor, counted)),
+                    payload_text(tensor)});
+  if (fits(columns, rows, out.screen()) && out.table(columns, rows)) return;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const TableRow& row = rows[i];
+    out.text(row[0]);
+    const bool plain = is_plain(checkpoint.tensors[i]);
+    out.text((row[1] == "-" ? "" : row[1] + ", ") + row[3] + " " + row[4] + ", " + row[5] + " bytes, " +
+                 row[2] + (plain ? "" : ": " + row[6]),
+             2);
   }
 }
 
 void print_table(const Checkpoint& checkpoint) {
-  std::unordered_set<const Storage*> counted;
-  std::vector<std::vector<std::string>> rows = {
-      {"NAME", "SCHEME", "TYPE", "SHAPE", "DTYPE", "BYTES", "PAYLOAD"}};
-  for (const NamedTensor& tensor : checkpoint.tensors) {
-    std::string payload;
-    for (const InnerTensor& inner : tensor.payload)
-      payload += (payload.empty() ? "" : ", ") + inner.name + " " +
-                 std::string(dtype_name(inner.tensor.dtype)) + "[" + shape_word(inner.tensor.shape) + "]";
-    const std::string scheme = !tensor.foreign.empty() ? "(" + std::string(tensor.foreign) + ")"
-                               : tensor.scheme.empty() ? "-"
-                               : !tensor.layout        ? tensor.scheme
-                                                       : tensor.scheme + "/" + layout_name(tensor.layout);
-    rows.push_back({printable(tensor.name), scheme, printable(tensor.type), shape_word(tensor.shape),
-                    std::string(dtype_name(tensor.dtype)), grouped(own_bytes(tensor, counted)),
-                    printable(payload)});
-  }
-  print_rows(rows, 5);
-  const uint64_t payload = payload_bytes(checkpoint);
-  std::cout << "\n"
-            << format_name(checkpoint.format) << ", dialect " << printable(checkpoint.dialect)
-            << (is_foreign_dialect(checkpoint) ? " (not read here)" : "") << ", " << checkpoint.tensors.size()
-            << " tensors; file " << grouped(checkpoint.file_bytes) << " bytes, payload " << grouped(payload);
-  char ratio[32];
-  std::snprintf(ratio, sizeof ratio, "%.2f", reduction(checkpoint));
+  Printout out(screen_of(STDOUT_FILENO));
+  print_tensors(checkpoint, out);
+  out.blank();
+  std::string sum = std::string(format_name(checkpoint.format)) + ", dialect " + checkpoint.dialect +
+                    (is_foreign_dialect(checkpoint) ? " (not read here)" : "") + ", " +
+                    std::to_string(checkpoint.tensors.size()) + " tensors; file " +
+                    grouped(checkpoint.file_bytes) + " bytes, payload " + grouped(payload_bytes(checkpoint));
   if (!holds_foreign(checkpoint))
-    std::cout << ", dense " << grouped(dense_bytes(checkpoint)) << ", reduction " << ratio << "x";
-  std::cout << "\n";
-  for (const auto& [key, value] : own_metadata(checkpoint))
-    std::cout << "metadata " << printable(key) << " = " << printable(in_quotes(value)) << "\n";
+    sum += ", dense " + grouped(dense_bytes(checkpoint)) + ", reduction " + fixed(reduction(checkpoint), 2) +
+           "x";
+  out.text(sum);
+  for (const auto& [key, value] : own_metadata(checkpoint)) out.text("metadata " + key + " = " + in_quotes(value));
+  std::cout << out.str();
 }
 
 }  // namespace
@@ -225,7 +243,7 @@ void add_inspect(CLI::App& app, int& exit_code) {
       if (words->options.json) {
         Json json = checkpoint_json(checkpoint);
         if (checkpoint.script) json["program"] = program_json(*checkpoint.script, limits);
-        print_json(json);
+        print_json("inspect", json);
       } else {
         print_table(checkpoint);
         print_pack(find_cpu_pack(checkpoint));

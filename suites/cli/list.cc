@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "fixtures/golden.h"
+#include "suites/base/json_document.h"
 #include "suites/base/paths.h"
 #include "suites/cases/mustpass.h"
 #include "suites/cli/command_line.h"
@@ -27,7 +28,10 @@ Outcome list_words(ListArguments& words) {
   folders.insert(folders.end(), words.request.fixtures.begin(), words.request.fixtures.end());
   const std::vector<std::string> ids =
       mustpass_ids(words.plan_given ? words.request.plan : kCompletePlan, folders);
-  for (const std::string& id : ids) std::cout << id << "\n";
+  if (words.request.json)
+    print_json("list", {{"cases", ids}});
+  else
+    for (const std::string& id : ids) std::cout << id << "\n";
   return ids.empty() ? Outcome::nothing_proved : Outcome::conformant;
 }
 
@@ -44,7 +48,7 @@ void add_list(CLI::App& app, int& exit_code) {
   command->add_option("--scheme", request.selection.schemes, "as for run")->allow_extra_args(false);
   command->add_option("--provider", request.providers, "as for run")->allow_extra_args(false);
   command->add_option("--fixtures", request.fixtures, "as for run")->allow_extra_args(false);
-  command->add_flag("--json", request.json, "print a JSON array");
+  command->add_flag("--json", request.json, "print JSON");
   command->add_flag(
       "--names", words->names,
       "print case ids without implementations and latency: the lines of suites/mustpass/default.txt");

@@ -94,6 +94,7 @@ int run_program(int argc, char** argv) {
   add_provider_process(app, exit_code);
   add_selftest(app, exit_code);
   add_replay(app, exit_code);
+  add_completion(app, exit_code);
   if (argc <= 1) {
     std::cerr << app.help();
     return kWrongUsage;

@@ -9,6 +9,7 @@
 #include "reference/dialects/dense.h"
 #include "reference/dialects/dialects.h"
 #include "reference/numerics/soft_float.h"
+#include "suites/base/json_document.h"
 #include "suites/base/printable.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/quantize.h"
@@ -233,7 +234,7 @@ int run_quantize(const QuantizeArguments& given) {
   }
   if (!words.options.json) print_choice(basis, decisions);
   const auto finish = [&](int exit_code) {
-    if (words.options.json) print_json(choice_json(words, plan, basis, decisions));
+    if (words.options.json) print_json("quantize", choice_json(words, plan, basis, decisions));
     print_notes(notes);
     return exit_code;
   };
@@ -258,6 +259,7 @@ int run_quantize(const QuantizeArguments& given) {
     save_file(words.out, [&](ByteSink& out) { write_out(plan, words, checkpoint, replaced, out); });
   }
   if (!words.options.json) print_summary(words, plan, chosen, decisions.size());
+  print_written(words.out, words.options.json);
   return finish(words.strict && !complete ? 1 : 0);
 }
 

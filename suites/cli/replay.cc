@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts shrink ID: makes a failing case small enough to send. qcts replay FILE: runs it on a kernel again.
-#include <cstdio>
+// qcts shrink ID: makes a failing case small enough to send, as long as its diagnosis stays; where a smaller
+// input fails otherwise, it keeps that too. qcts replay FILE: runs it on a kernel again.
 #include <fstream>
 #include <iostream>
 #include <memory>
 
+#include <unistd.h>
+
 #include "fixtures/golden.h"
+#include "reports/cells.h"
 #include "suites/base/did_you_mean.h"
+#include "suites/base/json_document.h"
 #include "suites/base/paths.h"
+#include "suites/base/printable.h"
 #include "suites/base/run_error.h"
+#include "suites/base/terminal.h"
 #include "suites/cases/expand.h"
 #include "suites/cases/named.h"
 #include "suites/cli/command_line.h"
@@ -19,6 +25,7 @@
 namespace qcts::cli {
 namespace {
 
+using Json = nlohmann::ordered_json;
 constexpr size_t kTargetBytes = 4096;
 
 struct ReplayArguments {
@@ -27,6 +34,7 @@ struct ReplayArguments {
   uint64_t seed = 0, budget = 4000;
   uint32_t threads = 1;
   double timeout_s = 60;
+  bool json = false;
 };
 
 JudgeContext context_of(const ReplayArguments& words) {
@@ -54,38 +62,88 @@ void write_replay(const std::filesystem::path& file, const std::string& text) {
   if (!out.flush()) throw std::runtime_error(file.string() + " cannot be written");
 }
 
+// A shrunk input in its file, with what the kernel said about it.
+struct Shrunk {
+  std::filesystem::path file;
+  Replay replay;
+  Verdict verdict;
+  size_t bytes = 0;
+};
+
+Shrunk written(const std::filesystem::path& file, const Replay& replay, const Verdict& verdict) {
+  const std::string text = replay_text(replay);
+  write_replay(file, text);
+  return {file, replay, verdict, text.size()};
+}
+
+// "replay.json" -> "replay.smallest.json"
+std::filesystem::path smallest_file(std::filesystem::path file) {
+  const std::string ending = file.extension().string();
+  return file.replace_extension(".smallest" + ending);
+}
+
+std::string shape_text(const KernelInput& input) {
+  return "m " + std::to_string(input.m) + " n " + std::to_string(input.weight.n) + " k " +
+         std::to_string(input.weight.k);
+}
+
+std::string replay_line(const ReplayArguments& words, const Shrunk& shrunk) {
+  return program_word() + " replay " + shell_word(shrunk.file.string()) + " --provider " +
+         shell_word(words.provider);
+}
+
+void print_shrunk(const ReplayArguments& words, const KernelInput& was, const Shrunk& shrunk, Printout& out) {
+  out.text("wrote " + shrunk.file.string() + ": " + shape_text(was) + " -> " +
+           shape_text(shrunk.replay.input) + ", " + with_commas(static_cast<double>(shrunk.bytes)) +
+           " bytes" + (shrunk.bytes > kTargetBytes ? " (more than 4 KiB)" : ""));
+  out.text(shrunk.verdict.status == Status::fail ? shrunk.verdict.reason : said(shrunk.verdict), 2);
+  out.command(replay_line(words, shrunk), 2);
+}
+
+Json shrunk_json(const ReplayArguments& words, const Shrunk& shrunk) {
+  const KernelInput& input = shrunk.replay.input;
+  return {{"file", shrunk.file.string()},
+          {"bytes", shrunk.bytes},
+          {"m", input.m},
+          {"n", input.weight.n},
+          {"k", input.weight.k},
+          {"status", status_name(shrunk.verdict.status)},
+          {"hypothesis", hypothesis_of(shrunk.verdict.reason)},
+          {"reason", shrunk.verdict.reason},
+          {"rerun", replay_line(words, shrunk)}};
+}
+
 Outcome shrink_found(const ReplayArguments& words, const OfferedCase& found, ProviderWorker& worker) {
   const Offer& offer = *found.offer;
   const TestVector test_vector = make_test_vector(found.asked, words.seed);
   const Replay start{test_vector.input, test_vector.exact_sums, found.asked.id,
                      offer.provider + "_" + offer.variant};
-  // A smaller input must fail in the same way. An input that can no longer be judged counts as not failing.
-  Verdict last = worker.ask(start, offer, words.timeout_s);
-  const Status wanted = last.status;
-  if (!is_failure(wanted)) {
+  const Verdict first = worker.ask(start, offer, words.timeout_s);
+  if (!is_failure(first.status)) {
     std::cerr << "qcts: " << found.full_id << " does not fail here\n";
     return Outcome::nothing_proved;
   }
-  const auto fails = [&](const Replay& replay) {
-    Verdict verdict = worker.ask(replay, offer, words.timeout_s);
-    if (verdict.status != wanted) return false;
-    last = std::move(verdict);
-    return true;
-  };
-  ShrinkStats stats;
-  const Replay smallest = shrink(start, fails, words.budget, &stats);
-  const std::string text = replay_text(smallest);
-  write_replay(words.file, text);
-  const KernelInput &was = start.input, &is = smallest.input;
-  std::printf("%s: m %lld n %lld k %lld -> m %lld n %lld k %lld, %zu bytes%s, %llu tries\n",
-              words.file.c_str(), static_cast<long long>(was.m), static_cast<long long>(was.weight.n),
-              static_cast<long long>(was.weight.k), static_cast<long long>(is.m),
-              static_cast<long long>(is.weight.n), static_cast<long long>(is.weight.k), text.size(),
-              text.size() > kTargetBytes ? " (more than 4 KiB)" : "",
-              static_cast<unsigned long long>(stats.tried));
-  std::cout << (wanted == Status::fail ? last.reason : said(last)) << "\nrerun: " << program_word()
-            << " replay " << shell_word(words.file.string()) << " --provider " << shell_word(words.provider)
-            << "\n";
+  const std::string hypothesis = hypothesis_of(first.reason);
+  const Shrinking shrinking = shrink_both(
+      start, first, [&](const Replay& replay) { return worker.ask(replay, offer, words.timeout_s); },
+      words.budget);
+  std::vector<Shrunk> kept = {written(words.file, shrinking.same.replay, shrinking.same.verdict)};
+  if (shrinking.smaller)
+    kept.push_back(written(smallest_file(words.file), shrinking.smaller->replay, shrinking.smaller->verdict));
+  if (words.json) {
+    Json files = Json::array();
+    for (const Shrunk& shrunk : kept) files.push_back(shrunk_json(words, shrunk));
+    print_json("shrink", {{"case", found.full_id}, {"tries", shrinking.tried}, {"files", files}});
+    return Outcome::conformant;
+  }
+  Printout out(screen_of(STDOUT_FILENO));
+  out.text(found.full_id + ": " + std::to_string(shrinking.tried) + " tries");
+  print_shrunk(words, start.input, kept[0], out);
+  if (kept.size() > 1) {
+    out.text("a smaller input still fails, but no longer by \"" + hypothesis + "\": both are kept");
+    print_shrunk(words, start.input, kept[1], out);
+  }
+  std::cout << out.str();
   return Outcome::conformant;
 }
 
@@ -114,6 +172,7 @@ Outcome replay_file(const ReplayArguments& words) {
   const Replay replay = read_replay(words.file);
   ProviderWorker worker(provider, context_of(words));
   size_t judged = 0, failed = 0;
+  Json kernels = Json::array();
   for (const Offer& offer : worker.offers()) {
     if (offer.op != replay.input.op || offer.family() != replay.input.scheme->family() ||
         !offer.takes(replay.input.activation))
@@ -123,8 +182,12 @@ Outcome replay_file(const ReplayArguments& words) {
     if (verdict.status == Status::internal) throw std::runtime_error(verdict.reason);
     judged += verdict.status != Status::not_supported;
     failed += is_failure(verdict.status);
-    std::cout << offer.provider << "_" << offer.variant << ": " << said(verdict) << "\n";
+    const std::string name = offer.provider + "_" + offer.variant;
+    kernels.push_back(
+        {{"implementation", name}, {"status", status_name(verdict.status)}, {"reason", verdict.reason}});
+    if (!words.json) std::cout << name << ": " << printable(said(verdict)) << "\n";
   }
+  if (words.json) print_json("replay", {{"file", words.file.string()}, {"kernels", kernels}});
   if (judged == 0) {
     std::cerr << "qcts: " << words.provider << " has no kernel for this case\n";
     return Outcome::nothing_proved;
@@ -139,7 +202,7 @@ void add_replay(CLI::App& app, int& exit_code) {
   CLI::App* shrinking = app.add_subcommand(
       "shrink", "reduce a failing numerics case to the smallest input that still fails and save it");
   shrinking->add_option("ID", words->id, "a case id, or a full id")->required();
-  shrinking->add_option("-o,--output", words->file, "the file to write")->default_val("replay.json");
+  shrinking->add_option("-o,--out", words->file, "the file to write")->default_val("replay.json");
   shrinking->add_option("--plan", words->plan, "the plan of the case")->capture_default_str();
   shrinking->add_option("--budget", words->budget, "maximum number of inputs to try")
       ->check(not_negative())
@@ -151,6 +214,7 @@ void add_replay(CLI::App& app, int& exit_code) {
   for (CLI::App* command : {shrinking, replaying}) {
     command->add_option("--provider", words->provider, "builtin, or the path of a shared library")
         ->capture_default_str();
+    command->add_flag("--json", words->json, "print JSON");
     command->add_option("--threads", words->threads, "threads of each kernel call")
         ->check(CLI::Range(1, 1024))
         ->capture_default_str();

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "reference/formats/torch/compact.h"
+#include "suites/base/json_document.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 
@@ -131,7 +132,8 @@ int resave(const ResaveArguments& words) {
     report["dropped_bytes"] = saver.report().dropped_bytes;
     report["changed_storages"] = saver.report().changed_storages;
   }
-  if (words.options.json) print_json(report);
+  if (words.options.json) print_json("resave", report);
+  print_written(words.out, words.options.json);
   print_notes(notes);
   return 0;
 }

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <cstdio>
 #include <iostream>
+#include <iterator>
 #include <memory>
+#include <set>
+
+#include <unistd.h>
 
 #include "kernels/registry.h"
 #include "reference/schemes/scheme.h"
+#include "suites/base/did_you_mean.h"
+#include "suites/base/json_document.h"
+#include "suites/base/run_error.h"
+#include "suites/base/terminal.h"
+#include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/schemes_markdown.h"
 #include "suites/run/environment.h"
@@ -78,11 +86,14 @@ Json table() {
   return rows;
 }
 
-std::string policy_names(const Json& row) {
-  std::string names;
-  for (const Json& policy : row["activations"]) names += policy["name"].get<std::string>() + "  ";
-  return names;
+std::string listed(const Json& entries, const char* name = nullptr) {
+  std::string text;
+  for (const Json& entry : entries)
+    text += (text.empty() ? "" : ", ") + (name ? entry[name] : entry).get<std::string>();
+  return text;
 }
+
+std::string policy_names(const Json& row) { return listed(row["activations"], "name"); }
 
 std::string names_of(const Json& variants, const Json* policy) {
   std::string names;
@@ -90,137 +101,181 @@ std::string names_of(const Json& variants, const Json* policy) {
     const Json& taken = variant["activations"];
     if (policy && std::find(taken.begin(), taken.end(), *policy) == taken.end()) continue;
     const std::string refusal = variant["refusal"];
-    names += variant["name"].get<std::string>() + (refusal.empty() ? "  " : " (" + refusal + ")  ");
+    names += (names.empty() ? "" : ", ") + variant["name"].get<std::string>() +
+             (refusal.empty() ? "" : " (" + refusal + ")");
   }
   return names.empty() ? "none" : names;
 }
 
-// The kernels of an operation, one line for each set of policies of x.
-void print_operation(const Json& row, const std::string& op, const Json& variants) {
-  std::vector<std::pair<std::string, std::string>> lines;  // variants, policies
-  if (op == "linear" || op == "quantize_activation") {
-    for (const Json& policy : row["activations"]) {
-      const std::string &name = policy["name"].get_ref<const std::string&>(),
-                        names = names_of(variants, &policy["name"]);
-      if (op == "quantize_activation" && name.ends_with(kWeightOnly.name())) continue;
-      const auto same = std::ranges::find(lines, names, [](const auto& line) { return line.first; });
-      if (same == lines.end())
-        lines.emplace_back(names, name);
-      else
-        same->second += "  " + name;
-    }
-  } else {
-    lines.emplace_back(names_of(variants, nullptr), "");
+// The kernels of an operation, one paragraph for each set of policies of x.
+void print_operation(const Json& row, const std::string& op, const Json& variants, Printout& out) {
+  if (op != "linear" && op != "quantize_activation")
+    return out.text(op + ": " + names_of(variants, nullptr), 2);
+  std::vector<std::pair<std::string, std::string>> kernels;  // variants, policies
+  for (const Json& policy : row["activations"]) {
+    const std::string &name = policy["name"].get_ref<const std::string&>(),
+                      names = names_of(variants, &policy["name"]);
+    if (op == "quantize_activation" && name.ends_with(kWeightOnly.name())) continue;
+    const auto same = std::ranges::find(kernels, names, [](const auto& pair) { return pair.first; });
+    if (same == kernels.end())
+      kernels.emplace_back(names, name);
+    else
+      same->second += ", " + name;
   }
-  std::string title = op == "quantize_activation" ? "activation" : op;
-  for (const auto& [names, policies] : lines) {
-    std::cout << "  " << title << std::string(12 - title.size(), ' ') << names << "\n";
-    if (lines.size() > 1) std::cout << "                for x " << policies << "\n";
-    title.clear();
-  }
+  for (const auto& [names, policies] : kernels)
+    out.text(op + (kernels.size() > 1 ? " for x " + policies : "") + ": " + names, 2);
 }
 
-// Prints the first scheme of a family in full and the others in one line each, with their policies if these
-// differ.
-void print(const Json& rows) {
+std::string layout_names(const Json& row) {
+  std::string names;
+  for (const Json& layout : row["layouts"])
+    names += (names.empty() ? "" : ", ") + layout["name"].get<std::string>() +
+             (layout["confirmed"].get<bool>() ? "" : " (by index map, not confirmed on hardware)");
+  return names;
+}
+
+std::string size_text(const Json& size) {
+  return std::to_string(size["n"].get<int64_t>()) + " x " + std::to_string(size["k"].get<int64_t>()) + " " +
+         size["dtype"].get<std::string>() + ": " + with_commas(size["dense_bytes"].get<double>()) + " -> " +
+         with_commas(size["payload_bytes"].get<double>()) + " bytes, " +
+         fixed(size["reduction"].get<double>(), 2) + "x";
+}
+
+void print_in_full(const Json& row, Printout& out) {
+  out.text(row["name"].get<std::string>() + ": " + row["summary"].get<std::string>(), 0, Ink::bold);
+  out.text("from " + row["source"].get<std::string>(), 2);
+  for (const auto& [op, variants] : row["operations"].items()) print_operation(row, op, variants, out);
+  out.text("layouts: " + layout_names(row), 2);
+  out.text("x: " + policy_names(row), 2);
+  out.text("size: " + size_text(row["size_example"]), 2);
+}
+
+// Prints the first scheme of a family in full and the others in one paragraph each, with their policies if
+// these differ.
+void print(const Json& rows, Printout& out) {
   std::string family, policies;
   for (const Json& row : rows) {
-    if (row["family"] == family) {
-      char reduction[32];
-      std::snprintf(reduction, sizeof reduction, "%.2fx", row["size_example"]["reduction"].get<double>());
-      std::cout << row["name"].get<std::string>() << ": " << row["summary"].get<std::string>() << "; "
-                << reduction << "\n";
-      if (policy_names(row) != policies) std::cout << "  x           " << policy_names(row) << "\n";
-      policies = policy_names(row);
-      continue;
+    const bool first = row["family"] != family;
+    if (first) {
+      if (!family.empty()) out.blank();
+      family = row["family"];
+      print_in_full(row, out);
+    } else {
+      out.text(row["name"].get<std::string>() + ": " + row["summary"].get<std::string>() + "; " +
+               fixed(row["size_example"]["reduction"].get<double>(), 2) + "x");
+      if (policy_names(row) != policies) out.text("x: " + policy_names(row), 2);
     }
-    if (!family.empty()) std::cout << "\n";
-    family = row["family"];
-    std::cout << row["name"].get<std::string>() << ": " << row["summary"].get<std::string>() << "\n  from "
-              << row["source"].get<std::string>() << "\n";
-    for (const auto& [op, variants] : row["operations"].items()) print_operation(row, op, variants);
-    std::cout << "  layouts     ";
-    for (const Json& layout : row["layouts"])
-      std::cout << layout["name"].get<std::string>()
-                << (layout["confirmed"].get<bool>() ? "  " : " (by index map, not confirmed on hardware)  ");
     policies = policy_names(row);
-    std::cout << "\n  x           " << policies;
-    const Json& size = row["size_example"];
-    char line[160];
-    std::snprintf(line, sizeof line, "\n  size        %lld x %lld %s: %llu -> %llu bytes, %.2fx\n",
-                  size["n"].get<long long>(), size["k"].get<long long>(),
-                  size["dtype"].get<std::string>().c_str(), size["dense_bytes"].get<unsigned long long>(),
-                  size["payload_bytes"].get<unsigned long long>(), size["reduction"].get<double>());
-    std::cout << line;
   }
 }
 
-void print_kept(const Json& kept) {
-  std::cout << "\nread, inspected and saved byte for byte, but not dequantized\n";
-  for (const Json& layout : kept)
-    std::cout << "  " << layout["name"].get<std::string>() << ": " << layout["holds"].get<std::string>()
-              << "; written by " << layout["written_by"].get<std::string>() << "\n    "
-              << layout["why"].get<std::string>() << "\n    from " << layout["evidence"].get<std::string>()
-              << "\n";
+void print_kept(const Json& kept, Printout& out) {
+  out.blank();
+  out.text("read, inspected and saved byte for byte, but not dequantized", 0, Ink::bold);
+  for (const Json& layout : kept) {
+    out.text(layout["name"].get<std::string>() + ": " + layout["holds"].get<std::string>() + "; written by " +
+                 layout["written_by"].get<std::string>(),
+             2);
+    out.text(layout["why"].get<std::string>(), 4);
+    out.text("from " + layout["evidence"].get<std::string>(), 4);
+  }
 }
 
-void print_choices(const Json& json) {
+void print_choices(const Json& json, Printout& out) {
   for (const Json& entry : json["choices"]) {
-    std::cout << entry["id"].get<std::string>() << ": " << entry["question"].get<std::string>() << "?"
-              << (entry["a_provider_may_differ"].get<bool>() ? " (a provider may differ)" : "") << "\n";
+    out.text(entry["id"].get<std::string>() + ": " + entry["question"].get<std::string>() + "?" +
+                 (entry["a_provider_may_differ"].get<bool>() ? " (a provider may differ)" : ""),
+             0, Ink::bold);
     for (const Json& option : entry["options"]) {
-      std::cout << "  " << option["id"].get<std::string>() << ": " << option["answer"].get<std::string>()
-                << "\n    ";
-      for (const Json& scheme : option["schemes"]) std::cout << scheme.get<std::string>() << " ";
-      const std::string others = option["others"];
-      std::cout << (others.empty() ? "" : "| " + others + " ") << "\n    from "
-                << option["evidence"].get<std::string>() << "\n";
+      const std::string followers = listed(option["schemes"]), others = option["others"];
+      out.text(option["id"].get<std::string>() + ": " + option["answer"].get<std::string>(), 2);
+      if (!followers.empty()) out.text(followers, 4);
+      if (!others.empty()) out.text("others: " + others, 4);
+      out.text("from " + option["evidence"].get<std::string>(), 4);
     }
   }
-  std::cout << "documented claims that do not hold\n";
-  for (const Json& claim : json["claims"])
-    std::cout << "  " << claim["id"].get<std::string>() << ": " << claim["claim"].get<std::string>() << " ("
-              << claim["source"].get<std::string>() << ")\n    " << claim["fact"].get<std::string>() << "; "
-              << claim["evidence"].get<std::string>() << "\n";
+  out.blank();
+  out.text("documented claims that do not hold", 0, Ink::bold);
+  for (const Json& claim : json["claims"]) {
+    out.text(claim["id"].get<std::string>() + ": " + claim["claim"].get<std::string>() + " (" +
+                 claim["source"].get<std::string>() + ")",
+             2);
+    out.text(claim["fact"].get<std::string>() + "; " + claim["evidence"].get<std::string>(), 4);
+  }
+}
+
+struct SchemesArguments {
+  std::vector<std::string> names;
+  bool json = false, choices = false, markdown = false;
+};
+
+// The rows of these schemes and families, or all.
+Json chosen(const Json& rows, const std::vector<std::string>& names) {
+  if (names.empty()) return rows;
+  std::set<std::string> known;
+  for (const Json& row : rows)
+    for (const char* key : {"name", "family"}) known.insert(row[key].get<std::string>());
+  Json kept = Json::array();
+  for (const std::string& name : names) {
+    if (!known.contains(name))
+      throw RunError(Outcome::usage,
+                     "no scheme '" + name + "'" + did_you_mean(name, {known.begin(), known.end()}));
+    std::ranges::copy_if(rows, std::back_inserter(kept),
+                         [&](const Json& row) { return row["name"] == name || row["family"] == name; });
+  }
+  return kept;
+}
+
+Outcome run_schemes(const SchemesArguments& words) {
+  Printout out(screen_of(STDOUT_FILENO));
+  if (words.markdown) {
+    std::cout << schemes_markdown();
+    return Outcome::conformant;
+  }
+  if (words.choices) {
+    if (words.json)
+      print_json("choices", choices_json());
+    else
+      print_choices(choices_json(), out);
+    std::cout << out.str();
+    return Outcome::conformant;
+  }
+  const Json rows = chosen(table(), words.names);
+  if (words.json) {
+    Json body = {{"schemes", rows}};
+    if (words.names.empty()) body["kept"] = kept_layouts_json();
+    print_json("schemes", body);
+  } else if (words.names.empty()) {
+    print(rows, out);
+    print_kept(kept_layouts_json(), out);
+  } else {
+    for (const Json& row : rows) print_in_full(row, out);
+  }
+  std::cout << out.str();
+  return Outcome::conformant;
 }
 
 }  // namespace
 
 void add_schemes(CLI::App& app, int& exit_code) {
-  auto json = std::make_shared<bool>(false);
-  auto choices = std::make_shared<bool>(false);
-  auto markdown = std::make_shared<bool>(false);
+  auto words = std::make_shared<SchemesArguments>();
   CLI::App* command = app.add_subcommand(
       "schemes", "list the schemes, their layouts and the implementations of each operation");
-  CLI::Option* as_json = command->add_flag("--json", *json, "print JSON");
-  CLI::Option* ledger = command->add_flag(
-      "--choices", *choices, "print the choices on which implementations disagree, and each one's choice");
+  CLI::Option* names =
+      command->add_option("NAME", words->names, "only these schemes or families, each scheme in full");
+  CLI::Option* as_json = command->add_flag("--json", words->json, "print JSON");
+  CLI::Option* ledger =
+      command
+          ->add_flag("--choices", words->choices,
+                     "print the choices on which implementations disagree, and each one's choice")
+          ->excludes(names);
   command
-      ->add_flag("--markdown", *markdown, "print a table of the kernels for each scheme family and operation")
+      ->add_flag("--markdown", words->markdown,
+                 "print a table of the kernels for each scheme family and operation")
       ->excludes(as_json)
-      ->excludes(ledger);
-  command->callback([json, choices, markdown, &exit_code] {
-    if (*markdown) {
-      std::cout << schemes_markdown();
-      exit_code = 0;
-      return;
-    }
-    if (*choices) {
-      const Json ledger = choices_json();
-      if (*json)
-        std::cout << ledger.dump(2) << "\n";
-      else
-        print_choices(ledger);
-      exit_code = 0;
-      return;
-    }
-    const Json rows = table();
-    if (*json)
-      std::cout << rows.dump(2) << "\n";
-    else
-      print(rows), print_kept(kept_layouts_json());
-    exit_code = rows.empty() ? 3 : 0;
-  });
+      ->excludes(ledger)
+      ->excludes(names);
+  command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return run_schemes(*words); }); });
 }
 
 }  // namespace qcts::cli

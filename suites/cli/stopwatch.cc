@@ -1,33 +1,75 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <memory>
 
 #include "reports/report.h"
+#include "suites/base/json_document.h"
 #include "suites/base/paths.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/judge/latency_measures.h"
+#include "suites/run/progress.h"
 #include "suites/selftest/timer_selftest.h"
 
 namespace qcts::cli {
 namespace {
 
-// A row fails if it has more alarms than chance allows, if intervals contain the truth less often than they
+// Fails if it has more alarms than chance allows, if intervals contain the truth less often than they
 // promise, if a planted slowdown was found in fewer than nine of ten runs, or if one of 0 % was found more
 // often than chance allows.
-Outcome print_timer_selftest(const TimerSelftestRequest& request, const std::vector<TimerSelftestRow>& rows) {
+Outcome conclude(const TimerSelftestRequest& request, const TimerSelftestRow& sum) {
+  const uint64_t allowed = allowed_alarms(sum.runs);
+  const double n = static_cast<double>(sum.runs);
+  const bool blind = request.planted >= 0.03 && static_cast<double>(sum.found) < 0.9 * n;
+  const bool sees_ghosts = request.planted == 0 && sum.found > allowed;
+  static_assert(kLatencyConfidence == 1 - kAlarmLevel, "one law of chance for both");
+  const bool too_sure = sum.itself_missed > allowed;
+  return sum.alarms > allowed || too_sure || blind || sees_ghosts ? Outcome::failed : Outcome::conformant;
+}
+
+TimerSelftestRow sum_of(const std::vector<TimerSelftestRow>& rows) {
   TimerSelftestRow sum;
-  std::printf("%8s %8s %8s %10s  %s\n", "alarms", "found", "of", "widest", "case");
   for (const TimerSelftestRow& row : rows) {
-    std::printf("%8lu %8lu %8lu %9.2f%%  %s\n", row.alarms, row.found, row.runs, 100 * row.widest,
-                row.full_id.c_str());
     sum.runs += row.runs;
     sum.alarms += row.alarms;
     sum.found += row.found;
     sum.itself_missed += row.itself_missed;
     sum.planted_missed += row.planted_missed;
+    sum.widest = std::max(sum.widest, row.widest);
   }
+  return sum;
+}
+
+nlohmann::ordered_json row_json(const TimerSelftestRow& row) {
+  return {{"runs", row.runs},
+          {"alarms", row.alarms},
+          {"found", row.found},
+          {"itself_missed", row.itself_missed},
+          {"planted_missed", row.planted_missed},
+          {"widest", row.widest}};
+}
+
+void print_rows_json(const TimerSelftestRequest& request, const std::vector<TimerSelftestRow>& rows,
+                     const TimerSelftestRow& sum) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const TimerSelftestRow& row : rows) {
+    list.push_back({{"case", row.full_id}});
+    list.back().update(row_json(row));
+  }
+  print_json("stopwatch", {{"planted", request.planted},
+                           {"alarms_allowed", allowed_alarms(sum.runs)},
+                           {"all", row_json(sum)},
+                           {"rows", list}});
+}
+
+void print_rows(const TimerSelftestRequest& request, const std::vector<TimerSelftestRow>& rows,
+                const TimerSelftestRow& sum) {
+  std::printf("%8s %8s %8s %10s  %s\n", "alarms", "found", "of", "widest", "case");
+  for (const TimerSelftestRow& row : rows)
+    std::printf("%8lu %8lu %8lu %9.2f%%  %s\n", row.alarms, row.found, row.runs, 100 * row.widest,
+                row.full_id.c_str());
   const uint64_t allowed = allowed_alarms(sum.runs);
   const double n = static_cast<double>(sum.runs);
   const auto percent = [n](uint64_t count) { return 100 * static_cast<double>(count) / n; };
@@ -37,11 +79,6 @@ Outcome print_timer_selftest(const TimerSelftestRequest& request, const std::vec
               percent(sum.itself_missed));
   std::printf("planted %g %%: found in %.1f %%; its interval missed it in %.1f %%\n", 100 * request.planted,
               percent(sum.found), percent(sum.planted_missed));
-  const bool blind = request.planted >= 0.03 && static_cast<double>(sum.found) < 0.9 * n;
-  const bool sees_ghosts = request.planted == 0 && sum.found > allowed;
-  static_assert(kLatencyConfidence == 1 - kAlarmLevel, "one law of chance for both");
-  const bool too_sure = sum.itself_missed > allowed;
-  return sum.alarms > allowed || too_sure || blind || sees_ghosts ? Outcome::failed : Outcome::conformant;
 }
 
 }  // namespace
@@ -63,12 +100,21 @@ void add_stopwatch(CLI::App& app, int& exit_code) {
   command->add_option("--budget", words->budget_s, "seconds per case and run")
       ->check(CLI::Range(0.01, 60.0))
       ->capture_default_str();
-  command->callback([words, &exit_code] {
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "print JSON");
+  command->callback([words, json, &exit_code] {
     exit_code = exit_code_of([&] {
+      Progress progress(Progress::on_standard_error(true));
       const auto rows = run_timer_selftest(*words, [&](uint64_t done) {
-        std::cerr << "\r" << done << " of " << words->runs << " runs" << (done == words->runs ? "\n" : "");
+        progress.say(std::to_string(done) + " of " + std::to_string(words->runs) + " runs");
       });
-      return print_timer_selftest(*words, rows);
+      progress.clear();
+      const TimerSelftestRow sum = sum_of(rows);
+      if (*json)
+        print_rows_json(*words, rows, sum);
+      else
+        print_rows(*words, rows, sum);
+      return conclude(*words, sum);
     });
   });
 }

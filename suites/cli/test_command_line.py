@@ -76,5 +76,5 @@ def test_every_dialect_that_inspect_prints_can_be_asked_for():
 
 def test_a_block_whose_rows_cannot_be_written_says_so(tmp_path):
     words = ["block", "--shrink", "32", "--m", "1", "--scheme", "int8_row", "--budget", "0.01", "--set-mib", "1"]
-    done = qcts(*words, "--json", tmp_path / "none/rows.json", code=5)
+    done = qcts(*words, "--out", tmp_path / "none/rows.json", code=5)
     assert "cannot be written" in done.stderr or "no provider has a dense linear" in done.stderr

@@ -30,7 +30,7 @@ def run_in(folder, lines):
     prepared = export.replace("$PWD/build/release/bin", str(program))
     assert prepared != export
     script = "\n".join(["set -e", f"cd '{ROOT}'", prepared, f"cd '{folder}'", *lines])
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("QCTS_", "GTEST_"))}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("QCTS_", "GTEST_", "COLUMNS"))}
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300, env=clean)
 
 
@@ -57,7 +57,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 def test_a_right_kernel_passes(tmp_path):
     done = run_in(tmp_path, commands_after("Is my kernel right?"))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"^PASSED default plan", done.stdout, re.MULTILINE) and " 0 fail " in done.stdout
+    assert re.search(r"^PASSED default plan", done.stdout, re.MULTILINE) and " 0 fail," in done.stdout
 
 
 def with_the_fault(lines):
@@ -69,16 +69,21 @@ def with_the_fault(lines):
 def test_a_wrong_kernel_fails(tmp_path):
     done = run_in(tmp_path, with_the_fault(commands_after("Is my kernel right?")))
     assert done.returncode == 1, done.stdout + done.stderr
-    assert re.search(r"^NOT CONFORMANT: \d+ of \d+ verdicts failed$", done.stdout, re.MULTILINE)
+    assert re.search(r"^NOT CONFORMANT: \d+ of \d+ judged cases failed$", done.stdout, re.MULTILINE)
+
+
+def comparable(text):
+    """The program's path is of any length, so its command may be broken at other places."""
+    return " ".join(text.replace("\\\n", " ").split())
 
 
 def test_the_quoted_verdict_is_what_the_program_prints(tmp_path):
     quoted = re.search(r"```text\n(.*?)```", README, re.DOTALL)[1]
-    rerun = quoted.splitlines()[-1].split(" run ", 1)[1]
+    rerun = re.sub(r"\s*\\\\\n\s*", " ", quoted).rstrip().split(" run ", 1)[1]
     build = with_the_fault(commands_after("Is my kernel right?"))[:-1]
     done = run_in(tmp_path, [*build, "qcts run " + rerun])
     assert done.returncode == 1, done.stderr
-    assert quoted in done.stdout.replace(str(Path(BIN).resolve()), "build/release/bin/qcts")
+    assert comparable(quoted) in comparable(done.stdout.replace(str(Path(BIN).resolve()), "build/release/bin/qcts"))
 
 
 def test_the_support_table_is_what_the_program_prints():

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -51,5 +52,20 @@ struct ShrinkStats {
 // times; it must be true for `start`.
 Replay shrink(const Replay& start, const std::function<bool(const Replay&)>& fails, uint64_t budget,
               ShrinkStats* stats = nullptr);
+
+struct ShrunkReplay {
+  Replay replay;
+  Verdict verdict;
+};
+struct Shrinking {
+  ShrunkReplay same;                    // the smallest found with the status and the hypothesis of the start
+  std::optional<ShrunkReplay> smaller;  // a still smaller one of the same status, without that hypothesis
+  uint64_t tried = 0;
+};
+// Shrinks while the answer keeps the status and the hypothesis of `first`, the verdict on `start`; then goes
+// on from there with the status alone. An input that can no longer be judged counts as not failing. Calls
+// `judge` at most `budget` times.
+Shrinking shrink_both(const Replay& start, const Verdict& first,
+                      const std::function<Verdict(const Replay&)>& judge, uint64_t budget);
 
 }  // namespace qcts

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
+#include "reports/cells.h"
 #include "suites/inputs/cut.h"
 #include "suites/judge/replay.h"
 
@@ -128,6 +129,32 @@ Replay shrink(const Replay& start, const std::function<bool(const Replay&)>& fai
   Replay smallest = shrinker.run();
   if (stats != nullptr) *stats = shrinker.stats();
   return smallest;
+}
+
+Shrinking shrink_both(const Replay& start, const Verdict& first,
+                      const std::function<Verdict(const Replay&)>& judge, uint64_t budget) {
+  const std::string hypothesis = hypothesis_of(first.reason);
+  Verdict last = first;
+  // Remembers the verdict on the last input that was accepted.
+  const auto fails_with = [&](bool same_hypothesis) {
+    return [&, same_hypothesis](const Replay& replay) {
+      Verdict verdict = judge(replay);
+      if (verdict.status != first.status) return false;
+      if (same_hypothesis && hypothesis_of(verdict.reason) != hypothesis) return false;
+      last = std::move(verdict);
+      return true;
+    };
+  };
+  Shrinking result;
+  ShrinkStats stats;
+  result.same.replay = shrink(start, fails_with(!hypothesis.empty()), budget, &stats);
+  result.same.verdict = last;
+  result.tried = stats.tried;
+  if (hypothesis.empty() || stats.tried >= budget) return result;
+  Replay smaller = shrink(result.same.replay, fails_with(false), budget - stats.tried, &stats);
+  result.tried += stats.tried;
+  if (stats.kept != 0) result.smaller = {std::move(smaller), last};
+  return result;
 }
 
 }  // namespace qcts

@@ -54,7 +54,8 @@ def run(folder, provider, *words):
     (folder / "plan.json").write_text(json.dumps(PLAN))
     arguments = ["run", "--no-progress", "--jobs", "1", "--plan", folder / "plan.json", "--out", folder / "out"]
     arguments += ["--provider", provider, *words]
-    result = subprocess.run([QCTS, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    wide = dict(os.environ, COLUMNS="1000")  # messages on one line
+    result = subprocess.run([QCTS, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=wide)
     path = folder / "out/report.json"
     if not path.exists():
         return result, None

@@ -11,6 +11,7 @@
 #include "fixtures/golden.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/interruption.h"
+#include "suites/base/json_document.h"
 #include "suites/base/paths.h"
 #include "suites/cases/case_key.h"
 #include "suites/cases/expand.h"
@@ -18,10 +19,10 @@
 #include "suites/cases/named.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/run/environment.h"
+#include "suites/run/progress.h"
 #include "suites/run/provider_slots.h"
 #include "suites/run/run_head.h"
 #include "suites/run/run_report.h"
-#include "suites/run/summary.h"
 #include "suites/run/supervisor.h"
 
 namespace qcts {
@@ -37,12 +38,16 @@ class Run {
   Outcome go() {
     const auto began = std::chrono::steady_clock::now();
     prepare();
+    progress_.say("reading the fixtures");
     handshake();
+    progress_.say("expanding plan " + options_.plan);
     choose();
+    progress_.clear();
     if (options_.list) return print_list();
     open_record();
     judge_all();
     report_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    progress_.clear();
     record_.close();
     return write_report(report_, options_.out, {.print_json = options_.json, .junit = options_.junit});
   }
@@ -108,6 +113,8 @@ class Run {
       else
         known.push_back(provider_of_word(word));
     }
+    progress_.say("starting " + std::to_string(slots_.size()) +
+                  (slots_.size() == 1 ? " provider" : " providers"));
     supervisor_.handshake(120);
     std::set<std::string> seen;
     std::map<fs::path, std::string> sha256;
@@ -242,11 +249,9 @@ class Run {
     if (options_.json) {
       Json names = Json::array();
       for (const Candidate& candidate : chosen_) names.push_back(candidate.name.full_id);
-      std::cout << names.dump(2) << "\n";
+      print_json("list", {{"cases", names}});
     } else {
-      std::string lines;
-      for (const Candidate& candidate : chosen_) lines += candidate.name.full_id + "\n";
-      std::cout << lines;
+      for (const Candidate& candidate : chosen_) std::cout << candidate.name.full_id << "\n";
     }
     if (head_.infrastructure.empty()) return Outcome::conformant;
     throw RunError(Outcome::infrastructure, head_.infrastructure.front());
@@ -299,7 +304,7 @@ class Run {
   }
 
   void judge_all() {
-    Progress progress(options_.progress, chosen_.size() - judged_.size());
+    progress_.start(chosen_.size() - judged_.size());
     std::vector<Task> correctness, latency;
     for (const Candidate& candidate : chosen_) {
       if (judged_.contains(candidate.name.full_id)) continue;
@@ -311,8 +316,8 @@ class Run {
                           (timed ? 10 * latency_budget_s_ * budget_share(cases_[candidate.index]) : 0)});
     }
     const unsigned cpus = std::max(1u, std::thread::hardware_concurrency());
-    run_tasks(correctness, options_.jobs != 0 ? options_.jobs : std::min(4u, cpus), progress);
-    if (!interruption_.happened() && !latency.empty()) run_latency(latency, progress);
+    run_tasks(correctness, options_.jobs != 0 ? options_.jobs : std::min(4u, cpus));
+    if (!interruption_.happened() && !latency.empty()) run_latency(latency);
     if (interruption_.happened())
       throw RunError(Outcome::infrastructure, "interrupted after " + std::to_string(report_.verdicts.size()) +
                                                   " of " + std::to_string(chosen_.size()) + " cases; " +
@@ -346,31 +351,32 @@ class Run {
   }
 
   // One worker at a time, so that nothing else runs during a measurement.
-  void run_latency(const std::vector<Task>& tasks, Progress& progress) {
+  void run_latency(const std::vector<Task>& tasks) {
     for (ProviderSlot& slot : slots_) {
       slot.idle.reset();
       slot.options.context.latency_budget_s = latency_budget_s_;
     }
-    run_tasks(tasks, 1, progress);
+    run_tasks(tasks, 1);
   }
 
-  void run_tasks(const std::vector<Task>& tasks, unsigned jobs, Progress& progress) {
+  void run_tasks(const std::vector<Task>& tasks, unsigned jobs) {
     supervisor_.run(
         tasks, jobs,
         [&](Verdict verdict) {
           record_.add(verdict);
           apply_waivers(report_.waivers, verdict);
-          progress.saw(verdict, blocks_conformance(verdict, options_.gate_latency));
+          progress_.saw(blocks_conformance(verdict, options_.gate_latency));
           report_.verdicts.push_back(std::move(verdict));
           return !interruption_.happened();
         },
         [&](const std::vector<std::string>& in_flight) {
-          progress.wait(in_flight);
+          progress_.wait(in_flight);
           return !interruption_.happened();
         });
   }
 
   const RunRequest& options_;
+  Progress progress_{Progress::on_standard_error(options_.progress)};
   Interruption interruption_;
   Plan plan_;
   std::vector<fs::path> folders_;

@@ -6,6 +6,8 @@
 #include <iostream>
 #include <stdexcept>
 
+#include <unistd.h>
+
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
 #include "reports/changes.h"
@@ -27,6 +29,14 @@ using Json = nlohmann::ordered_json;
 
 void write_text(const fs::path& path, const std::string& text) {
   write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+// The reports in the folder, the one to open first at the front.
+std::vector<std::string> written_reports(const fs::path& out) {
+  std::vector<std::string> files;
+  for (const char* name : {"report.html", "report.json", "junit.xml", "run.jsonl.gz", "run.jsonl"})
+    if (fs::exists(out / name)) files.push_back((out / name).string());
+  return files;
 }
 
 Json goldens_json(const Fixtures& fixtures) {
@@ -157,7 +167,6 @@ Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions
   report.coverage = coverage_json(report.verdicts);
   report.changes = changes_since(out / "before.jsonl.gz", report);
   const Outcome outcome = conformance(report).outcome;
-  const std::string summary = summary_text(report, out.string());
   keep_rows_of_what_ran(report);
   const Json json = report_json(report);
   const std::string text = report_text(json);
@@ -165,7 +174,8 @@ Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions
   write_text(out / "junit.xml", junit_xml(report, options.junit));
   compress_record(out);
   write_for_people(out, json, report.verdicts);
-  std::cout << (options.print_json ? printable_json(text) : summary) << std::flush;
+  std::cout << (options.print_json ? printable_json(text)
+                                    : summary_text(report, written_reports(out), screen_of(STDOUT_FILENO))) << std::flush;
   return outcome;
 }
 

@@ -1,37 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The summary and progress of a run on a terminal.
+// The summary of a run on a terminal.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <vector>
 
+#include "reports/cells.h"
 #include "reports/report.h"
+#include "suites/base/terminal.h"
 
 namespace qcts {
 
-// Returns at most a screen of text: verdict, counts, scheme x operation, sizes, latency, failures with their
-// rerun lines, the reports' paths.
-std::string summary_text(const RunReport& report, const std::string& out);
+// Returns the text, of which no line is wider than the screen. The verdict, the counts and the reports come
+// last: counts by scheme, sizes, latency, reasons of not_supported, failures with their rerun lines, verdict.
+// `files`: the written reports, the one to open first at the front.
+std::string summary_text(const RunReport& report, const std::vector<std::string>& files,
+                         const Screen& screen);
 
-// Shows progress on standard error: one rewritten line on a terminal, a line every few seconds otherwise.
-// Failures are shown at once.
-class Progress {
- public:
-  Progress(bool enabled, size_t total);
-  ~Progress();
-  void saw(const Verdict& verdict, bool is_failure);
-  void wait(const std::vector<std::string>& in_flight);
+// The verdicts that prevent conformance, in groups of one cause: wrong answers first, then crashes and the
+// like; of these numerics before determinism, then the largest group.
+std::vector<Group> failure_groups(const RunReport& report);
 
- private:
-  void draw(bool force);
-  void clear();
-  const bool enabled_, terminal_;
-  const size_t total_;
-  size_t done_ = 0, failures_ = 0;
-  bool drawn_ = false;
-  std::string current_;
-  std::chrono::steady_clock::time_point last_;
-};
+// The parts of the summary that have files of their own.
+void print_failures(const RunReport& report, Printout& out);
+void print_latency(const RunReport& report, Printout& out);
 
 }  // namespace qcts

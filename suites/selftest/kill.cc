@@ -294,13 +294,9 @@ Json to_json(const KillRequest& request, const std::vector<KillRow>& rows) {
     killed += row.killed() && mutant.proof.empty();
     equivalent += !mutant.proof.empty();
   }
-  return {{"schema", 1},
-          {"plan", request.plan},
-          {"every_case", request.every_case},
-          {"mutants", rows.size()},
-          {"equivalent", equivalent},
-          {"killed", killed},
-          {"rows", std::move(list)}};
+  return {{"plan", request.plan},   {"every_case", request.every_case},
+          {"mutants", rows.size()}, {"equivalent", equivalent},
+          {"killed", killed},       {"rows", std::move(list)}};
 }
 
 namespace {

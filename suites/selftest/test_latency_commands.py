@@ -100,7 +100,7 @@ def test_the_stopwatch_finds_what_is_large(report):
 
 
 def test_a_block_is_the_same_after_it_was_saved_and_loaded(tmp_path):
-    words = ["block", "--shrink", "16", "--set-mib", "4", "--budget", "0.3", "--m", "1", "--json", tmp_path / "block.json"]
+    words = ["block", "--shrink", "16", "--set-mib", "4", "--budget", "0.3", "--m", "1", "--out", tmp_path / "block.json"]
     result = qcts(*words)
     if "no provider has a dense linear" in result.stderr:
         pytest.skip("built without LibTorch")

@@ -19,7 +19,7 @@ ATEN = BUILD / "lib/plugins/libqcts_aten.so"
 
 
 def qcts(*words, fault="", code, timeout=300):
-    environment = dict(os.environ, QCTS_MUTANT=fault) if fault else os.environ
+    environment = dict(os.environ, COLUMNS="1000") | ({"QCTS_MUTANT": fault} if fault else {})
     done = subprocess.run([QCTS, *map(str, words)], env=environment, capture_output=True, text=True, timeout=timeout)
     assert done.returncode == code, done.stdout + done.stderr
     return done
@@ -27,7 +27,7 @@ def qcts(*words, fault="", code, timeout=300):
 
 def test_kill_tells_who_died_where(tmp_path):
     words = ["--plan", "quick", "--kind", "kernel", "--kind", "merge", "--mutant", "q8_*", "--mutant", "m_*"]
-    done = qcts("selftest", "kill", *words, "--json", tmp_path / "kill.json", code=0)
+    done = qcts("selftest", "kill", *words, "--out", tmp_path / "kill.json", code=0)
     report = json.loads((tmp_path / "kill.json").read_text())
     assert report["killed"] == report["mutants"] - report["equivalent"] == len(report["rows"]) == 21
     for row in report["rows"]:
@@ -51,7 +51,7 @@ BESIDE_ELEMENTS = {  # mutant: how a path ends that it changes
 def test_what_is_lost_beside_the_elements_is_seen_in_every_file(tmp_path):
     """Where the claim to keep bytes shows that a file was changed, E2 sees it without the claim, and names the path."""
     mutants = [word for mutant in BESIDE_ELEMENTS for word in ("--mutant", mutant)]
-    words = ["selftest", "kill", *mutants, "--case", "round_trip*", "--all", "--jobs", "2", "--json", tmp_path / "kill.json"]
+    words = ["selftest", "kill", *mutants, "--case", "round_trip*", "--all", "--jobs", "2", "--out", tmp_path / "kill.json"]
     qcts(*words, code=0, timeout=900)
     for row in json.loads((tmp_path / "kill.json").read_text())["rows"]:
         claimed, free = ({k["case"] for k in row[name]} for name in ("killers", "killers_without_claim"))
@@ -63,7 +63,7 @@ def test_what_is_lost_beside_the_elements_is_seen_in_every_file(tmp_path):
 
 def test_only_bytes_need_the_claim(tmp_path):
     words = ["--mutant", "f_entries_sorted", "--mutant", "f_stride_lost", "--case", "round_trip*"]
-    done = qcts("selftest", "kill", "--plan", "quick_files", *words, "--json", tmp_path / "kill.json", code=0)
+    done = qcts("selftest", "kill", "--plan", "quick_files", *words, "--out", tmp_path / "kill.json", code=0)
     stride, entries = json.loads((tmp_path / "kill.json").read_text())["rows"]
     assert stride["killers_without_claim"] and not stride["bytes_alone"]
     assert entries["killed"] and entries["bytes_alone"] and not entries["killers_without_claim"]

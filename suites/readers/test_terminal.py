@@ -48,7 +48,7 @@ def test_every_command_escapes_names(case, tmp_path):
         (["quantize", "--scheme", "int8_row", a, tmp_path / "out.pt"], 3, 2),
         (["quantize", "--scheme", "int8_row", "--include", name, a, tmp_path / "out.pt"], 3, 2),
     ]:
-        done = qcts(*words, code=code)
+        done = qcts(*words, code=code, COLUMNS="1000")
         is_clean(done.stdout, lines)
         is_clean(done.stderr)
     assert name in [t["name"] for t in json.loads(qcts("inspect", a, "--json").stdout)["tensors"]]
@@ -74,7 +74,7 @@ def test_values_and_classes_of_pickles_are_escaped(case, tmp_path):
     torch.save({f"k{word}": torch.ones(2), f"v{word}": word}, tmp_path / "a.pt")
     torch.save({f"k{word}": torch.ones(2), f"v{word}": "other"}, tmp_path / "b.pt")
     for words, code in [(["diff", tmp_path / "a.pt", tmp_path / "b.pt"], 1), (["inspect", tmp_path / "a.pt"], 0)]:
-        done = qcts(*words, code=code)
+        done = qcts(*words, code=code, COLUMNS="1000")
         is_clean(done.stdout)
         is_clean(done.stderr)
     is_clean(qcts("dequantize", tmp_path / "a.pt", tmp_path / "o.safetensors").stderr)

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Progress of a run on standard error: on a terminal one line that is rewritten, from the first moment on;
+// elsewhere one line a minute.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "suites/base/terminal.h"
+
+namespace qcts {
+
+struct ProgressState {
+  size_t done = 0, total = 0, failures = 0;
+  double elapsed_s = 0;
+  std::string current;  // a case in flight; may be empty
+};
+// Returns "[12/475] 3 failed  0:12, about 1:40 left  CASE" in at most `columns`; the case is clipped or left
+// out first.
+std::string progress_line(const ProgressState& state, size_t columns);
+// "0:07", "12:34", "1:02:03"
+std::string clock_text(double seconds);
+
+class Progress {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // Takes the screen anew for every line, because a window may change its size.
+  struct Options {
+    bool enabled = true;
+    std::ostream* out = nullptr;
+    std::function<Screen()> screen;
+    std::function<Clock::time_point()> now = Clock::now;
+  };
+
+  explicit Progress(Options options);
+  static Options on_standard_error(bool enabled);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Says what happens before the first case: "starting 4 providers".
+  void say(const std::string& what);
+  void start(size_t total);
+  void saw(bool is_failure);
+  void wait(const std::vector<std::string>& in_flight);
+  // Removes the line from a terminal, before other output.
+  void clear();
+
+ private:
+  void draw();
+  const Options options_;
+  ProgressState state_;
+  bool drawn_ = false;
+  Clock::time_point began_, last_;
+};
+
+}  // namespace qcts

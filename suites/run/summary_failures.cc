@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "suites/run/summary.h"
+
+namespace qcts {
+namespace {
+
+constexpr size_t kGroupsInFull = 3, kGroupsNamed = 8, kReasonBytes = 600;
+constexpr std::string_view kHypothesis = "hypothesis: ";
+
+// The kinds and operations of a group: "numerics.linear, numerics.dequantize".
+std::string questions_of(const Group& group) {
+  std::set<std::tuple<Kind, Op>> questions;
+  for (const Verdict* verdict : group.verdicts) questions.emplace(verdict->case_id.kind, verdict->case_id.op);
+  std::string text;
+  for (const auto& [kind, op] : questions)
+    text += (text.empty() ? "" : ", ") + std::string(kind_name(kind)) + "." + std::string(op_name(op));
+  return text;
+}
+
+// The reason without the first wrong element, which has a line of its own.
+std::string rest_of_reason(const Verdict& verdict) {
+  std::string reason = verdict.reason;
+  if (verdict.mismatch) {
+    const Mismatch& m = *verdict.mismatch;
+    for (const std::string& told : {m.where + ": want " + m.want + ", got " + m.got,
+                                    std::to_string(m.count) + " of " + std::to_string(m.total) + " elements"})
+      if (const size_t at = reason.find(told); at != reason.npos) reason.erase(at, told.size());
+  }
+  const size_t first = reason.find_first_not_of(" ;:"), last = reason.find_last_not_of(" ;:");
+  return first == reason.npos ? "" : clipped_to(reason.substr(first, last + 1 - first), kReasonBytes);
+}
+
+void print_element(const Mismatch& m, Printout& out) {
+  out.text(m.where + ": want " + m.want + ", got " + m.got + " (" + std::to_string(m.count) + " of " +
+               std::to_string(m.total) + " differ)",
+           4);
+}
+
+std::string count_of(const Group& group, size_t all) {
+  return std::to_string(group.verdicts.size()) + " of " + std::to_string(all);
+}
+
+void print_group(const Group& group, size_t all, Printout& out) {
+  const Verdict& smallest = *group.verdicts.front();
+  out.blank();
+  out.text(count_of(group, all) + ": " + std::string(status_name(group.status)) + " of " + group.provider +
+               " in " + questions_of(group),
+           2, Ink::red);
+  // The hypothesis says it all; otherwise the reason does.
+  const size_t hypothesis = smallest.reason.find(kHypothesis);
+  if (hypothesis != std::string::npos) out.text(smallest.reason.substr(hypothesis), 4, Ink::bold);
+  out.text(smallest.full_id(), 4);
+  if (smallest.mismatch) print_element(*smallest.mismatch, out);
+  if (hypothesis == std::string::npos) out.text(rest_of_reason(smallest), 4);
+  out.command(smallest.rerun, 4);
+}
+
+}  // namespace
+
+std::vector<Group> failure_groups(const RunReport& report) {
+  std::vector<const Verdict*> blocking;
+  for (const Verdict& verdict : report.verdicts)
+    if (blocks_conformance(verdict, report.gate_latency)) blocking.push_back(&verdict);
+  std::vector<Group> groups = groups_of(blocking, report.gate_latency);
+  std::ranges::stable_sort(groups, {}, [](const Group& group) {
+    return std::tuple(urgency(group.status), group.verdicts.front()->case_id.kind == Kind::determinism);
+  });
+  return groups;
+}
+
+void print_failures(const RunReport& report, Printout& out) {
+  const std::vector<Group> groups = failure_groups(report);
+  if (groups.empty()) return;
+  size_t all = 0;
+  for (const Group& group : groups) all += group.verdicts.size();
+  out.blank();
+  out.text(std::to_string(all) + (all == 1 ? " failure" : " failures") + " with " +
+               (groups.size() == 1 ? "one cause" : std::to_string(groups.size()) + " causes") +
+               "; of each the smallest case",
+           0, Ink::bold);
+  size_t shown = 0;
+  for (; shown < groups.size() && shown < kGroupsInFull; ++shown) print_group(groups[shown], all, out);
+  if (shown < groups.size()) out.blank();
+  for (; shown < groups.size() && shown < kGroupsNamed; ++shown)
+    out.text(count_of(groups[shown], all) + ": " + groups[shown].name(), 2);
+  if (shown < groups.size())
+    out.text("and " + std::to_string(groups.size() - shown) + " more causes in the report", 2);
+}
+
+}  // namespace qcts
