@@ -163,6 +163,12 @@ NamedTensor in_words_of_its_class(const NamedTensor& named) {
   return tensor;
 }
 
+// None means the same as an attribute that is not there.
+void erase_nulls_that_lack(nlohmann::ordered_json& attributes, const nlohmann::ordered_json& in) {
+  for (auto at = attributes.begin(); at != attributes.end();)
+    at = at->is_null() && !in.contains(at.key()) ? attributes.erase(at) : std::next(at);
+}
+
 class NamedComparison {
  public:
   NamedComparison(const Content& a, const Content& b, ContentFindings& out)
@@ -177,7 +183,10 @@ class NamedComparison {
         out_.different.add({named.name, "", named.type, "absent"});
         continue;
       }
-      compare(in_words_of_its_class(named), in_words_of_its_class(*other->second));
+      NamedTensor left = in_words_of_its_class(named), right = in_words_of_its_class(*other->second);
+      erase_nulls_that_lack(left.attributes, right.attributes);
+      erase_nulls_that_lack(right.attributes, left.attributes);
+      compare(left, right);
       others.erase(other);
     }
     for (const auto& [name, named] : others) out_.different.add({named->name, "", "absent", named->type});

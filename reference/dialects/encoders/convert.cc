@@ -170,12 +170,17 @@ void require_json(const Json& value, const std::string& where) {
     if (value.is_structured()) require_json(item, value.is_array() ? where : where + "." + key);
 }
 
+// The weight of a LinearActivationQuantizedTensor; nullptr if that is quantized itself.
+const Tensor* plain_weight(const NamedTensor& tensor) {
+  const std::string name = tensor.payload.size() == 1 ? tensor.payload[0].name : "";
+  const bool plain = name == "original_weight" || name == "original_weight_tensor";
+  return plain ? &tensor.payload[0].tensor : nullptr;
+}
+
 const Tensor& wrapped_weight(const NamedTensor& tensor) {
   if (tensor.type != kWrapped) refuse_class(tensor, "torchao_2338");
-  const std::string name = tensor.payload.size() == 1 ? tensor.payload[0].name : "";
-  if (name != "original_weight" && name != "original_weight_tensor")
-    cannot(tensor.name, "dialect torchao_2338 has no place for a quantized weight in " + tensor.type);
-  return tensor.payload[0].tensor;
+  if (const Tensor* weight = plain_weight(tensor)) return *weight;
+  cannot(tensor.name, "dialect torchao_2338 has no place for a quantized weight in " + tensor.type);
 }
 
 void add_2338(const NamedTensor& tensor, const std::string& prefix, EncodedSafetensors& encoded) {
@@ -227,7 +232,8 @@ EncodedSafetensors encode_plain(std::span<const NamedTensor> tensors) {
 
 std::string_view safetensors_dialect(std::span<const NamedTensor> tensors) {
   const auto any = [&](auto is) { return std::ranges::any_of(tensors, is); };
-  if (any([](const NamedTensor& tensor) { return tensor.type == kWrapped; })) return "torchao_2338";
+  if (any([](const NamedTensor& tensor) { return tensor.type == kWrapped && plain_weight(tensor); }))
+    return "torchao_2338";
   const auto has_class = [](const NamedTensor& tensor) {
     return !is_torchs(tensor) && !is_tinyq(tensor) && !tensor.type.ends_with("Storage");
   };
