@@ -175,7 +175,8 @@ Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions
   compress_record(out);
   write_for_people(out, json, report.verdicts);
   std::cout << (options.print_json ? printable_json(text)
-                                    : summary_text(report, written_reports(out), screen_of(STDOUT_FILENO))) << std::flush;
+                                   : summary_text(report, written_reports(out), screen_of(STDOUT_FILENO)))
+            << std::flush;
   return outcome;
 }
 

@@ -175,7 +175,7 @@ pickle::Ref TorchaoEncoder::encode_as(const SchemeTensor& tensor, const pickle::
           pickle::global(value["_wrapper"].get<std::string>(), value["name"].get<std::string>());
       state->pairs.emplace_back(
           word, encode_as(tensor, inner, *dtype_from_name(value["dtype"].get<std::string>()), value["shape"],
-                        value["state"], table));
+                          value["state"], table));
     } else {
       state->pairs.emplace_back(word, attribute(value));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/cli/error_table.h"
+#include "suites/cli/files/error_table.h"
 
 #include <cmath>
 #include <cstdio>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "reference/dialects/quantize_decision.h"
+#include "reference/dialects/encoders/quantize_decision.h"
 
 #include <algorithm>
 
 #include <fnmatch.h>
 
 #include "reference/dialects/dense.h"
-#include "reference/dialects/linear_layers.h"
+#include "reference/dialects/encoders/linear_layers.h"
 
 namespace qcts {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "reference/dialects/checkpoint.h"
-#include "reference/dialects/linear_layers.h"
+#include "reference/dialects/encoders/linear_layers.h"
 
 namespace qcts {
 

@@ -10,7 +10,7 @@
 #include "reference/formats/io/utf8.h"
 #include "suites/base/json_document.h"
 #include "suites/cli/commands.h"
-#include "suites/cli/file_command.h"
+#include "suites/cli/files/file_command.h"
 
 namespace qcts::cli {
 namespace {

@@ -13,8 +13,8 @@
 #include "suites/base/json_document.h"
 #include "suites/base/printable.h"
 #include "suites/cli/commands.h"
-#include "suites/cli/error_table.h"
-#include "suites/cli/file_command.h"
+#include "suites/cli/files/error_table.h"
+#include "suites/cli/files/file_command.h"
 #include "suites/judge/payload.h"
 
 namespace qcts::cli {

@@ -11,8 +11,8 @@
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/encoders/torchao_config.h"
 #include "reference/formats/refusal.h"
-#include "suites/cli/quantize.h"
-#include "suites/cli/weight_files.h"
+#include "suites/cli/files/quantize.h"
+#include "suites/cli/files/weight_files.h"
 
 namespace qcts::cli {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/cli/inspect_script.h"
+#include "suites/cli/files/inspect_script.h"
 
 #include <iostream>
 
 #include "reference/dialects/torchscript.h"
 #include "suites/base/printable.h"
-#include "suites/cli/file_command.h"
+#include "suites/cli/files/file_command.h"
 
 namespace qcts::cli {
 namespace {

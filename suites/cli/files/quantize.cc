@@ -12,7 +12,7 @@
 #include "suites/base/json_document.h"
 #include "suites/base/printable.h"
 #include "suites/cli/commands.h"
-#include "suites/cli/quantize.h"
+#include "suites/cli/files/quantize.h"
 
 namespace qcts::cli {
 

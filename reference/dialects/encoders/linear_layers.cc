@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "reference/dialects/linear_layers.h"
+#include "reference/dialects/encoders/linear_layers.h"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ struct Architectures {
 };
 constexpr Architectures kArchitectures[] = {
 #define QCTS_ARCHITECTURES(names, modules, kind) {names, modules, kind},
-#include "reference/dialects/linear_layers.inc"
+#include "reference/dialects/encoders/linear_layers.inc"
 #undef QCTS_ARCHITECTURES
 };
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "reference/dialects/encoders/encode.h"
-#include "reference/dialects/quantize_decision.h"
-#include "suites/cli/file_command.h"
-#include "suites/cli/static_scales.h"
+#include "reference/dialects/encoders/quantize_decision.h"
+#include "suites/cli/files/file_command.h"
+#include "suites/cli/files/static_scales.h"
 
 namespace qcts::cli {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/cli/static_scales.h"
+#include "suites/cli/files/static_scales.h"
 
 #include <cmath>
 #include <string>
 
 #include "reference/numerics/soft_float.h"
-#include "suites/cli/file_command.h"
+#include "suites/cli/files/file_command.h"
 
 namespace qcts::cli {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/cli/weight_files.h"
+#include "suites/cli/files/weight_files.h"
 
 #include <algorithm>
 #include <charconv>
 #include <map>
 
-#include "suites/cli/file_command.h"
+#include "suites/cli/files/file_command.h"
 
 namespace qcts::cli {
 namespace {

@@ -17,8 +17,8 @@
 #include "suites/base/printable.h"
 #include "suites/base/terminal.h"
 #include "suites/cli/commands.h"
-#include "suites/cli/file_command.h"
-#include "suites/cli/inspect_script.h"
+#include "suites/cli/files/file_command.h"
+#include "suites/cli/files/inspect_script.h"
 
 namespace qcts::cli {
 namespace {
@@ -220,7 +220,8 @@ void print_table(const Checkpoint& checkpoint) {
     sum += ", dense " + grouped(dense_bytes(checkpoint)) + ", reduction " + fixed(reduction(checkpoint), 2) +
            "x";
   out.text(sum);
-  for (const auto& [key, value] : own_metadata(checkpoint)) out.text("metadata " + key + " = " + in_quotes(value));
+  for (const auto& [key, value] : own_metadata(checkpoint))
+    out.text("metadata " + key + " = " + in_quotes(value));
   std::cout << out.str();
 }
 

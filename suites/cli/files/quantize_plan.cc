@@ -7,7 +7,7 @@
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/encoders/torchao_config.h"
 #include "suites/base/did_you_mean.h"
-#include "suites/cli/quantize.h"
+#include "suites/cli/files/quantize.h"
 
 namespace qcts::cli {
 namespace {

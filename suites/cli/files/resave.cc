@@ -12,7 +12,7 @@
 #include "reference/formats/torch/compact.h"
 #include "suites/base/json_document.h"
 #include "suites/cli/commands.h"
-#include "suites/cli/file_command.h"
+#include "suites/cli/files/file_command.h"
 
 namespace qcts::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/cli/file_command.h"
+#include "suites/cli/files/file_command.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -18,11 +18,11 @@
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/encoders/convert.h"
 #include "reference/dialects/own_metadata.h"
-#include "suites/base/json_document.h"
 #include "suites/base/did_you_mean.h"
+#include "suites/base/json_document.h"
 #include "suites/base/printable.h"
 #include "suites/cli/commands.h"
-#include "suites/cli/file_command.h"
+#include "suites/cli/files/file_command.h"
 
 namespace qcts::cli {
 namespace {
@@ -274,10 +274,10 @@ void report(const ConvertArguments& words, const Target& target, const Checkpoin
                       {"in", difference.a},
                       {"out", difference.b}});
     print_json("convert", {{"out", words.out},
-                {"format", target.safetensors ? "safetensors" : "torch_zip"},
-                {"dialect", target.dialect},
-                {"tensors", checkpoint.tensors.size()},
-                {"no_place", list}});
+                           {"format", target.safetensors ? "safetensors" : "torch_zip"},
+                           {"dialect", target.dialect},
+                           {"tensors", checkpoint.tensors.size()},
+                           {"no_place", list}});
   } else {
     std::cout << checkpoint.tensors.size() << " tensors are in " << printable(words.out) << " (" << container
               << "), read back and equal\n";
