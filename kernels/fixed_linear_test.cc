@@ -18,7 +18,11 @@ namespace {
 
 using namespace variants;
 
-bool has_nibbles(const Implementation& each) { return family_of(*each.kernel).starts_with("int4"); }
+// int4_int32 keeps its codes in int32, and int4_e4m3 means floats: neither has a kernel in fixed point.
+bool has_nibbles(const Implementation& each) {
+  const std::string family = family_of(*each.kernel);
+  return family.starts_with("int4") && family != "int4_int32" && family != "int4_e4m3";
+}
 
 std::vector<Implementation> integer_linears() {
   std::vector<Implementation> found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run changed against the run before: for the first screen of the page, not for a decision.
+// Lists the changes since the run before, for the first screen of the page; not meant for decisions.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
-# What a run of 100,000 verdicts may take, on two AVX2 cores.
+# Limits for a run of 100,000 verdicts, on two AVX2 cores.
 LIMITS_BYTES = {"report.html": 2_000_000, "report.json": 6_000_000, "junit.xml": 5_000_000, "run.jsonl.gz": 6_000_000}
 FIRST_FRAME_S, KEYSTROKE_MS, ELEMENTS = 1.5, 100, 3000
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a code of int4_e4m3 means before its row's scale acts on it, for the scalar variants.
+// Decodes int4_e4m3 before the scale of the row acts, for the scalar variants.
 #pragma once
 
 #include "kernels/families/block_scales.h"

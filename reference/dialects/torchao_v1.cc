@@ -54,15 +54,8 @@ void check_tensor_core_tiled(const NamedTensor& t) {
 
 // A function that is a class's method is pickled as getattr(CLASS, NAME), which only --allow reads.
 void name_function(Json& function) {
-  if (!function.is_object() || function.value("_type", "") != "getattr") return;
-  const Json& parts = function["_data"];
-  const bool is_method = parts.is_array() && parts.size() == 2 && parts[0].is_object() &&
-                         parts[0].value("_type", "") == "function" && parts[0]["_data"].is_string() &&
-                         parts[1].is_string();
-  if (!is_method) return;
-  const std::string path = parts[0]["_data"].get<std::string>() + "." + parts[1].get<std::string>();
-  const std::string name = canonical_function(path);
-  if (name != path) function = {{"_type", "function"}, {"_data", name}};
+  if (!function.is_object() || function.value("_type", "") != "function") return;
+  if (Json& path = function["_data"]; path.is_string()) path = canonical_function(path.get<std::string>());
 }
 
 void check_plain(const NamedTensor& t) {

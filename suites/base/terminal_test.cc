@@ -125,7 +125,7 @@ TEST(Printout, NoLineIsWiderThanTheScreen) {
   }
 }
 
-// What a shell makes of the text.
+// Splits the text as a shell does.
 std::string by_shell(const std::string& text) {
   FILE* pipe = ::popen(("printf '%s|' " + text).c_str(), "r");
   std::string said;

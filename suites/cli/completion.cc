@@ -109,7 +109,7 @@ void for_each(const CommandModel& model, const std::function<void(const CommandM
   for (const CommandModel& command : model.commands) for_each(command, visit);
 }
 
-// What may stand after the words of the command itself.
+// Lists the words that may follow those of the command itself.
 Words words_after(const CommandModel& command) {
   Words words;
   for (const CommandModel& below : command.commands) words.push_back(below.path.back());

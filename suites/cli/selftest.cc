@@ -28,7 +28,7 @@ struct SelftestArguments {
   bool json = false;
   std::filesystem::path out;
   bool cover = false;
-  // Where the text goes: nowhere with --json.
+  // The stream for text; it discards everything with --json.
   std::ostream& text() const { return json ? nowhere() : std::cout; }
 
   static std::ostream& nowhere() {

@@ -60,7 +60,7 @@ TEST(RunComparison, FilesEveryPairOfStatusesUnderOneChange) {
     }
 }
 
-// What must not be forgotten: every bad status is a failure, and the others are not.
+// Every bad status is a failure, and the others are not.
 TEST(RunComparison, TheBadStatusesAreThoseThatBlockConformance) {
   for (int i = 0; i < kStatusCount; ++i) {
     const Status status = static_cast<Status>(i);

@@ -26,7 +26,7 @@ Interval interval_of(const Measure* measure) {
   return interval;
 }
 
-// Of the kernel's share of the roof: its time over the roof's.
+// The kernel's share of the roof is recorded as its time over the roof's.
 Interval inverse(const Interval& share) {
   if (!(share.value > 0)) return share;
   return {1 / share.value, 1 / share.high,

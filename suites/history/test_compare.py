@@ -111,7 +111,7 @@ def test_a_compressed_record_is_the_same(runs, tmp_path):
     damaged.mkdir()
     (damaged / "run.jsonl.gz").write_bytes((tmp_path / "packed/run.jsonl.gz").read_bytes()[:-20])
     result = qcts("compare", damaged, runs / "none")
-    assert (result.returncode, "damaged gzip" in result.stderr) == (2, True)
+    assert (result.returncode, "damaged/run.jsonl.gz: " in result.stderr) == (2, True)
 
 
 def test_cases_that_are_gone_or_new(runs, tmp_path):
@@ -224,7 +224,7 @@ def test_a_history_that_cannot_be_written_stops_the_run_before_it_begins(tmp_pat
 
 
 def test_a_writer_that_is_killed_loses_its_own_run_only(runs, tmp_path):
-    """Kills writers at random moments of their work: the file is whole, has the nights before, and takes the next."""
+    """Kills writers at once or at random moments of their work: the file is whole, has the nights before, and takes the next."""
     lines, history = record_of(runs / "none"), tmp_path / "h.sqlite"
     many = [
         line | {"case_id": line["case_id"] + str(number)} for number in range(6000) for line in lines[1:2]
@@ -240,7 +240,7 @@ def test_a_writer_that_is_killed_loses_its_own_run_only(runs, tmp_path):
         start = time.monotonic()
         while writer.poll() is None and not history.with_name("h.sqlite-journal").exists() and time.monotonic() < start + 30:
             time.sleep(0.0005)
-        time.sleep(chance.random() * 0.1)
+        time.sleep(night % 2 * chance.random() * 0.1)
         writer.send_signal(signal.SIGKILL)
         killed += writer.wait() == -signal.SIGKILL
         assert nights_of(history) in (before, before + 1)

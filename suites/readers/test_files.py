@@ -50,7 +50,8 @@ def test_every_golden_is_resaved_byte_for_byte(entry, tmp_path):
     if source.is_dir():
         files = [f.relative_to(source) for f in sorted(source.rglob("*")) if f.is_file()]
     assert files and all((source / f).read_bytes() == (copy / f).read_bytes() for f in files)
-    diff = json.loads(qcts("diff", source, copy, "--json").stdout)
+    pack = ["--cpu-pack", "avx2"] if "int4_tinygemm" in entry["id"] else []  # small files do not tell it
+    diff = json.loads(qcts("diff", source, copy, "--json", *pack).stdout)
     assert diff["e2"]["equal"] and diff["e3"]["equal"]
 
 

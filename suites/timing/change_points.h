@@ -16,7 +16,7 @@
 
 namespace qcts {
 
-// Of a hundred series in which nothing changes at most two are divided.
+// At most two of a hundred series without a change are divided.
 inline constexpr double kChangeLevel = 0.02;
 
 struct ChangePoint {

@@ -119,7 +119,7 @@ TEST(ChangePoints, ShortAndConstantSeriesHaveNone) {
   EXPECT_TRUE(change_points(std::vector<double>(kNights, 2.5), 0).empty());
 }
 
-// Of the 12 differences of {1, 2, 3} and {11, 12, 13, 14}, 8 to 13, the middle two are 10 and 11.
+// {1, 2, 3} and {11, 12, 13, 14} have 12 differences, 8 to 13; the middle two are 10 and 11.
 TEST(ChangePoints, TheShiftIsTheMedianOfAllDifferences) {
   const Interval shift = shift_between(std::vector<double>{1, 2, 3}, std::vector<double>{11, 12, 13, 14});
   EXPECT_EQ(shift.value, 10.5);

@@ -12,12 +12,12 @@ namespace qcts {
 namespace {
 
 struct Architectures {
-  std::string_view names;    // model_type of config.json, separated by spaces
-  std::string_view modules;  // globs on a module's path, separated by spaces
-  std::string_view kind;     // what they are
+  std::string_view names;         // model_type of config.json, separated by spaces
+  std::string_view modules;       // globs on a module's path, separated by spaces
+  std::string_view module_class;  // what they are
 };
 constexpr Architectures kArchitectures[] = {
-#define QCTS_ARCHITECTURES(names, modules, kind) {names, modules, kind},
+#define QCTS_ARCHITECTURES(names, modules, module_class) {names, modules, module_class},
 #include "reference/dialects/encoders/linear_layers.inc"
 #undef QCTS_ARCHITECTURES
 };
@@ -131,7 +131,7 @@ void LinearLayers::read_architectures(const nlohmann::ordered_json& config) {
       const std::vector<std::string> names = split(architectures.names);
       if (std::ranges::find(names, type) == names.end()) continue;
       found = true;
-      rules_.push_back({type, split(architectures.modules), std::string(architectures.kind)});
+      rules_.push_back({type, split(architectures.modules), std::string(architectures.module_class)});
     }
     std::string& list = found ? known : unknown;
     list += (list.empty() ? "" : ", ") + type;
@@ -140,8 +140,8 @@ void LinearLayers::read_architectures(const nlohmann::ordered_json& config) {
                             : "architecture " + known;
 }
 
-std::string LinearLayers::transposed_kind(const std::string& module,
-                                          const std::vector<int64_t>& shape) const {
+std::string LinearLayers::transposed_class(const std::string& module,
+                                           const std::vector<int64_t>& shape) const {
   const auto bias = shapes_.find(module + ".bias");
   const bool has_bias = bias != shapes_.end();
   if (has_bias && bias->second.size() > 1) return "its bias is " + std::to_string(bias->second.size()) + "-D";
@@ -161,10 +161,11 @@ std::string LinearLayers::why_not(const NamedTensor& tensor) const {
   if (!has_bias && names_embedding(words)) return "named like an embedding";
   for (const Rule& rule : rules_)
     for (const std::string& glob : rule.modules)
-      if (fnmatch(glob.c_str(), module.c_str(), 0) == 0) return rule.kind + " of " + rule.architecture;
+      if (fnmatch(glob.c_str(), module.c_str(), 0) == 0)
+        return rule.module_class + " of " + rule.architecture;
   if (names_norm(own_word(words))) return "named like a norm";
   if (names_codes(own_word(words))) return "named like a codebook or a lookup table";
-  return transposed_kind(module, tensor.shape);
+  return transposed_class(module, tensor.shape);
 }
 
 bool LinearLayers::is_attention_projection(const NamedTensor& tensor) const {

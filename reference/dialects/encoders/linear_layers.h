@@ -34,10 +34,10 @@ class LinearLayers {
   struct Rule {
     std::string architecture;
     std::vector<std::string> modules;  // globs
-    std::string kind;
+    std::string module_class;
   };
   void read_architectures(const nlohmann::ordered_json& config);
-  std::string transposed_kind(const std::string& module, const std::vector<int64_t>& shape) const;
+  std::string transposed_class(const std::string& module, const std::vector<int64_t>& shape) const;
 
   std::vector<Rule> rules_;
   std::string basis_;

@@ -35,7 +35,7 @@ struct ConvertArguments {
   std::string in, out, dialect;
 };
 
-// What is written: one file of this container and dialect.
+// The file to write: its container and dialect.
 struct Target {
   bool safetensors = false;
   std::string dialect;

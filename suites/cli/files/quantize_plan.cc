@@ -19,7 +19,7 @@ const Scheme& scheme_of(const std::string& word) {
   throw UsageError("no scheme '" + word + "'" + did_you_mean(word, known));
 }
 
-// What torchao's first generation called its recipes.
+// The names of the recipes in torchao's first generation.
 struct FirstRecipe {
   std::string_view word, scheme, activation;
 };

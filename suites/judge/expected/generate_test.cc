@@ -23,6 +23,8 @@ class GenerateForScheme : public testing::TestWithParam<size_t> {
   int64_t k() const { return 3 * std::max<int64_t>(scheme().group(), 32); }
 };
 
+class ExactSumsForScheme : public GenerateForScheme {};
+
 void expect_exact_sums(const Scheme& scheme, const Synthetic& synthetic) {
   const Generated made = generate(scheme, Op::linear, kPlain, synthetic, 11);
   EXPECT_TRUE(made.exact);
@@ -36,11 +38,12 @@ void expect_exact_sums(const Scheme& scheme, const Synthetic& synthetic) {
   }
   EXPECT_GT(nonzero, 5u * 37u / 2);
   bool odd = false;
-  for (const ExactWeight& weight : reference.row(0)) odd = odd || std::fmod(weight.scale * 1024, 3) == 0;
+  for (const ExactWeight& weight : reference.row(0))
+    odd = odd || std::fmod(std::ldexp(weight.scale, 20), 3) == 0;
   EXPECT_TRUE(odd) << "power-of-two scales hide reading a scale in a narrower type";
 }
 
-TEST_P(GenerateForScheme, ExactSumsAreExactInTheNarrowestType) {
+TEST_P(ExactSumsForScheme, ExactSumsAreExactInTheNarrowestType) {
   for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32}) {
     const WeightShape weight{dtype, 37, k()};
     expect_exact_sums(scheme(), {Generator::exact_sums, weight, 5, 11});
@@ -75,7 +78,7 @@ TEST_P(GenerateForScheme, BoundaryWeightsLieAtSteps) {
 }
 
 // Under an activation policy x is quantized first, and the quantized x has the intended value.
-TEST_P(GenerateForScheme, ExactSumsStayExactUnderEveryPolicy) {
+TEST_P(ExactSumsForScheme, ExactSumsStayExactUnderEveryPolicy) {
   for (const ActivationInfo& policy : scheme().activations()) {
     const Synthetic synthetic{Generator::exact_sums, {DType::bfloat16, 37, k()}, 5, 11, policy};
     const Generated made = generate(scheme(), Op::linear, kPlain, synthetic, 11);
@@ -114,15 +117,26 @@ TEST_P(GenerateForScheme, AllCodesHoldsEveryByte) {
   EXPECT_EQ(seen.size(), 256u);
 }
 
+// Returns the scale of the group at `first`. In a scheme with two scales, `scale` may be the row's: then
+// returns the group's largest weight.
+double size_of_group(std::span<const ExactWeight> row, int64_t first, int64_t group) {
+  const auto at = static_cast<size_t>(first), length = static_cast<size_t>(group);
+  if (group == 0 || row[0].scale != row[length].scale) return row[at].scale;
+  double largest = 0;
+  for (const ExactWeight& weight : row.subspan(at, length))
+    largest = std::max(largest, std::fabs(weight.product));
+  return largest;
+}
+
 TEST_P(GenerateForScheme, NeighbouringScalesDifferFourfold) {
   const Synthetic synthetic{Generator::noise, {DType::bfloat16, 8, k()}, 1, 3};
   const Generated made = generate(scheme(), Op::linear, kPlain, synthetic, 3);
   const LinearReference reference(made.input);
   const int64_t group = scheme().group();
   for (int64_t r = 0; r + 1 < 8; ++r) {
-    const double here = reference.row(r)[0].scale;
+    const double here = size_of_group(reference.row(r), 0, group);
     const double next =
-        group == 0 ? reference.row(r + 1)[0].scale : reference.row(r)[static_cast<size_t>(group)].scale;
+        group == 0 ? reference.row(r + 1)[0].scale : size_of_group(reference.row(r), group, group);
     EXPECT_GT(std::fabs(std::log2(here / next)), 1.0) << "row " << r;
   }
 }
@@ -172,8 +186,32 @@ std::vector<size_t> suited_schemes() {
   return suited;
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, GenerateForScheme, testing::ValuesIn(suited_schemes()),
-                         [](const auto& info) { return std::string(schemes()[info.param]->name()); });
+// Can no maximum give the scheme a scale that is a power of two?
+bool lacks_exact_sums(size_t index) {
+  const Scheme& scheme = *schemes()[index];
+  return !has_exact_sums(scheme, {DType::bfloat16, 37, 3 * std::max<int64_t>(scheme.group(), 32)});
+}
+
+std::vector<size_t> schemes_with_exact_sums() {
+  std::vector<size_t> found = suited_schemes();
+  std::erase_if(found, lacks_exact_sums);
+  return found;
+}
+
+std::string scheme_of(const testing::TestParamInfo<size_t>& info) {
+  return std::string(schemes()[info.param]->name());
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, GenerateForScheme, testing::ValuesIn(suited_schemes()), scheme_of);
+INSTANTIATE_TEST_SUITE_P(Schemes, ExactSumsForScheme, testing::ValuesIn(schemes_with_exact_sums()),
+                         scheme_of);
+
+TEST(Generate, OnlyKnownSchemesLackExactSums) {
+  std::vector<std::string> lacking;
+  for (const size_t index : suited_schemes())
+    if (lacks_exact_sums(index)) lacking.emplace_back(schemes()[index]->name());
+  EXPECT_THAT(lacking, testing::UnorderedElementsAre("int8_row_reduced", "int4_e4m3_g128", "int4_e4m3_g256"));
+}
 
 TEST(Generate, OneHotColumnsReachBothEnds) {
   for (int64_t i = 0; i < 96; ++i) EXPECT_EQ(one_hot_column(i, 96, 96), i);

@@ -44,7 +44,7 @@ CONFIGS = {
     f"int4_tinygemm_g128 weight_only cpu_{PACK}": lambda: PrototypeInt4WeightOnlyConfig(group_size=128),
 }
 PICKLED = "cpu_"  # torchao's safetensors layer has no Int4OpaqueTensor, so transformers cannot save it
-# Of the larger models, one configuration each.
+# The larger models run with one configuration each.
 EVERY = ("llama", "llama_tied", "opt")
 PAIRS = [(name, config) for name in MODELS for config in CONFIGS if name in EVERY or config.startswith("int8_row dyn")]
 
