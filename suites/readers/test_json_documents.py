@@ -80,11 +80,11 @@ def commands():
 
 
 def test_json_is_a_flag_everywhere():
-    """Only what prints a script or another program's format, or belongs to workers, has no JSON."""
+    """Only commands for scripts, pages and other programs' formats, and those of workers, have no JSON."""
     nested = {"selftest": ["kill", "alarms", "explain"], "targets": ["propose"]}
     for command in commands():
         for words in [[command, below] for below in nested.get(command, [])] or [[command]]:
             text = qcts(*words, "--help").stdout
-            if command in ("completion", "export", "targets"):
+            if command in ("completion", "export", "report", "targets"):
                 continue
             assert re.search(r"^ +--json +\S", text, re.MULTILINE) and not re.search(r"--json TEXT", text), words
