@@ -111,7 +111,7 @@ TEST_P(Variants, AgreeWithScalar) {
     int compared = 0;
     for (const Shape& shape : kShapes)
       for (uint32_t dtype : kDtypes) {
-        // In schemes with one scale a row, k may have any value.
+        // In schemes with one scale per row, k may have any value.
         Shape cut = shape;
         if (group_of(family_of(kernel()), member, shape) == 0) cut.k -= shape.m % 8;
         SCOPED_TRACE(member + " m " + std::to_string(cut.m) + " n " + std::to_string(cut.n) + " k " +

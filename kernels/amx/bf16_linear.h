@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Micro-kernel for kernels/bf16/linear.h with TDPBF16PS. An AMX core starts 512 products of pairs in 16
-// cycles, 32 times as many as with VDPBF16PS (Emerald Rapids: 2.92 trillion operations a second against
+// cycles, 32 times as many as with VDPBF16PS (Emerald Rapids: 2.92 trillion operations per second against
 // 0.087), but it reads weights only from memory. So codes are decoded to bfloat16 into a buffer, in steps of
 // 32 k and 64 columns (4 KiB). x that is not bfloat16 is rounded to it.
 //

@@ -3,19 +3,19 @@
 // be parts of a row. It was never timed.
 //
 // The order below follows from these figures of an Emerald Rapids core. A tile product takes 16 cycles,
-// loading a tile of 16 rows from L1 takes 8, and memory brings some 6 bytes a cycle. 64 k of 64 columns are 2
-// KiB of nibbles, which memory brings in 340 cycles. They need 4 products (64 cycles) for each 16 rows and,
-// once, 64 vector stores, one a cycle; the loads, shifts and masks before those stores run beside them
-// (llvm-mca, sapphirerapids: 48 cycles with two stores a cycle). The epilogue of a group takes 224 vector
-// instructions for 16 rows and 64 columns, two a cycle: 112 cycles. So where memory does not limit, groups of
-// 32 are bound by their epilogues and groups of 128 by the products. Up to 16 rows, all of it fits into the
-// time that memory takes, if it overlaps. Hence:
+// loading a tile of 16 rows from L1 takes 8, and memory brings some 6 bytes per cycle. 64 k of 64 columns are
+// 2 KiB of nibbles, which memory brings in 340 cycles. They need 4 products (64 cycles) for each 16 rows and,
+// once, 64 vector stores, one per cycle; the loads, shifts and masks before those stores run beside them
+// (llvm-mca, sapphirerapids: 48 cycles with two stores per cycle). The epilogue of a group takes 224 vector
+// instructions for 16 rows and 64 columns, two per cycle: 112 cycles. So where memory does not limit, groups
+// of 32 are bound by their epilogues and groups of 128 by the products. Up to 16 rows, all of it fits into
+// the time that memory takes, if it overlaps. Hence:
 //   - The first 16 rows leave the unpacked bytes in a panel. The step after the one being multiplied is
 //     unpacked before it, so no tile is loaded from bytes stored a moment ago.
 //   - The epilogue of a group comes after the products of the next group have been started.
 //   - Further rows meet the panel of 512 k, 32 rows at a time, and all its groups before the next 32 rows:
 //     their totals (4 KiB for half the columns) stay in L1, where those of 512 rows (128 KiB) would pass
-//     through L2 once a group.
+//     through L2 once per group.
 #pragma once
 
 #include "kernels/amx/tiles.h"

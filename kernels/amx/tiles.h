@@ -4,7 +4,7 @@
 //
 // A tile of x is 16 rows of 64 bytes. A tile of weights is 16 columns: 16 rows of 64 bytes, in which 4
 // consecutive bytes are consecutive k of one column. A step of a block is 4 such tiles side by side, 256
-// bytes a row.
+// bytes per row.
 //
 // An Emerald Rapids core did 5.8 trillion byte operations a second from registers, 4.2 to 4.5 with weights
 // from L2, and 5.6 where 512 k of a panel of weights stay in L1 while the rows of x pass. So 512 k of two

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Float8 weights for the AVX2 variants of `linear`: y = sum over groups of scale * sum(x * value(code)), plus
-// bias. fp8_row is e4m3 with one scale a row; fp8 is e4m3 or e5m2, with scales of rows, of the tensor, of
+// bias. fp8_row is e4m3 with one scale per row; fp8 is e4m3 or e5m2, with scales of rows, of the tensor, of
 // groups of a row or of blocks.
 //
 // Up to m = 4, reading one byte a weight is the bound, provided that decoding keeps up: a widening load, a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of x to int8, one scale a row, for the AVX2 variants. The policies are:
+// Quantizes rows of x to int8, one scale per row, for the AVX2 variants. The policies are:
 //   torchao 0.18.0 Int8Tensor.from_hp of x with PerRow(): steps in float32
 //   torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant: every step is rounded to x's dtype
 //   torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant: codes -127 .. 127; steps are rounded to

@@ -16,7 +16,7 @@ namespace qcts::avx2 {
 namespace {
 
 constexpr int kRows = 64;  // rows of sums at a time
-// x and the codes of a scheme with one scale a row are padded to a multiple of it
+// x and the codes of a scheme with one scale per row are padded to a multiple of it
 constexpr int64_t kPadK = 8;
 
 struct LinearCall {

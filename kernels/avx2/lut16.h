@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Looks up the values of 4-bit codes, for the AVX2 variants of dequantize. A group has 16 values, which are
 // computed once, rounded once and looked up. 64 codes cost 4 byte shuffles and 14 other operations if results
-// have 16 bits, 0.3 an element; a float costs two permutations and a blend. The values never leave the
+// have 16 bits, 0.3 per element; a float costs two permutations and a blend. The values never leave the
 // registers: storing them and loading them again at another width cost 190 cycles for a group of 128, since
 // the load waits for the stores that it overlaps, while everything else takes 60.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds the minimum and maximum of groups of a row, for the AVX2 variants of quantize. 16-bit floats are
-// compared as the integers of their bits, two operations a vector. Short groups are reduced eight at a time,
-// since reducing one takes longer than reading 32 elements.
+// compared as the integers of their bits, two operations per vector. Short groups are reduced eight at a
+// time, since reducing one takes longer than reading 32 elements.
 #pragma once
 
 #include "kernels/avx2/quantize.h"

@@ -6,9 +6,9 @@
 // bank after the other. Four blocks of columns, far from each other, read 1 KiB in turn and prefetched 1 KiB
 // ahead, do use them (int8, m = 1, cold: 21.5 GB/s, where one stream had 15.5 and a plain read of four
 // streams 23; eight streams 17.5; 512 bytes ahead 17.5, 2 KiB 19.4). Between turns the sums of 1 KiB's worth
-// of k are stored: 16 loads and stores for some 400 operations. Kernels that decoding limits get slower by it
-// (fp8 0.88 times as fast, nf4 0.92 times), so linear.h uses one stream. Other cores read one stream better
-// (WeightReading, kernels/machine/weight_reading.h).
+// of k are stored: 16 loads and stores for some 400 operations. Kernels whose limit is decoding are slower
+// that way (fp8 0.88 times as fast, nf4 0.92 times), so linear.h uses one stream. Other cores read one stream
+// better (WeightReading, kernels/machine/weight_reading.h).
 //
 // Several rows pass over a part of W more than once, each time for some of its columns. If the first pass
 // prefetches everything that comes next, memory is idle during the others; so each pass prefetches its share,

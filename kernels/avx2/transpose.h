@@ -53,8 +53,8 @@ constexpr int64_t kStripBytes = 64;  // of one column at a time: 128 k
     store32(to + i, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)), true);
 }
 
-// Convert the codes of a full block of k_bytes = k / 2 bytes a column, and of a last block that n cuts short.
-// In a short block neighbours share a byte, in every layout.
+// Convert the codes of a full block of k_bytes = k / 2 bytes per column, and of a last block that n cuts
+// short. In a short block neighbours share a byte, in every layout.
 using FullBlock = void (*)(const uint8_t* in, int64_t k_bytes, const Pairing& pairing, bool past_caches,
                            uint8_t* out);
 using ShortBlock = void (*)(const uint8_t* in, int64_t k_bytes, int64_t columns, uint8_t* out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the AVX-512 variants of `linear`: y =
+// Float8 e4m3 weights with one scale per row, dense or 2:4 sparse, for the AVX-512 variants of `linear`: y =
 // scale * sum(x * value(code)) + bias.
 //
 // Up to m = 4 decoding is the bound. A code's sign and seven low bits, moved to a binary16's place, are its
@@ -68,7 +68,7 @@ struct Fp8Row {
 };
 
 // Two of four k are stored (kernels/families/sparse24_planes.h). Packing fills in the zeros, and from then on
-// this is fp8_row: it reads one byte a weight, where the checkpoint has 5 / 8, and saves no multiplication.
+// this is fp8_row: it reads one byte per weight, where the checkpoint has 5 / 8, and saves no multiplication.
 struct Fp8Sparse24 : Fp8Row {
   static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const Sparse24Planes planes(p);

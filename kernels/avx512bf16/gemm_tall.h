@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tall tiles for 7 to 12 rows of x, for the AVX512-BF16 variants of `linear`: weights with one scale a row
+// Tall tiles for 7 to 12 rows of x, for the AVX512-BF16 variants of `linear`: weights with one scale per row
 // whose codes are cheap to decode to bfloat16.
 //
 // The registers hold a sum for each row and two vectors of 16 columns, so a decoded weight meets all rows at

@@ -2,9 +2,9 @@
 // Micro-kernel for kernels/bf16/linear.h with VDPBF16PS.
 //
 // The instruction multiplies 32 pairs of bfloat16 and adds them, two and two, to sixteen float32 sums. A Zen
-// 4 core starts one a cycle, like a VFMADD, which makes half as many products: twice the arithmetic, and half
-// the bytes of a panel. (An Emerald Rapids core starts one in two cycles, half the rate of its two VFMADDs;
-// there, tiles are the fast way.) x must already be bfloat16, so no product rounds.
+// 4 core starts one per cycle, like a VFMADD, which makes half as many products: twice the arithmetic, and
+// half the bytes of a panel. (An Emerald Rapids core starts one in two cycles, half the rate of its two
+// VFMADDs; there, tiles are the fast way.) x must already be bfloat16, so no product rounds.
 // - m <= 6: codes are decoded in registers and used for all rows: 24 sums, 4 weights, one x, a table. Memory
 //   is the bound, as long as decoding keeps up.
 // - m > 6: the first 6 rows leave what they decode in a panel, which the others multiply 6 at a time. The

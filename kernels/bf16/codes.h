@@ -18,7 +18,8 @@ struct NarrowScales {
   }
 };
 
-// Four bits. A block has 64 words of 32 bits for each 8 k, one a column: k 2i in bits 4i, k 2i + 1 in bits 16
+// Four bits. A block has 64 words of 32 bits for each 8 k, one per column: k 2i in bits 4i, k 2i + 1 in bits
+// 16
 // + 4i. A permutation of 16-bit lanes reads the low five bits of a lane, so with a table that repeats 16
 // values a shift and a permutation decode 32 weights: 22 half-vector operations on three units, 7.3 cycles of
 // a Zen 4 core, for 128 weights.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the variants of `linear` that multiply
-// pairs of bfloat16: y = scale * sum(x * value(code)) + bias. On a Zen 4 core m = 1 reads one byte a weight
+// Float8 e4m3 weights with one scale per row, dense or 2:4 sparse, for the variants of `linear` that multiply
+// pairs of bfloat16: y = scale * sum(x * value(code)) + bias. On a Zen 4 core m = 1 reads one byte per weight
 // about as fast as memory brings it: with ShiftedE4m3, 32 codes cost 13 half-vector operations on three
 // units. Packing sets the scale of a column with a NaN to NaN, which is what every sum over that column would
 // be. A block of 64 columns holds the codes in pairs, then 64 scales (float32).
@@ -58,7 +58,7 @@ struct Fp8Row {
 };
 
 // Two of four k are stored (kernels/families/sparse24_planes.h). Packing fills in the zeros, and from then on
-// this is fp8_row: it reads one byte a weight, where the checkpoint has 5 / 8, and saves no multiplication.
+// this is fp8_row: it reads one byte per weight, where the checkpoint has 5 / 8, and saves no multiplication.
 template <class E4m3>
 struct Fp8Sparse24 : Fp8Row<E4m3> {
   static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {

@@ -5,7 +5,7 @@
 // The difference of two int8 has at most eight significant bits, so it is exact in bfloat16. As a float32 its
 // low half is 0, and one masked shuffle puts the upper half of the even k below that of the odd one: five
 // operations for 32 weights, none of which needs the multipliers. (With a shift and an or instead, m = 1 to 4
-// took 1.07 times as long on an EPYC Zen 4, one thread.) There, m = 1 reads one byte a weight about as fast
+// took 1.07 times as long on an EPYC Zen 4, one thread.) There, m = 1 reads one byte per weight about as fast
 // as memory brings it. A block of 64 columns holds 64 zero points (int32), then for each 2 k one cache line
 // of the even k, whose byte c belongs to column c, and one of the odd k; then 64 scales (float32).
 #pragma once

@@ -36,7 +36,7 @@ constexpr int kPrefetchBytes = 8192;
 using Sums = float (*)[kColumns];
 using Panel = __m512i (*)[kVectors];  // pairs of k by columns
 
-// Positions of weights and rows of x, computed once a call. A function call among the sums, even one that
+// Positions of weights and rows of x, computed once per call. A function call among the sums, even one that
 // returns the bytes of a dtype, would spill all of them to memory.
 struct Layout {
   int64_t group, padded_group, groups, blocks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Half a byte in, two or four out: kernels/avx2/dequantize/int4_dequantize.h. Rounds like
 // int4_e4m3_scalar.cc. The float8 product of a nibble and its group's scale depends on only twelve bits, so
-// all products are computed once a call.
+// all products are computed once per call.
 #include "kernels/avx2/dequantize/int4_dequantize.h"
 #include "kernels/avx2/float8.h"
 #include "kernels/avx2/quantize/blocks.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // (code - 8) * scale + zero, rounded once to the weight's dtype, as the CUDA kernel's bfloat16 fma does. A
-// group has 16 values, so they are computed exactly once a group and looked up.
+// group has 16 values, so they are computed exactly once per group and looked up.
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
 

@@ -93,7 +93,7 @@ void put_blocks(const Planes& planes, int64_t first_n, int64_t group_bytes, cons
     }
 }
 
-// The same for mx with one byte an element. put(codes, column, k, code) returns true if the code is a NaN;
+// The same for mx with one byte per element. put(codes, column, k, code) returns true if the code is a NaN;
 // its block's bfloat16 scale then becomes NaN.
 template <class Put>
 void put_mx_bytes(const qcts_problem& p, int64_t first_n, int64_t group_bytes, const Put& put, uint8_t* out) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scales of blocks and small floats: the work that variants of mx and nvfp4 do once a block or once an odd
+// Scales of blocks and small floats: the work that variants of mx and nvfp4 do once per block or once an odd
 // element. The AVX2 variants have the scales in vectors (kernels/avx2/quantize/mx.h,
 // kernels/avx2/quantize/nvfp4.h).
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Element conversions in plain C++, bit-exact and without hardware conversion instructions, for the scalar
-// variants and for work that a family does once a block or tensor.
+// variants and for work that a family does once per block or tensor.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Float8 weights and activations with one float32 scale for a block of rows and columns: the work that
-// variants of fp8 and fp8_row do once a block.
+// variants of fp8 and fp8_row do once per block.
 #pragma once
 
 #include "kernels/families/block_scales.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the planes of the int8 schemes with one scale a row, or for all rows, for the vector variants of
+// Reads the planes of the int8 schemes with one scale per row, or for all rows, for the vector variants of
 // `linear`, which cut weights into blocks of their own. A struct has
 //   codes(n)             the k codes of a row
 //   scale(n), zero(n)    zero is subtracted from a code; kHasZeros: it may differ from 0

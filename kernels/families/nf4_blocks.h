@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NF4 weights (reference/schemes/nf4.cc): the work that variants do once a tensor or once a block.
+// NF4 weights (reference/schemes/nf4.cc): the work that variants do once per tensor or once per block.
 #pragma once
 
 #include "kernels/families/block_scales.h"
@@ -14,7 +14,7 @@ struct Nf4Task {
   FloatRows from;
   int64_t k;
   float values[16];  // the values of the codes, in the weight's dtype
-  uint8_t* pairs;    // two codes a byte, the even one in the high nibble
+  uint8_t* pairs;    // two codes per byte, the even one in the high nibble
   float* scalers;    // in the workspace: kept between the two passes
   float mean;        // of the scalers; known in the second pass
   char* factors;

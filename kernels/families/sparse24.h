@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Float8 weights that store two of every four k (reference/schemes/fp8_sparse24.cc): the work that the
-// variants of quantize do once a problem.
+// variants of quantize do once per problem.
 #pragma once
 
 #include "kernels/families/float8_scales.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two of four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc). Packing fills in the zeros, and from
-// then on this is fp8_row (kernels/avx2/fp8_linear.h): it reads one byte a weight and saves no
+// then on this is fp8_row (kernels/avx2/fp8_linear.h): it reads one byte per weight and saves no
 // multiplication.
 #include "kernels/avx2/fp8_linear.h"
 

@@ -2,7 +2,7 @@
 // y = sum over blocks of 32 of 2^e * sum(x * element), plus bias.
 //
 // MXFP4 uses table lookups (kernels/avx2/nibbles.h), which are the bound at m = 1. MXFP8 and MXFP6 have one
-// byte an element, which is moved to a float's place (kernels/avx2/float8.h); that is the bound at m = 1.
+// byte per element, which is moved to a float's place (kernels/avx2/float8.h); that is the bound at m = 1.
 // Scales are stored as bfloat16, which holds every e8m0,
 // including 2^-127 and NaN, and is widened by one shift. A block of 64 columns holds, for each 32 k, the
 // codes, one cache line for each k or each 2 k, then 64 scales. If an element is an e4m3 NaN, the scale of

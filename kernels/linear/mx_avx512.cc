@@ -2,7 +2,7 @@
 // y = sum over blocks of 32 of 2^e * sum(x * element), plus bias.
 //
 // MXFP4 is looked up (kernels/avx512/nibble_lut.h), which is the bound at m = 1. MXFP8 and MXFP6 have one
-// byte an element: e4m3 is decoded as in kernels/avx512/fp8.h; e5m2 is the upper half of a binary16; the
+// byte per element: e4m3 is decoded as in kernels/avx512/fp8.h; e5m2 is the upper half of a binary16; the
 // five-bit magnitudes of e2m3 and e3m2 are looked up in two vectors. Scales are stored as bfloat16, which
 // holds every e8m0, including 2^-127 and NaN. A block of 64 columns holds, for each 32 k, the codes, then 64
 // scales. If an element is an e4m3 NaN, the scale of its 32 becomes NaN.

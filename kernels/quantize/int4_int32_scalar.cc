@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao 0.18 Int4PlainInt32Tensor, _from_hp_xpu (kernels/families/affine_groups.h): two codes a byte, the
+// torchao 0.18 Int4PlainInt32Tensor, _from_hp_xpu (kernels/families/affine_groups.h): two codes per byte, the
 // even k in the low nibble; scales and zero points are in rows of groups.
 #include "kernels/scalar/groups.h"
 

@@ -6,7 +6,7 @@
 
 using namespace qcts;
 
-// torchao 0.18 Float8Tensor.from_hp, one scale a row, on the torch path (quant_primitives.py:
+// torchao 0.18 Float8Tensor.from_hp, one scale per row, on the torch path (quant_primitives.py:
 // _choose_scale_float8, _quantize_affine_float8). The scale has no minimum: a block of zeros divides 0 by 0
 // and stores NaN codes, as the original does.
 const qcts_kernel qcts_kernel_quantize_fp8_row_scalar =

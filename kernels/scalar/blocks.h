@@ -21,7 +21,7 @@ namespace {
   return largest;
 }
 
-// Writes one code a byte, or two e2m1 codes, the even one in the low nibble.
+// Writes one code per byte, or two e2m1 codes, the even one in the low nibble.
 [[maybe_unused]] void quantize_block(uint32_t dtype, const char* elements, int64_t count, SmallFloat format,
                                      const BlockScale& scale, uint8_t* codes) {
   const auto code = [&](int64_t i) {

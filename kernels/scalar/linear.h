@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Weight-only `linear` for the scalar variants: y = sum over groups of scale * sum(x * code) + zero * sum(x),
-// plus bias. Written to be read; one dependent addition an element limits its speed. All sums are in double,
+// plus bias. Written to be read; one dependent addition per element limits its speed. All sums are in double,
 // where the products are exact.
 #pragma once
 

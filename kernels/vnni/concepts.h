@@ -21,7 +21,7 @@ concept HasGroups = requires(const qcts_problem& p) {
 template <class T>
 concept QuadScheme = HasGroups<T> && requires(const qcts_problem& p, int64_t group) {
   { T::kOffset } -> std::convertible_to<int>;  // what makes a code unsigned
-  requires T::kQuads == 1 || T::kQuads == 2;   // 4 k that a step holds: 1 or, with two codes a byte, 2
+  requires T::kQuads == 1 || T::kQuads == 2;   // 4 k that a step holds: 1 or, with two codes per byte, 2
   // A group is padded to multiples of it: whole steps, or whole tiles.
   { T::pad_k(group) } -> std::convertible_to<int64_t>;
   { T::scale_dtype(p) } -> std::convertible_to<uint32_t>;  // of the weight's scales

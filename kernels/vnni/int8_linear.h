@@ -41,8 +41,8 @@ constexpr int64_t kPairElements = 128;  // 255 * 128 < 2^15
 
 using Sums = int32_t (*)[kColumns];
 
-// Positions of weights and rows of x, computed once a call: doing it once a group took half the time at m = 1
-// with groups of 32.
+// Positions of weights and rows of x, computed once per call: doing it once per group took half the time at m
+// = 1 with groups of 32.
 struct Layout {
   int64_t group, padded_group, groups, blocks;
   uint32_t scale_dtype;
@@ -102,7 +102,7 @@ Layout layout_of(const qcts_problem& p) {
   return at;
 }
 
-// Parameters of a block's columns that outputs need, loaded once a block.
+// Parameters of a block's columns that outputs need, loaded once per block.
 struct Columns {
   alignas(64) double scale[kColumns], zero[kColumns], sum_of_codes[kColumns], bias[kColumns];
 };

@@ -19,7 +19,7 @@ struct BesideFile {
   std::string name;  // below the folder
   std::shared_ptr<const MappedFile> file;
 };
-// Throws IoError; refuses LimitExceeded if there are more than 4096.
+// Throws IoError; throws Refused (LimitExceeded) if there are more than 4096.
 std::vector<BesideFile> files_beside(const Checkpoint& checkpoint);
 
 struct Content {

@@ -23,7 +23,8 @@ std::optional<std::vector<pickle::Ref>> members_of(const pickle::Ref& node);
 // Bytes, stored as bytes or as a call of _codecs.encode on a latin1 text.
 std::optional<std::string> bytes_value(const pickle::Ref& node);
 
-// The torch.Tensor, Parameter and attributes around a call that makes the elements.
+// How a tensor is wrapped: the torch.Tensor, Parameter and attributes around the call that makes its
+// elements.
 struct Layers {
   bool parameter = false;
   pickle::Ref requires_grad, hooks;  // of the Parameter

@@ -19,8 +19,8 @@ struct TorchAoQuantization {
   std::vector<std::string> not_converted;  // modules_to_not_convert
 };
 
-// Reads the configuration; nullopt when it does not name torchao. Refuses SubclassSchema when it has neither
-// form.
+// Reads the configuration; nullopt when it does not name torchao. Throws Refused (SubclassSchema) when it has
+// neither form.
 std::optional<TorchAoQuantization> torchao_quantization(const nlohmann::ordered_json& config);
 // Returns "dtype" (transformers 5) or "torch_dtype" (4); nullopt when absent or unknown.
 std::optional<DType> config_dtype(const nlohmann::ordered_json& config);

@@ -45,7 +45,7 @@ void for_each_held(const pickle::Ref& node, const std::function<void(const HeldV
 // Returns the tensors of a saved object, depth-first in file order, including those inside objects that
 // --allow keeps. Keys, attributes and indices are joined by '.'; modules are named as state_dict() names
 // them. Other leaves are skipped (resave keeps them in the graph). A lone tensor is named "tensor"; of equal
-// names the second gets the suffix "#2". Refuses LimitExceeded before names are made.
+// names the second gets the suffix "#2". Throws Refused (LimitExceeded) before names are made.
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits);
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits, ReadBudget& budget);
 
@@ -111,12 +111,13 @@ std::vector<NamedTensor> read_torchao_safetensors(SafetensorsView& view, Safeten
 std::vector<NamedTensor> read_plain_safetensors(SafetensorsView& view);
 NamedTensor read_plain_entry(const SafetensorsEntry& entry, ReadBudget& budget);
 
-// Parses JSON in metadata and charges the budget. Refuses SubclassSchema for malformed JSON or a duplicate
-// key, LimitExceeded for too much nesting or too many keys.
+// Parses JSON in metadata and charges the budget. Throws Refused (SubclassSchema) for malformed JSON or a
+// duplicate key, LimitExceeded for too much nesting or too many keys.
 nlohmann::ordered_json parse_metadata_json(const std::string& text, const std::string& where,
                                            const Limits& limits, ReadBudget& budget);
 
-// Does the file follow pytorch/ao#2338? Refuses SubclassSchema if it also matches torchao's own dialect.
+// Does the file follow pytorch/ao#2338? Throws Refused (SubclassSchema) if it also matches torchao's own
+// dialect.
 bool has_2338_keys(const SafetensorsView& view);
 std::vector<NamedTensor> read_torchao_2338(SafetensorsView& view, const OpenOptions& options,
                                            std::vector<std::string>& warnings);
@@ -134,17 +135,17 @@ bool join_tinyq_layers(std::vector<NamedTensor>& tensors, ReadBudget& budget);
 void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const OpenOptions& options,
                       ReadBudget& budget);
 // Reads a torch zip or a legacy file, as its first bytes say, into `zips` or `legacies` and `tensors`.
-// Refuses NotArchive.
+// Throws Refused (NotArchive).
 void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options,
                   ReadBudget& budget);
 void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const OpenOptions& options);
-// Refuses NotArchive for a file that is known to be of another kind, which it names.
+// Throws Refused (NotArchive) for a file that is known to be of another kind, which it names.
 void refuse_foreign_file(const MappedFile& file);
-// Detects dialects by key pattern after all shards are read. Refuses SubclassSchema when two match, or when
-// the requested one does not.
+// Detects dialects by key pattern after all shards are read. Throws Refused (SubclassSchema) when two match,
+// or when the requested one does not.
 void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget& budget);
 Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
-// Refuses StJson, and LimitExceeded beyond 256 MiB and 64 levels.
+// Throws Refused (StJson), and LimitExceeded beyond 256 MiB and 64 levels.
 nlohmann::ordered_json read_json_file(const std::filesystem::path& path);
 // Marks the tensors of foreign formats (foreign.h), sets the dialect and adds the findings. `method`: as
 // foreign_method() gives it.

@@ -24,7 +24,7 @@ std::vector<Shard> find_shards(const std::filesystem::path& directory, std::vect
 bool names_weights(std::string_view name);
 
 // A shard's name may lead nowhere but beneath the directory; its link also to where the hub's cache keeps the
-// files of a snapshot. Refuses EntryName.
+// files of a snapshot. Throws Refused (EntryName).
 std::filesystem::path shard_path(const std::filesystem::path& directory, const std::string& name);
 
 }  // namespace qcts

@@ -16,7 +16,7 @@ struct OtherValue {
 };
 
 // In file order, of all pickles of the checkpoint. Left out is what torch hangs on a state dict
-// (_metadata). Refuses LimitExceeded where shared containers would name more than the file can hold.
+// (_metadata). Throws Refused (LimitExceeded) where shared containers would name more than the file can hold.
 std::vector<OtherValue> other_values(const Checkpoint& checkpoint);
 
 }  // namespace qcts

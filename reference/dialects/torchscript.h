@@ -22,8 +22,8 @@ struct ScriptModule {
   nlohmann::ordered_json attributes = nlohmann::ordered_json::object();
 };
 
-// Lists the modules depth-first in file order. Refuses LimitExceeded where shared parts would make the list
-// too long.
+// Lists the modules depth-first in file order. Throws Refused (LimitExceeded) where shared parts would make
+// the list too long.
 std::vector<ScriptModule> script_modules(const TorchScript& script, const Limits& limits);
 
 // Lists every tensor: the module's by path, depth-first in file order ("first.linear.weight"; items of lists,

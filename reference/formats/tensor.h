@@ -51,7 +51,7 @@ enum class DType : uint8_t {
   bits2x4,
   bits4x2,
   float6_e2m3fn,
-  float6_e3m2fn,  // safetensors F6_E2M3, F6_E3M2: six bits an element
+  float6_e3m2fn,  // safetensors F6_E2M3, F6_E3M2: six bits per element
 };
 inline constexpr int kDTypeCount = static_cast<int>(DType::float6_e3m2fn) + 1;
 
@@ -80,7 +80,7 @@ struct Tensor {
   bool is_contiguous() const;
 };
 
-// Returns the product of the shape; refuses Overflow when it does not fit int64.
+// Returns the product of the shape; throws Refused (Overflow) when it does not fit int64.
 int64_t numel_of(std::span<const int64_t> shape);
 std::vector<int64_t> contiguous_stride(std::span<const int64_t> shape);
 // ceil(numel * bits / 8)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocks of mx, for the AVX2 variants of dequantize. Rounds like dequantize/mx_scalar.cc.
 //
-// MXFP4: a block's 16 values are computed once and looked up; in bfloat16 that is six operations a block and
-// 0.3 an element. MXFP8 to bfloat16: a normal code is moved to its place and the scale is added to its
-// exponent, half an operation an element, including the check for codes that are not normal. Those codes,
+// MXFP4: a block's 16 values are computed once and looked up; in bfloat16 that is six operations per block
+// and 0.3 per element. MXFP8 to bfloat16: a normal code is moved to its place and the scale is added to its
+// exponent, half an operation per element, including the check for codes that are not normal. Those codes,
 // other dtypes and MXFP6 go through kernels/avx2/dequantize/dequantize_scaled.h.
 #pragma once
 

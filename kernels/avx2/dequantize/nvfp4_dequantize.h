@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocks of NVFP4, for the AVX2 variants of dequantize: half a byte in, two or four out. Rounds like
-// dequantize/nvfp4_scalar.cc. A table of 16 values for every 16 elements would cost 3 operations an element.
+// dequantize/nvfp4_scalar.cc. A table of 16 values for every 16 elements would cost 3 operations per element.
 // But in bfloat16 a block has only two fractions, that of the scale and that of 1.5 times the scale; they are
 // computed for eight blocks together, and exponents are added: 16 operations for the tables of two blocks, 12
 // to look up 32 codes.

@@ -108,7 +108,7 @@ template <SmallFloat kFormat>
 template <int64_t kBlocks>
 struct BlockScales {
   alignas(64) float largest[kBlocks], factor[kBlocks];
-  uint8_t odd[kBlocks / kLanes];  // a bit a block: left to quantize_odd_block
+  uint8_t odd[kBlocks / kLanes];  // a bit per block: left to quantize_odd_block
 };
 
 // Encodes a block that holds a NaN or has a NaN scale.

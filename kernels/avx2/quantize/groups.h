@@ -88,7 +88,7 @@ struct AffineGroups {
   alignas(64) float scale[kMaxGroupsAtOnce], reciprocal[kMaxGroupsAtOnce], zero_point[kMaxGroupsAtOnce];
   alignas(64) float less[kMaxGroupsAtOnce], by[kMaxGroupsAtOnce];  // of TameScale
   alignas(64) int32_t zero_points[kMaxGroupsAtOnce];               // twice, in 16 bits each
-  // a bit a group, set if int8_encode_fast can encode it
+  // a bit per group, set if int8_encode_fast can encode it
   uint32_t tame;
 };
 template <uint32_t kDtype, uint32_t kCommon, float kMinScale>

@@ -23,7 +23,7 @@ constexpr float kMinRange = 1e-6f;
 // 32 groups of a row. `min` is subtracted from an element, and the difference is counted in scales.
 struct PlainGroups {
   alignas(32) float min[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
-  uint32_t tame;  // a bit a group: its reciprocal may replace the division
+  uint32_t tame;  // a bit per group: its reciprocal may replace the division
 };
 
 // Computes scales and zeros of eight groups and also writes them to their tiles.

@@ -4,8 +4,8 @@
 // dtype.
 //
 // Three passes over 32 groups of a row, which stay in L1: ranges, of narrow dtypes as the integers of their
-// bits, two operations a vector; then parameters of eight groups at once, so no element waits for their two
-// divisions; then codes, which in bfloat16 take seven operations a vector (bf16_rounded) besides packing,
+// bits, two operations per vector; then parameters of eight groups at once, so no element waits for their two
+// divisions; then codes, which in bfloat16 take seven operations per vector (bf16_rounded) besides packing,
 // while the next row is prefetched.
 #pragma once
 
@@ -28,7 +28,7 @@ template <uint32_t kDtype>
 // 32 groups of a row.
 struct Int4Groups {
   alignas(32) float low[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
-  uint32_t finite, tame;  // a bit a group: it has codes other than 0; bf16_rounded may round it
+  uint32_t finite, tame;  // a bit per group: it has codes other than 0; bf16_rounded may round it
 };
 
 // Stores eight scales and eight zeros in turn. Both are values of the dtype, so a bfloat16 is the upper half

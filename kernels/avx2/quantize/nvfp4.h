@@ -3,8 +3,8 @@
 // a row, which stay in L1. First the scales of eight blocks at once, from the largest magnitudes as integers
 // of the elements' bits; then the codes. From elements to factors there are three dependent divisions:
 // finishing eight blocks before the next eight took 1.5 times as long, passes over 4096 elements 1.13 times.
-// The bound is two instructions an element. At two levels the tensor is read twice, which makes it 0.37 times
-// as fast as a plain copy.
+// The bound is two instructions per element. At two levels the tensor is read twice, which makes it 0.37
+// times as fast as a plain copy.
 #pragma once
 
 #include "kernels/avx2/quantize/e2m1_e2m3_encode.h"

@@ -39,8 +39,8 @@ Json attribute_json(const pickle::Ref& node, const std::string& where, ReadBudge
 std::string key_text(const pickle::Ref& key);
 
 // Checks that `value`, read from safetensors metadata, contains only what torchao's decoder builds: known
-// classes, enum names and dtypes. Refuses SubclassSchema; a dtype that names something else in torch is
-// marked as a security refusal.
+// classes, enum names and dtypes. Throws Refused (SubclassSchema); a dtype that names something else in torch
+// is marked as a security refusal.
 void check_attribute_json(const Json& value, const std::string& where);
 
 // {"_type": "torch.dtype", "_data": ...}

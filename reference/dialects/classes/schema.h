@@ -22,8 +22,8 @@ struct ClassSchema {
   std::string_view name;
   std::vector<std::string_view> tensors, optional_tensors;
   std::vector<std::string_view> attributes, optional_attributes;
-  // Derives the whole's shape and dtype from its parts; refuses SubclassSchema for inconsistent parts.
-  // nullptr: only the names are known, and parts are kept unchanged.
+  // Derives the whole's shape and dtype from its parts; throws Refused (SubclassSchema) for inconsistent
+  // parts. nullptr: only the names are known, and parts are kept unchanged.
   Outer (*outer)(const NamedTensor& tensor);
   // Supported by torchao's safetensors writer and reader (ALLOWED_TENSORS_SUBCLASSES).
   bool in_safetensors;
@@ -37,8 +37,8 @@ const ClassSchema* find_class(const NamedTensor& tensor);
 
 // Sorts payload in flatten order (required, then optional) and attributes in the order of torchao's encoder
 // (optional, then required); a missing optional attribute becomes null, as in TorchAOBaseTensor.__setstate__.
-// Refuses SubclassSchema for missing parts and, unless lenient, for unknown parts; lenient keeps them and
-// adds a warning.
+// Throws Refused (SubclassSchema) for missing parts and, unless lenient, for unknown parts; lenient keeps
+// them and adds a warning.
 void arrange(const ClassSchema& schema, NamedTensor& tensor, bool lenient,
              std::vector<std::string>& warnings);
 

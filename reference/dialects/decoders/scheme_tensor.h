@@ -29,8 +29,8 @@ struct SchemeTensor {
 };
 
 // Converts a tensor; nullopt for a plain tensor or an unknown scheme. `layout_hint` names the CPU pack where
-// the file does not record it ("cpu_avx512", "cpu_avx2", "cpu_default"). Refuses SubclassSchema when the
-// layout is unknown and the scheme lacks the hinted one.
+// the file does not record it ("cpu_avx512", "cpu_avx2", "cpu_default"). Throws Refused (SubclassSchema) when
+// the layout is unknown and the scheme lacks the hinted one.
 std::optional<SchemeTensor> scheme_tensor(const NamedTensor& tensor, std::string_view layout_hint = "");
 
 }  // namespace qcts

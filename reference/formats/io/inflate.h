@@ -9,9 +9,9 @@
 
 namespace qcts {
 
-// Inflates `stored`, which must yield exactly `bytes` bytes and be used up. Refuses ZipStructure otherwise; a
-// size that deflate cannot reach is refused before anything is allocated. `what` and `offset` name the record
-// in the refusal.
+// Inflates `stored`, which must yield exactly `bytes` bytes and be used up. Throws Refused (ZipStructure)
+// otherwise; a size that deflate cannot reach is refused before anything is allocated. `what` and `offset`
+// name the record in the refusal.
 std::vector<std::byte> inflate(std::span<const std::byte> stored, uint64_t bytes, const std::string& what,
                                uint64_t offset);
 

@@ -24,8 +24,8 @@ void check_append(const Ref& target, uint64_t offset);
 void check_set_item(const Ref& target, uint64_t offset);
 // Returns a text that is equal for equal keys only: 1, 1.0 and True are one key in Python, (1, 2) and
 // torch.Size([1, 2]) another. NaNs and objects of classes that the caller allowed are equal to themselves
-// alone. Refuses PickleType for a key that Python cannot hash, and for one that holds a tensor, which would
-// have no name; LimitExceeded for a tuple of more than kKeyBytes.
+// alone. Throws Refused (PickleType) for a key that Python cannot hash, and for one that holds a tensor,
+// which would have no name; LimitExceeded for a tuple of more than kKeyBytes.
 inline constexpr uint64_t kKeyBytes = 64 << 10;
 std::string key_text(const Ref& key, uint64_t offset);
 

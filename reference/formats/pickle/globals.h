@@ -59,7 +59,8 @@ bool is_numpy_part(std::string_view module, std::string_view name);
 // otherwise.
 std::string_view global_note(std::string_view module, std::string_view name);
 
-// Refuses PickleGlobal for these, "module.name". Names of blocked modules are not among Refusal::allow.
+// Throws Refused (PickleGlobal) for these, "module.name". Names of blocked modules are not among
+// Refusal::allow.
 [[noreturn]] void refuse_globals(const std::vector<std::string>& names, std::string_view note,
                                  uint64_t offset);
 

@@ -28,15 +28,16 @@ class Ledger {
     bytes_ = bytes;
     offset_ = offset;
   }
-  // Charges memory that is kept. Refuses LimitExceeded beyond Limits::pickle_heap_bytes.
+  // Charges memory that is kept. Throws Refused (LimitExceeded) beyond Limits::pickle_heap_bytes.
   void account(uint64_t bytes) {
     heap_ += bytes;
     if (heap_ > limits_.pickle_heap_bytes) check_heap();
   }
-  // Charges text that is compared or hashed. Refuses LimitExceeded when the total is out of proportion to the
-  // bytes read.
+  // Charges text that is compared or hashed. Throws Refused (LimitExceeded) when the total is out of
+  // proportion to the bytes read.
   void charge(uint64_t bytes);
-  // Is `key` new to `target`? The caller adds it. Refuses PickleType for a value that cannot be a key.
+  // Is `key` new to `target`? The caller adds it. Throws Refused (PickleType) for a value that cannot be a
+  // key.
   bool is_new_key(const Ref& target, const Ref& key);
   uint64_t heap_bytes() const { return heap_; }
   // Forgets the keys of `node`, which is complete.

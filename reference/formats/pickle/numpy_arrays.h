@@ -18,8 +18,8 @@ bool takes_numpy_array(std::string_view module, std::string_view name);
 // _rebuild_from_type_v2 with it; nullptr for any other node.
 const Ref* numpy_arguments_of(const Ref& node);
 
-// Refuses PickleGlobal if a numpy array, or a part of one, stands anywhere else than as that argument, unless
-// the names are in `allowed`: "module.name".
+// Throws Refused (PickleGlobal) if a numpy array, or a part of one, stands anywhere else than as that
+// argument, unless the names are in `allowed`: "module.name".
 void check_numpy_parts(const Ref& root, const std::unordered_set<std::string>& allowed);
 
 }  // namespace qcts::pickle

@@ -24,7 +24,7 @@ class Source {
     opcode_at_ = base_offset_ + at_;
     return take_le<uint8_t>("the opcodes: STOP is missing");
   }
-  // Refuses Truncated, or LimitExceeded where limits.pickle_bytes cut the pickle.
+  // Throws Refused (Truncated), or LimitExceeded where limits.pickle_bytes cut the pickle.
   std::span<const std::byte> take(uint64_t count_bytes, const char* what) {
     if (count_bytes > data_.size() - at_) fail_short(what);
     at_ += count_bytes;
@@ -41,8 +41,8 @@ class Source {
   uint64_t opcode_at() const { return opcode_at_; }  // offset of the current opcode in the file
 
   [[noreturn]] void fail(RefusalClass cls, std::string_view what) const;
-  // Refuses PickleGlobal for `module.name` and all later globals that `is_known` does not take, as far as the
-  // rest of the pickle can be taken apart.
+  // Throws Refused (PickleGlobal) for `module.name` and all later globals that `is_known` does not take, as
+  // far as the rest of the pickle can be taken apart.
   using IsKnown = std::function<bool(const std::string& module, const std::string& name)>;
   [[noreturn]] void fail_globals(const std::string& module, const std::string& name,
                                  const IsKnown& is_known) const;

@@ -11,7 +11,7 @@
 
 namespace qcts::pickle {
 
-// Refuses PickleStack for a missing operand, LimitExceeded beyond Limits::pickle_stack.
+// Throws Refused (PickleStack) for a missing operand, LimitExceeded beyond Limits::pickle_stack.
 class Stack {
  public:
   Stack(const Source& source, const Limits& limits) : source_(source), limits_(limits) {}

@@ -9,9 +9,9 @@
 namespace qcts {
 
 // Fills object.arrays with the elements as torch.from_numpy(array).to(dtype) has them, and returns their
-// bytes. Refuses PickleType for another form, Dtype for elements that torch does not know or would convert in
-// another way than float32 to bfloat16, TensorBounds for bytes that do not match the shape, LimitExceeded for
-// more bytes than the pickle's.
+// bytes. Throws Refused (PickleType) for another form, Dtype for elements that torch does not know or would
+// convert in another way than float32 to bfloat16, TensorBounds for bytes that do not match the shape,
+// LimitExceeded for more bytes than the pickle's.
 uint64_t decode_arrays(TorchObject& object, uint64_t pickle_bytes, const Limits& limits);
 
 // Returns the elements of a call that holds a numpy array; nullptr for any other node.
