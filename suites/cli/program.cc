@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -64,6 +66,27 @@ int wrong_usage(const CLI::App& app, const CLI::ParseError& error, const std::ve
   return kWrongUsage;
 }
 
+// Can a word after `--allow NAME` be one more name, "module.name"? A file of that name, or one by its ending,
+// is a command's argument.
+bool is_another_global(const std::string& word) {
+  static const std::regex kName(R"([A-Za-z_]\w*(\.[A-Za-z_]\w*)+)"),
+      kFile(R"(.*\.(pt|pth|bin|safetensors|json|ckpt|zip|ptl))");
+  return std::regex_match(word, kName) && !std::regex_match(word, kFile) && !std::filesystem::exists(word);
+}
+
+// Repeats --allow before each further name: `--allow A B FILE` is `--allow A --allow B FILE`.
+std::vector<std::string> with_each_allowed(const std::vector<std::string>& words) {
+  std::vector<std::string> out;
+  size_t names = 0;  // of the --allow before this word; 0: none
+  for (const std::string& word : words) {
+    if (names > 1 && is_another_global(word)) out.emplace_back("--allow");
+    const bool goes_on = word == "--allow" || names == 1 || (names > 1 && is_another_global(word));
+    names = word == "--allow" ? 1 : goes_on ? names + 1 : 0;
+    out.push_back(word);
+  }
+  return out;
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv) {
@@ -108,7 +131,9 @@ int run_program(int argc, char** argv) {
     }
   });
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> parsed = with_each_allowed(words);
+    std::ranges::reverse(parsed);  // as CLI11 takes them
+    app.parse(std::move(parsed));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     return wrong_usage(app, error, words);

@@ -190,3 +190,8 @@ def test_quantize_leaves_them_alone(container, tmp_path):
     torch.save(state, tmp_path / "a.pt", **CONTAINERS[container])
     report = json.loads(qcts("quantize", "--scheme", "int8_row", tmp_path / "a.pt", tmp_path / "q.pt", "--json").stdout)
     assert report["quantized"] == ["b.weight"] and "without storages" in json.dumps(report["left"])
+
+
+def test_check_reads_the_stored_tags_under_a_map(container, tmp_path):
+    torch.save({"w": torch.ones(3)}, tmp_path / "a.pt", **CONTAINERS[container])
+    qcts("check", tmp_path / "a.pt", "--map-location", "cpu=cuda:0")

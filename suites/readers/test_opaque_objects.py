@@ -136,3 +136,15 @@ def test_dequantize_writes_all_or_nothing_unless_asked(tmp_path):
     assert ": q: " in refused.stderr and "--partial" in refused.stderr and not out.exists()
     done = qcts("dequantize", "--partial", path, out)
     assert "left out: q: " in done.stderr and list(read_safetensors(out)) == ["a"]
+
+
+def test_allow_takes_several_names(tmp_path):
+    """`--allow A B` is `--allow A --allow B`, wherever FILE and OUT stand."""
+    file, out = tmp_path / "whole.pt", tmp_path / "out.pt"
+    torch.save(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()), file)
+    names = [f"torch.nn.modules.{name}" for name in ("container.Sequential", "linear.Linear", "activation.ReLU")]
+    for words in (["--allow", *names, file], [file, "--allow", *names], [file, "--allow", names[0], "--allow", *names[1:]]):
+        assert "0.weight" in qcts("inspect", *words).stdout
+    qcts("resave", "--allow", *names, file, out)
+    assert file.read_bytes() == out.read_bytes()
+    assert "torch.nn.modules.activation.ReLU" in qcts("inspect", file, "--allow", *names[:2], code=1).stderr
