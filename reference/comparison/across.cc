@@ -163,7 +163,7 @@ NamedTensor in_words_of_its_class(const NamedTensor& named) {
   return tensor;
 }
 
-// None means the same as an attribute that is not there.
+// A missing attribute equals None.
 void erase_nulls_that_lack(nlohmann::ordered_json& attributes, const nlohmann::ordered_json& in) {
   for (auto at = attributes.begin(); at != attributes.end();)
     at = at->is_null() && !in.contains(at.key()) ? attributes.erase(at) : std::next(at);

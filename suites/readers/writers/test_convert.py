@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 from dialect_files import FIXTURES, GOLDENS, metadata_of, read_safetensors  # noqa: E402
-from qcts_program import inspect, qcts  # noqa: E402
+from qcts_program import inspect, pinned, qcts  # noqa: E402
 from safetensors import safe_open  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
@@ -66,9 +66,7 @@ def test_torchaos_classes_go_to_safetensors_and_back(scheme, written, tmp_path):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_torchao_loads_what_was_converted(scheme, written, tmp_path):
-    torchao = pytest.importorskip("torchao")
-    if not torchao.__version__.startswith("0.18."):
-        pytest.skip(f"torchao {torchao.__version__} is not the pinned 0.18")
+    pinned("torchao", "0.18")
     from torchao.prototype.safetensors.safetensors_support import unflatten_tensor_state_dict
     from torchao.prototype.safetensors.safetensors_utils import TensorSubclassAttributeJSONEncoder
 
