@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MSLK's int4_row_quantize_zp and int4_row_quantize, for the AVX2 and AVX-512 variants. Results equal those
-// of quantize/int4_plain_scalar.cc; all steps are in float32.
+// Computes MSLK's int4_row_quantize_zp and int4_row_quantize, for the AVX2 and AVX-512 variants.
+// Results equal those of quantize/int4_plain_scalar.cc. All steps are in float32.
 //
-// Three passes over up to 32 groups of a row, which stay in L1: ranges, of 16-bit floats as the integers of
-// their bits; then parameters of eight groups at once; then codes. A code is round(v / scale). Instead of the
-// quotient it is computed as a product with the reciprocal and one Newton step, two fused operations. They
-// round to the same integer: for every significand of a scale and every tie i + 1/2 below 16, the seven
-// floats v around that tie were divided and compared, and an error of 2^-45 can affect no others. 32 elements
-// take 28 operations without a branch: in bfloat16 one of 17 groups of 32 has a true tie, too many to
-// predict.
+// It makes three passes over up to 32 groups of a row, which stay in L1.
+// The first pass finds the ranges; it compares 16-bit floats as the integers of their bits.
+// The second computes the parameters of eight groups at once. The third computes the codes.
+// A code is round(v / scale). Instead of the quotient, the product with the reciprocal
+// and one Newton step are computed, two fused operations. They round to the same integer.
+// To prove it, the seven floats v around every tie i + 1/2 below 16 were divided and compared,
+// for every significand of a scale. An error of 2^-45 can affect no other floats.
+// 32 elements take 28 operations without a branch.
+// In bfloat16, one in 17 groups of 32 has a true tie, which is too many to predict.
 #pragma once
 
 #include <math.h>
@@ -20,13 +22,13 @@ namespace {
 
 constexpr float kMinRange = 1e-6f;
 
-// 32 groups of a row. `min` is subtracted from an element, and the difference is counted in scales.
+// 32 groups of a row. `min` is subtracted from an element, and the difference is divided by the scale.
 struct PlainGroups {
   alignas(32) float min[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
-  uint32_t tame;  // a bit per group: its reciprocal may replace the division
+  uint32_t tame;  // one bit per group, set if its reciprocal may replace the division
 };
 
-// Computes scales and zeros of eight groups and also writes them to their tiles.
+// Computes the scales and zeros of eight groups and also writes them to their tiles.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void choose_plain(const Ends& ends, bool symmetric, int64_t g,
                                                 PlainGroups* groups, char* scales, char* zeros) {
@@ -53,16 +55,16 @@ template <uint32_t kDtype>
   store8(kDtype, zeros + g * kBytes, zero);
 }
 
-// How a group's codes are computed.
+// The ways to compute the codes of a group.
 enum class Way {
   from_min,   // tame, asymmetric: 0 to 15 scales above the minimum, so nothing needs clamping
-  from_zero,  // tame, symmetric: -8 to 8 scales, of which 8 has no code
+  from_zero,  // tame, symmetric: -8 to 8 scales; 8 has no code
   with_care,  // not tame: encodes infinities too, and NaN as 0
 };
 
 struct PlainScale {
   __m256 min, scale, reciprocal;
-  __m256i first;  // 8 if the first code is -8, else 0; in 16 bits each
+  __m256i first;  // 8 if the first code is -8, otherwise 0; in each 16 bits
 };
 
 // Loads 16 elements as two vectors, which packing puts in order.
@@ -105,8 +107,9 @@ template <Way kWay>
                             _mm256_packs_epi32(nan[0], nan[1]));
 }
 
-// Packs the codes of 32 elements two to a 16-bit lane, the even one in the low nibble: 0-7 16-23 | 8-15
-// 24-31. Each nibble is the code plus 8, that is with its fourth bit flipped.
+// Packs the codes of 32 elements, two in each 16-bit lane, in the order 0-7 16-23 | 8-15 24-31.
+// The even code is in the low nibble.
+// Each nibble is the code plus 8, which is the code with its fourth bit flipped.
 template <uint32_t kDtype, Way kWay>
 [[gnu::always_inline]] inline __m256i plain_pairs(const char* at, const PlainScale& by) {
   __m256 w[2][2];
