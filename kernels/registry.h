@@ -92,7 +92,7 @@ class Registry {
 // Reads only the fields that the provider's struct has.
 bool runs_programs(const qcts_provider& provider);
 
-// The kernels of kernels.inc.
+// Returns the kernels of kernels.inc.
 const qcts_provider& builtin_provider();
 
 }  // namespace qcts

@@ -15,7 +15,7 @@
 
 namespace qcts::variants {
 
-// The built-in provider, and the emulated one if it was built.
+// Returns a registry of the built-in provider and, if it was built, of the emulated provider.
 inline Registry& registry() {
   static Registry* const all = [] {
     auto* filled = new Registry;
@@ -40,7 +40,7 @@ inline std::vector<uint8_t> random_bytes(size_t count, uint64_t seed) {
   return bytes;
 }
 
-// Random floats in [-range, range), as bytes of dtype.
+// Returns random floats in [-range, range), as bytes of dtype.
 inline std::vector<uint8_t> random_floats(uint32_t dtype, size_t count, uint64_t seed, float range) {
   std::vector<uint8_t> bytes(count * (dtype == QCTS_F32 ? 4 : 2));
   for (size_t i = 0; i < count; ++i) {

@@ -72,8 +72,8 @@ struct Conformance {
   bool conformant = false;  // true if the outcome is conformant and every mustpass case was judged
   bool complete = false;    // true if nothing narrowed the run
   std::string reason;       // one sentence
-  std::vector<std::string> missing,
-      extra;  // case ids in mustpass but not judged; judged but not in mustpass
+  // case ids that are in mustpass but were not judged; that were judged but are not in mustpass
+  std::vector<std::string> missing, extra;
   uint64_t present = 0;
 };
 

@@ -56,7 +56,7 @@ struct Verdict {
   std::optional<Mismatch> mismatch;
   std::vector<Measure> measures;
   // "golden": compared with a file of a real library. "emulated": an operation of that file was emulated.
-  // "reference": compared with the reference.
+  // "reference": compared with the reference of qcts.
   std::vector<std::string> evidence;
   std::string rerun;  // one shell line
   double wall_us = 0;

@@ -41,7 +41,7 @@ constexpr int kTileK = 32, kStepPairs = kTileK / 2;  // values of k in a whole s
 constexpr int kRingSteps = 4, kLeadSteps = 2;
 constexpr int kPanelSteps = 16;
 
-// Groups of up to 16 k are one step of half the k; all others consist of whole steps.
+// A group of up to 16 values of k is one step of half the size. All other groups consist of whole steps.
 [[maybe_unused]] constexpr int64_t bf16_step_k(int64_t padded_group) {
   return padded_group <= kTileK / 2 ? kTileK / 2 : kTileK;
 }
@@ -107,7 +107,7 @@ class Decoder {
 
 // Sums of a group [rows][columns] before the group's scales act. The first column is first_n.
 struct Epilogue {
-  const uint8_t* scales;  // NULL if there are none
+  const uint8_t* scales;  // NULL if there are no scales
   const float* sums;
   int64_t ld_sums;
   const float* x_sums;  // sums of x over the group; consecutive rows are `groups` floats apart

@@ -30,7 +30,7 @@
 namespace qcts::amx {
 namespace {
 
-// Groups of up to 32 k are one step of half the k; all others consist of whole steps.
+// A group of up to 32 values of k is one step of half the size. All other groups consist of whole steps.
 [[maybe_unused]] constexpr int64_t byte_step_k(int64_t k) { return k <= 32 ? 32 : 64; }
 
 struct NibbleTiles : vnni::IntxNibbles {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Macro-kernel of `linear` with float x, for the AVX2 variants. A Scheme defines the layout of a block and
-// decodes its codes; kernels/avx2/sums.h is the micro-kernel.
+// Macro-kernel of `linear` with float x, for the AVX2 variants.
+// A Scheme defines the layout of a block and decodes its codes. kernels/avx2/sums.h is the micro-kernel.
 //
 // Packing cuts W into blocks of 64 columns.
 // A block holds all k of its columns in the order in which they are used, so a call reads one linear stream.

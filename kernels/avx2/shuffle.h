@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Converts between int4_plain's rows and MSLK's preshuffled order (kernels/scalar/shuffle.h), for the AVX2
-// variants of pack and unpack.
+// Converts between rows of int4_plain and the preshuffled order of MSLK (kernels/scalar/shuffle.h),
+// for the AVX2 variants of pack and unpack.
 //
 // A tile of 16 rows and 16 values of k is 128 bytes. Tiles of one k are consecutive along n.
 // Rows r and r + 8 of a tile, 8 bytes each, make 16 bytes of it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Converts int4_tinygemm's bytes to and from the layouts of ATen's CPU kernels, for the AVX2 variants of pack
-// and unpack.
+// Converts the bytes of int4_tinygemm to and from the layouts of ATen's CPU kernels,
+// for the AVX2 variants of pack and unpack.
 #pragma once
 
 #include "kernels/avx2/elements.h"

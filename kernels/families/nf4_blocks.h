@@ -16,7 +16,7 @@ struct Nf4Task {
   float values[16];  // the values of the codes, in the weight's dtype
   uint8_t* pairs;    // two codes per byte; the first is in the high nibble
   float* scalers;    // in the workspace: kept between the two passes
-  float mean;        // of the scalers; known in the second pass
+  float mean;        // mean of the scalers; known in the second pass
   char* factors;
   int8_t* scaler_codes;
 };

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kPartK = 256;
 constexpr float kMaxFixed = 127 * 256 + 127;  // limit of |v|, so that `high` and `low` are bytes
-constexpr float kFiner = 0x1p-15f;            // ratio of the next step
+constexpr float kFiner = 0x1p-15f;            // ratio of the finer step to the first step
 constexpr int64_t kFewLeft = 8;               // one in 8 elements: these floats cost as much as a second term
 // prevents rows from being a power of two apart, where they would share the sets of a cache
 constexpr int64_t kFixedPadBytes = 64;
@@ -39,7 +39,7 @@ enum class FixedValues : uint8_t { bytes, words };
 // Rows of x; k is a multiple of 8.
 struct FixedRows {
   int64_t k, parts;
-  int8_t* values;    // [m][2][k / 4], rows padded: 4 high and 4 low bytes, or 4 words, of v and of v'
+  int8_t* values;    // [m][2][k / 4]: 4 high and 4 low bytes, or 4 words, of v and of v'; rows are padded
   FixedPart* part;   // [m][parts]
   float* left;       // [m][k], the remainders of a part, starting where the part begins
   uint8_t* left_at;  // [m][k], the k of these remainders within the part

@@ -22,7 +22,8 @@ struct Machine {
   std::vector<std::string> features;
   int logical_cpus = 1;
   uint64_t l2_bytes = 0, l3_bytes = 0;
-  WeightReading weight_reading{};  // from QCTS_WEIGHT_READING in the environment, else weight_reading_of
+  // from the environment variable QCTS_WEIGHT_READING, otherwise from weight_reading_of()
+  WeightReading weight_reading{};
   bool has(const char* feature) const;
 };
 

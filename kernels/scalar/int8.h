@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of x to int8, for the scalar variants of quantize_activation and `linear`, under the
-// policies of kernels/families/int8_x.h.
+// Quantizes rows of x to int8, for the scalar variants of quantize_activation and `linear`.
+// kernels/families/int8_x.h has the policies.
 #pragma once
 
 #include <math.h>

@@ -45,7 +45,7 @@ template <class Vector, int kQuads>
 struct Pass {
   uint8_t* panel;        // if kFill is true, codes are written to it as bytes
   const uint8_t* ahead;  // the bytes to prefetch during the multiplication
-  int64_t line;          // 64, or 0 once everything has been prefetched
+  int64_t line;          // 64, or 0 after everything has been prefetched
 };
 // Prefetches kCount lines per step into kCache.
 template <int kCount, _mm_hint kCache>

@@ -61,8 +61,8 @@ struct Block {
            load8(dtype, from + 3 * bytes)}};
 }
 
-// Returns the largest magnitude of eight floats, or the quiet NaN if one is NaN. Magnitudes are ordered like
-// the integers of their bits.
+// Returns the largest magnitude of eight floats, or the quiet NaN if one is NaN.
+// Magnitudes have the same order as the integers of their bits.
 [[gnu::always_inline]] inline float largest_of8(__m256i magnitudes) {
   __m128i max = _mm_max_epu32(_mm256_castsi256_si128(magnitudes), _mm256_extracti128_si256(magnitudes, 1));
   max = _mm_max_epu32(max, _mm_shuffle_epi32(max, 0x4E));

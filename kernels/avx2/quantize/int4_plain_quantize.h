@@ -82,8 +82,8 @@ template <uint32_t kDtype>
   out[1] = _mm256_permute2f128_ps(a, b, 0x31);
 }
 
-// Returns how many scales 16 elements lie above the minimum, as 16-bit integers. Way::with_care returns codes
-// plus 8.
+// Returns the distance of 16 elements from the minimum, counted in scales, as 16-bit integers.
+// Way::with_care returns codes plus 8.
 template <Way kWay>
 [[gnu::always_inline]] inline __m256i plain_codes(const __m256 (&w)[2], const PlainScale& by) {
   __m256i steps[2], nan[2];
@@ -132,8 +132,8 @@ template <uint32_t kDtype, Way kWay>
       at, row_bytes, count, [&](const char* from) { return plain_pairs<kDtype, kWay>(from, by); }, out);
 }
 
-// Steps that a wider variant replaces: ranges, and the codes of tame groups of bfloat16. quantize_groups
-// returns a bit for each group that it encoded.
+// Steps that a wider variant replaces: ranges, and the codes of tame groups of bfloat16.
+// quantize_groups returns a bit for each group that it encoded.
 struct PlainParts : RangesOfGroups {
   static uint32_t quantize_groups(const char*, int64_t, int64_t, bool, const PlainGroups&, uint8_t*) {
     return 0;

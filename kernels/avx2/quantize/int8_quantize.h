@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of int8_row, for the AVX2 and AVX-512 variants. Results equal those of
-// quantize/int8_row_scalar.cc.
+// Quantizes rows of int8_row, for the AVX2 and AVX-512 variants.
+// Results equal those of quantize/int8_row_scalar.cc.
 //
 // Reading the row and writing the codes is the limit.
 // The second pass finds the row in L1 or L2, and 32 codes cost about 20 operations.

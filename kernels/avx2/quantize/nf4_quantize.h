@@ -93,8 +93,8 @@ struct Nf4Narrow {
   });
 }
 
-// `encode(from, blocks, past_caches, pairs, scalers)` writes the codes and scalers of at most kTogether
-// blocks.
+// `encode(from, blocks, past_caches, pairs, scalers)` writes the codes and scalers
+// of at most kTogether blocks.
 template <int64_t kTogether, class Encode>
 void for_each_run(const Nf4Task& task, int64_t first, int64_t last, const Encode& encode) {
   const bool past_caches = is_past_caches(task.pairs, task.from.rows * task.k / 2, kNf4Block / 2);
