@@ -29,8 +29,9 @@ struct Cell {
 // The verdicts must outlive the cells.
 std::vector<Cell> cells_of(const std::vector<Verdict>& verdicts);
 
-// Verdicts of one provider with one status and one cause. The cause is the diagnosed hypothesis,
-// otherwise the field that differs, otherwise the reason without its numbers.
+// Verdicts of one provider with one status and one cause.
+// The cause is the diagnosed hypothesis, otherwise the field that differs,
+// otherwise the reason without its numbers.
 struct Group {
   std::string provider;
   Status status = Status::fail;
@@ -42,8 +43,9 @@ struct Group {
   std::string name() const;  // "builtin fail: scale of the next group"; equal in the next run
 };
 
-// Returns groups of the verdicts that did not pass. Groups that prevent conformance come first:
-// wrong answers, then crashes, then faults of qcts. Among equals, the largest group comes first.
+// Returns groups of the verdicts that did not pass.
+// Groups that prevent conformance come first: wrong answers, then crashes, then faults of qcts.
+// Among equals, the largest group comes first.
 std::vector<Group> groups_of(const std::vector<const Verdict*>& verdicts, bool gate_latency);
 std::vector<Group> groups_of(const std::vector<Verdict>& verdicts, bool gate_latency);
 

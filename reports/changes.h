@@ -14,8 +14,9 @@ struct RunBefore {
   std::vector<Verdict> verdicts;  // waivers applied
 };
 
-// Compares two runs. For verdicts in both runs, counts the old and new statuses
-// and names the first cases of each change. Counts the verdicts that only one run has.
+// Compares two runs.
+// For verdicts in both runs, counts the old and new statuses and names the first cases of each change.
+// Counts the verdicts that only one run has.
 // Lists latency cases whose intervals of the ratio to dense do not overlap.
 nlohmann::ordered_json changes_json(const RunBefore& before, const std::vector<Verdict>& now);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Decides whether the latency of a run can be trusted.
-// Every latency case also times its kernel against itself (A/A). If there are more A/A alarms
-// than chance allows, the machine was too noisy, and no latency verdict of the run counts.
+// Every latency case also times its kernel against itself (A/A).
+// If there are more A/A alarms than chance allows, the machine was too noisy,
+// and no latency verdict of the run counts.
 #pragma once
 
 #include <cstdint>

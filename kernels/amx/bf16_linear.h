@@ -2,13 +2,15 @@
 // Micro-kernel for kernels/bf16/linear.h that uses TDPBF16PS.
 // An AMX core starts 512 products of pairs in 16 cycles, which is 32 times the rate of VDPBF16PS.
 // Emerald Rapids reached 2.92 trillion operations per second with AMX and 0.087 with VDPBF16PS.
-// TDPBF16PS reads weights only from memory. So the kernel decodes codes to bfloat16 into a buffer,
-// in steps of 32 values of k and 64 columns (4 KiB). If x is not bfloat16, it is rounded to bfloat16.
+// TDPBF16PS reads weights only from memory.
+// So the kernel decodes codes to bfloat16 into a buffer, in steps of 32 values of k and 64 columns (4 KiB).
+// If x is not bfloat16, it is rounded to bfloat16.
 //
 // - If m <= 16, the weight is read once, so each decoded step is used once.
 //   The buffer is a ring of four steps. While one step is multiplied, the step two places later is decoded.
 //   Thus the tile unit, the multipliers and the loads work in parallel.
-//   The tile unit needs 64 cycles for a step. By llvm-mca for Sapphire Rapids,
+//   The tile unit needs 64 cycles for a step.
+//   By llvm-mca for Sapphire Rapids,
 //   decoding a step takes 115 cycles with 4 bits, 195 with int8 and 265 with e4m3.
 //   A step of one-byte codes has 2048 bytes. In 265 cycles, memory brings a core at most 1700 of them.
 // - If m > 16, codes of 512 values of k are decoded into a panel of 64 KiB, which serves up to 512 rows.
@@ -21,7 +23,8 @@
 // Each output and group needs one multiply-add, or two if there are zeros.
 // That is 16 vectors for each tile of sums, which covers 32, 64 or 128 values of k.
 // In the program, these multiply-adds come after the products of the next group, so no tile waits for them.
-// A group of 16 is a step with half the k. Decoding to scaled weights in bfloat16 would avoid this work,
+// A group of 16 is a step with half the k.
+// Decoding to scaled weights in bfloat16 would avoid this work,
 // but it would add an error of 2^-9 to every product. These kernels have not been timed.
 #pragma once
 

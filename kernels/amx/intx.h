@@ -2,16 +2,18 @@
 // Micro-kernel for kernels/vnni/int8_linear.h that uses TDPBSUD.
 // Codes may be nibbles, and groups may be parts of a row. This kernel has not been timed.
 //
-// The order of work follows from these figures of an Emerald Rapids core. A tile product takes 16 cycles,
-// loading a tile of 16 rows from L1 takes 8, and memory brings about 6 bytes per cycle.
+// The order of work follows from these figures of an Emerald Rapids core.
+// A tile product takes 16 cycles, loading a tile of 16 rows from L1 takes 8,
+// and memory brings about 6 bytes per cycle.
 // For 64 values of k and 64 columns there are 2 KiB of nibbles, which memory brings in 340 cycles.
-// They need 4 products (64 cycles) for every 16 rows.
-// They also need 64 vector stores once, one per cycle. The loads, shifts and masks
-// before those stores run in parallel (llvm-mca, sapphirerapids: 48 cycles with two stores per cycle).
+// They need 4 products (64 cycles) for every 16 rows. They also need 64 vector stores once, one per cycle.
+// The loads, shifts and masks before those stores run
+// in parallel (llvm-mca, sapphirerapids: 48 cycles with two stores per cycle).
 // The epilogue of a group takes 224 vector instructions for 16 rows and 64 columns.
-// At two per cycle, that is 112 cycles. So if memory is not the limit,
-// epilogues limit groups of 32, and products limit groups of 128. With up to 16 rows,
-// all this work fits into the time that memory takes, if the two overlap. The order of work is therefore:
+// At two per cycle, that is 112 cycles.
+// So if memory is not the limit, epilogues limit groups of 32, and products limit groups of 128.
+// With up to 16 rows, all this work fits into the time that memory takes, if the two overlap.
+// The order of work is therefore:
 // - The first 16 rows leave the unpacked bytes in a panel.
 //   Each step is unpacked before the previous step is multiplied,
 //   so no tile is loaded from bytes that were stored just before.
@@ -65,8 +67,9 @@ constexpr int kEpilogueRows = 4;  // rows at a time; the 32 registers hold 16 su
 template <int kQuads>
 class Feed {
  public:
-  // `panel` is a ring. It holds the whole packed panel if later rows need it;
-  // otherwise it holds two steps, which stay in L1. Its size is a power of two.
+  // `panel` is a ring.
+  // It holds the whole packed panel if later rows need it; otherwise it holds two steps, which stay in L1.
+  // Its size is a power of two.
   Feed(const vnni::PackedPanel& packed, int64_t k, uint8_t* panel, int64_t panel_bytes)
       : panel_(panel),
         panel_bytes_(panel_bytes),
@@ -176,8 +179,9 @@ void tiles_epilogue(const GroupStep& step, int64_t g, int64_t m, int64_t rows, i
   for (; row < rows; ++row) rows_epilogue<1, V>(epilogue, m + row, first, sums + row * V * avx512::kLanes);
 }
 
-// Calls multiply(g, sums, ld_bytes) for each group of a packed panel, for V vectors of columns and up
-// to 8 / V tiles of rows. There are two buffers of sums: one is read while the other is filled.
+// Calls multiply(g, sums, ld_bytes) for each group of a packed panel,
+// for V vectors of columns and up to 8 / V tiles of rows.
+// There are two buffers of sums: one is read while the other is filled.
 template <int V, class Multiply>
 void multiply_groups(const GroupStep& step, int64_t m, int64_t rows, int first, const Multiply& multiply) {
   if (step.packed->epilogue == nullptr)

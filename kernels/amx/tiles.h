@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tiles for the AMX variants. They compute sums += x * weights for a block of 64 columns,
-// in steps of 64 bytes along k. A step covers 64 values of k in bytes or 32 in bfloat16.
+// Tiles for the AMX variants.
+// They compute sums += x * weights for a block of 64 columns, in steps of 64 bytes along k.
+// A step covers 64 values of k in bytes or 32 in bfloat16.
 //
 // A tile of x is 16 rows of 64 bytes. A tile of weights covers 16 columns.
 // It also has 16 rows of 64 bytes, in which 4 consecutive bytes are consecutive values of k of one column.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Multiplies bytes with AVX2 in assembly. If it were written with intrinsics,
+// Multiplies bytes with AVX2 in assembly.
+// If it were written with intrinsics,
 // the compiler would move the instructions apart and run out of registers.
 #pragma once
 

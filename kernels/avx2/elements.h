@@ -45,8 +45,9 @@ constexpr int kLanes = 8;
 
 // Rounds to bfloat16 in the upper half of each lane; -0 becomes +0.
 // If |v| < 2^111, the product v * 65535 is rounded to a multiple of the last place of v in bfloat16.
-// v * 65536 minus that product is v, rounded as the product was. A tie is rounded to the even multiple,
-// because v * 65536 is an even multiple. If |v| < 2^-126, v must have no more bits than a subnormal bfloat16.
+// v * 65536 minus that product is v, rounded as the product was.
+// A tie is rounded to the even multiple, because v * 65536 is an even multiple.
+// If |v| < 2^-126, v must have no more bits than a subnormal bfloat16.
 [[gnu::always_inline]] inline __m256 bf16_rounded(__m256 v) {
   return _mm256_fmsub_ps(v, _mm256_set1_ps(65536), _mm256_mul_ps(v, _mm256_set1_ps(65535)));
 }

@@ -40,7 +40,8 @@ template <class Body>
                 groups - g < kTileGroups ? groups - g : kTileGroups});
 }
 
-// Copy a tile from and to a plane [groups, n_count]. load_tile prefetches the parameters of the next rows,
+// Copy a tile from and to a plane [groups, n_count].
+// load_tile prefetches the parameters of the next rows,
 // because the parameters of each group are on a cache line far from those of the previous group.
 template <int kBytes>
 void load_tile(const Tile& tile, const void* plane, int64_t n_count, ParameterTile<kBytes>* to) {

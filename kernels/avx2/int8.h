@@ -67,8 +67,9 @@ struct Range {
   return range;
 }
 
-// Returns the range of 16-bit floats and zero. The floats are compared as integers (kernels/avx2/ranges.h),
-// starting from 0 and -0. A NaN lies beyond the infinity of its sign.
+// Returns the range of 16-bit floats and zero.
+// The floats are compared as integers (kernels/avx2/ranges.h), starting from 0 and -0.
+// A NaN lies beyond the infinity of its sign.
 [[gnu::always_inline]] inline Range range_from(uint32_t dtype, __m256i top, __m256i bottom) {
   uint16_t min, max;
   range_of_ends(top, bottom, &min, &max);

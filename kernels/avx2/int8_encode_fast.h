@@ -22,8 +22,9 @@ constexpr float kFar = kCommon == QCTS_F32   ? 1
 // Rounds a product p to b bits (8 for bfloat16, 11 for float16), then to an integer.
 // Let 2^e <= p < 2^(e+1), s = 24 - b and u = 2^(e+1-b), the last place of the rounded p.
 // The reciprocal has b bits, so its products with 2^s - 1 and 2^s are exact, and p has 2b bits.
-// far = p * (2^s - 1) is rounded once. If far is at least 2^(e+s),
-// it is rounded to a multiple of u, so p * 2^s - far is p rounded to a multiple of u.
+// far = p * (2^s - 1) is rounded once.
+// If far is at least 2^(e+s), it is rounded to a multiple of u,
+// so p * 2^s - far is p rounded to a multiple of u.
 // p * 2^s is an even multiple of u, so a tie is rounded to the even multiple.
 // If far is below 2^(e+s), p is within u / 8 of 2^e and is rounded to 2^e.
 // Values that underflow here, or are subnormal, become 0 as integers.

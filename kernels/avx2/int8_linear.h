@@ -2,8 +2,8 @@
 // Macro-kernel of `linear` with int8 rows of x, for the AVX2 variants.
 // y is sx times the sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
 //
-// kernels/avx2/int8_sums.h sums (qx - zx) * qw. At the end of a group,
-// zw is applied exactly to the sum of (qx - zx).
+// kernels/avx2/int8_sums.h sums (qx - zx) * qw.
+// At the end of a group, zw is applied exactly to the sum of (qx - zx).
 // A block of 64 columns holds the codes of each group, followed by 64 scales and 64 zero points.
 #pragma once
 

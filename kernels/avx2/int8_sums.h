@@ -5,8 +5,9 @@
 //
 // Integers are exact in every order, so only the layout and the width of a product have to be chosen.
 // vpmaddubsw computes 32 products in one operation, but it adds pairs in 16 bits and saturates.
-// 2 * 255 * 127 does not fit, and splitting off signs fails at -128. So codes are widened to 16 bits: x once,
-// and the weight as it is read. vpmaddwd then computes 16 exact products and 8 exact sums of two.
+// 2 * 255 * 127 does not fit, and splitting off signs fails at -128.
+// So codes are widened to 16 bits: x once, and the weight as it is read.
+// vpmaddwd then computes 16 exact products and 8 exact sums of two.
 // With the widening and the addition, 16 weights take 3 operations.
 // No two of them compete for the same pair of ports.
 // At m = 1, that is 2 to 3 times as fast as memory. x enters as (qx - zx), which has 9 bits.

@@ -51,8 +51,9 @@ struct Lut16 {
   return table;
 }
 
-// Returns a bfloat16 table of finite values. `outer` has the values of codes 0-3 and 8-11,
-// and `inner` has the values of codes 4-7 and 12-15. Packing puts them in order.
+// Returns a bfloat16 table of finite values.
+// `outer` has the values of codes 0-3 and 8-11, and `inner` has the values of codes 4-7 and 12-15.
+// Packing puts them in order.
 [[gnu::always_inline]] inline Lut16 finite_bf16_lut16(__m256 outer, __m256 inner) {
   Lut16 table = {{outer, inner}, _mm256_setzero_si256(), _mm256_setzero_si256()};
   split_bytes(finite_bf16(outer, inner), &table.low, &table.high);

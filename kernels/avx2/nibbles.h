@@ -2,14 +2,14 @@
 // Decodes 4-bit codes for `linear` with AVX2.
 //
 // A code is looked up. Two byte shuffles give the low and the high byte of its value in bfloat16.
-// An interleave joins them, and a shift or a mask makes the float. 64 codes take 3 operations
-// to separate the nibbles, 4 shuffles, 4 interleaves and 8 shifts or masks: 19 in all.
-// Sign extension by two shifts and a conversion takes 24. Any table of 16 bfloat16 values costs the same:
-// integers, e2m1 or normal float.
+// An interleave joins them, and a shift or a mask makes the float.
+// 64 codes take 3 operations to separate the nibbles, 4 shuffles, 4 interleaves
+// and 8 shifts or masks: 19 in all. Sign extension by two shifts and a conversion takes 24.
+// Any table of 16 bfloat16 values costs the same: integers, e2m1 or normal float.
 //
 // A block of 64 columns has 64 bytes for every two k, with the even k in the low nibbles.
-// In each 32 columns, column 8 q + 4 h + d is
-// in byte 16 h + 8 (q / 2) + 2 d + q % 2. The interleave within 128 bits takes it from there.
+// In each 32 columns, column 8 q + 4 h + d is in byte 16 h + 8 (q / 2) + 2 d + q % 2.
+// The interleave within 128 bits takes it from there.
 #pragma once
 
 #include "kernels/avx2/linear.h"

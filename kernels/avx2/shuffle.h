@@ -6,8 +6,9 @@
 // Rows r and r + 8 of a tile, 8 bytes each, make 16 bytes of it.
 // Their even codes, joined with row r in the low nibbles, are E0 .. E7.
 // Their odd codes, joined likewise, are O0 .. O7.
-// The 16 bytes are ordered E0 E4 O0 O4, E1 E5 O1 O5 and so on. 32 bytes of both rows,
-// the share of four tiles, take 12 operations in either direction, so memory is the limit.
+// The 16 bytes are ordered E0 E4 O0 O4, E1 E5 O1 O5 and so on.
+// 32 bytes of both rows, the share of four tiles,
+// take 12 operations in either direction, so memory is the limit.
 // A strip consists of one cache line of each of 16 rows. It has eight tiles, which lie n * 8 bytes apart.
 // They are put together in L1, so that the two cache lines of each tile are written at once.
 #pragma once
@@ -50,8 +51,8 @@ struct ShufflePlanes {
 using Strip = void (*)(const qcts_problem& p, const ShufflePlanes& planes, int64_t n, int64_t at,
                        int64_t tiles);
 
-// Converts rows [first, last), both multiples of 16. Takes kRowsAtOnce rows strip by strip,
-// then the next kRowsAtOnce rows.
+// Converts rows [first, last), both multiples of 16.
+// Takes kRowsAtOnce rows strip by strip, then the next kRowsAtOnce rows.
 template <Strip kStrip, int64_t kRowsAtOnce>
 void convert_strips(void* context, int64_t first, int64_t last) {
   const qcts_problem& p = *static_cast<const qcts_problem*>(context);

@@ -5,8 +5,9 @@
 // A single stream with a prefetch 4 KiB ahead does not use them all.
 // It stalls at the end of each page and at one memory bank after the other.
 // Four blocks of columns, far from each other, do use them all,
-// if they are read 1 KiB in turn and prefetched 1 KiB ahead. For int8 at m = 1, cold,
-// four streams had 21.5 GB/s, one stream had 15.5 GB/s, and a plain read of four streams had 23 GB/s.
+// if they are read 1 KiB in turn and prefetched 1 KiB ahead.
+// For int8 at m = 1, cold, four streams had 21.5 GB/s,
+// one stream had 15.5 GB/s, and a plain read of four streams had 23 GB/s.
 // Eight streams had 17.5 GB/s. Prefetching 512 bytes ahead gave 17.5 GB/s, and 2 KiB ahead gave 19.4 GB/s.
 // Between turns, the sums over 1 KiB of codes are stored: 16 loads and stores for about 400 operations.
 // Kernels that are limited by decoding are slower that way (fp8 0.88 times as fast, nf4 0.92 times),
@@ -84,8 +85,8 @@ void with_ahead(Multiply multiply) {
 }
 
 // If streams suit this machine, calls together(block, apart) for each four blocks:
-// `block` plus 0, 1, 2 and 3 times `apart`. Then it calls alone(block) for the rest.
-// Otherwise it calls alone(block) for all blocks.
+// `block` plus 0, 1, 2 and 3 times `apart`.
+// Then it calls alone(block) for the rest. Otherwise it calls alone(block) for all blocks.
 template <class Together, class Alone>
 void in_streams(int64_t first, int64_t last, Together together, Alone alone) {
   const bool in_turn = weight_reading() == WeightReading::side_by_side;

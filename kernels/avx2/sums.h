@@ -7,12 +7,14 @@
 // The sum over k has no tail, because k is padded with codes that meet zeros of x.
 // - If m <= 4, codes are decoded in registers and used for one row or two.
 //   The file of the scheme says whether reading memory or decoding is the limit.
-//   One row keeps the 8 sums of 64 columns in registers. The addition of a fused multiply-add takes 4 cycles,
-//   and two can start in each cycle, so 8 chains are needed.
+//   One row keeps the 8 sums of 64 columns in registers.
+//   The addition of a fused multiply-add takes 4 cycles, and two can start in each cycle,
+//   so 8 chains are needed.
 // - If m > 4, 64 values of k of a block are decoded to a panel of floats (16 KiB, half of a 32 KiB L1).
 //   The panel is multiplied by 6 rows, 16 columns at a time.
-//   The 16 registers hold 12 sums, 2 weights and 1 broadcast. There are 12 fused multiply-adds for 8 loads,
-//   so the two multipliers are the limit, not the two load ports.
+//   The 16 registers hold 12 sums, 2 weights and 1 broadcast.
+//   There are 12 fused multiply-adds for 8 loads, so the two multipliers are the limit,
+//   not the two load ports.
 //
 // The loops over sums are unrolled.
 // An array of sums that a loop indexes lives in memory, which adds a store and a load to every chain.

@@ -11,8 +11,9 @@
 // In cache on an EPYC Zen 4, that takes 1.36 times as long at m = 1, 0.94 times at m = 2,
 // and as long at m = 4. Handling NaN codes would cost three more operations.
 // Instead, packing sets the scale of a column to NaN if it has a NaN code.
-// Every sum over that column would be NaN anyway. A block of 64 columns holds one cache line for each k;
-// its byte c belongs to column c. 64 scales (float32) follow.
+// Every sum over that column would be NaN anyway.
+// A block of 64 columns holds one cache line for each k; its byte c belongs to column c.
+// 64 scales (float32) follow.
 #pragma once
 
 #include "kernels/avx512/linear.h"
@@ -72,7 +73,8 @@ struct Fp8Row {
 };
 
 // Two of every four weights along k are stored (kernels/families/sparse24_planes.h).
-// Packing fills in the zeros. After that, the kernel is the same as for fp8_row:
+// Packing fills in the zeros.
+// After that, the kernel is the same as for fp8_row:
 // it reads one byte per weight, although the checkpoint has 5 / 8 of a byte, and saves no multiplication.
 struct Fp8Sparse24 : Fp8Row {
   static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of x to int8, for the AVX-512 variants
-// of quantize_activation and for kernels/vnni/int8_linear.h. kernels/avx2/int8.h has the recipes.
+// Quantizes rows of x to int8,
+// for the AVX-512 variants of quantize_activation and for kernels/vnni/int8_linear.h.
+// kernels/avx2/int8.h has the recipes.
 // bfloat16 is taken 64 elements at a time, as the integers of their bits, and encoded by int8_encode_fast.
-// Other dtypes are taken sixteen elements at a time. dtype and in_dtype are template parameters,
+// Other dtypes are taken sixteen elements at a time.
+// dtype and in_dtype are template parameters,
 // because checking them for every vector takes twice as long (EPYC Zen 4).
 #pragma once
 

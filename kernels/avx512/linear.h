@@ -33,11 +33,13 @@ constexpr int kVectors = kColumns / kLanes;
 constexpr int kRows = 64;    // rows of sums at a time
 constexpr int kChunk = 128;  // values of k in a panel
 // The hardware prefetcher stops at the end of a page, but the stream goes on.
-// Many kernels run best with only the prefetchers of the hardware (WeightReading,
-// kernels/machine/weight_reading.h), but these kernels wait for operations. Without this prefetch, int8, nf4,
+// Many kernels run best with only the prefetchers
+// of the hardware (WeightReading, kernels/machine/weight_reading.h), but these kernels wait for operations.
+// Without this prefetch, int8, nf4,
 // float8 and MXFP4 of 4096 x 4096 at m = 1 to 4 take 1 to 1.1 times as long on an EPYC Zen 4.
 constexpr int kPrefetchBytes = 4096;
-// Prefetches into L2 while a panel is multiplied. Without it, memory is idle in the meantime,
+// Prefetches into L2 while a panel is multiplied.
+// Without it, memory is idle in the meantime,
 // and int8 at m = 16 of 4096 x 4096 takes 1.25 times as long (EPYC Zen 4, one thread).
 // The first pass prefetches everything. With a share for each pass, it was 0.95 to 1.07 times as fast.
 // Twice the distance made no difference.

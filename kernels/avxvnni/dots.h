@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // VPDPBUSD in 256-bit vectors, in its VEX form, for processors that have AVX-VNNI but not AVX-512.
-// The shapes follow from 16 registers. One thread of an EPYC Zen 5 without its AVX-512,
-// at m = 1 and 4096 x 4096 cold, reads int8 with dynamic x at 1.01 of a plain stream.
-// It reads 4 bits with dynamic x at 1.00.
+// The shapes follow from 16 registers.
+// One thread of an EPYC Zen 5 without its AVX-512, at m = 1 and 4096 x 4096 cold,
+// reads int8 with dynamic x at 1.01 of a plain stream. It reads 4 bits with dynamic x at 1.00.
 #pragma once
 
 #include "kernels/avx2/dots/dot_lanes.h"

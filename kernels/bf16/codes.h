@@ -19,8 +19,9 @@ struct NarrowScales {
   }
 };
 
-// Four bits. A block has 64 words of 32 bits for every 8 values of k, one word per column. k 2i is at bit 4i,
-// and k 2i + 1 is at bit 16 + 4i. A permutation of 16-bit lanes reads the low five bits of a lane.
+// Four bits. A block has 64 words of 32 bits for every 8 values of k, one word per column.
+// k 2i is at bit 4i, and k 2i + 1 is at bit 16 + 4i.
+// A permutation of 16-bit lanes reads the low five bits of a lane.
 // So a shift and a permutation decode 32 weights, with a table that holds 16 values twice.
 // For 128 weights, that is 22 half-vector operations on three units, or 7.3 cycles of a Zen 4 core.
 constexpr int kNibbleStep = 8, kNibbleBytesPerK = kColumns / 2;

@@ -60,7 +60,8 @@ struct Fp8Row {
 };
 
 // Two of every four weights along k are stored (kernels/families/sparse24_planes.h).
-// Packing fills in the zeros. After that, the kernel is the same as for fp8_row:
+// Packing fills in the zeros.
+// After that, the kernel is the same as for fp8_row:
 // it reads one byte per weight, although the checkpoint has 5 / 8 of a byte, and saves no multiplication.
 template <class E4m3>
 struct Fp8Sparse24 : Fp8Row<E4m3> {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MXFP4 and MXFP8 weights, for the variants of `linear` that multiply pairs of bfloat16.
 // y is the sum over blocks of 32 of 2^e * sum(x * element), plus bias.
-// Elements are e2m1 and e4m3 (kernels/bf16/codes.h). Scales are stored as bfloat16,
-// which holds every e8m0, including 2^-127 and NaN. If one of 32 elements is NaN, their scale is NaN.
+// Elements are e2m1 and e4m3 (kernels/bf16/codes.h).
+// Scales are stored as bfloat16, which holds every e8m0, including 2^-127 and NaN.
+// If one of 32 elements is NaN, their scale is NaN.
 // A block of 64 columns holds the codes for every 32 values of k, followed by 64 scales.
 #pragma once
 

@@ -6,9 +6,10 @@
 
 namespace qcts {
 
-// Checks everything that the variants of one (op, scheme) have in common: processor features, device,
-// dimensions, group, dtypes, layout and activation policy. If planes are given, it also checks their names,
-// dtypes, shapes and row-major strides. Returns QCTS_OK, or QCTS_UNSUPPORTED with a reason.
+// Checks everything that the variants of one (op, scheme) have in common:
+// processor features, device, dimensions, group, dtypes, layout and activation policy.
+// If planes are given, it also checks their names, dtypes, shapes and row-major strides.
+// Returns QCTS_OK, or QCTS_UNSUPPORTED with a reason.
 qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem, char* why, size_t why_size);
 
 // Checks the same, and that every pointer that the op uses is set. run() calls it first.

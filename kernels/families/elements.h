@@ -21,7 +21,8 @@ namespace {
   return sign != 0 ? -magnitude : magnitude;
 }
 
-// Rounds to nearest even. Below 2^-14, the processor's addition of 0.5 does the rounding:
+// Rounds to nearest even.
+// Below 2^-14, the processor's addition of 0.5 does the rounding:
 // the last bit of a float near 0.5 is 2^-24, the smallest subnormal of binary16.
 [[maybe_unused]] uint16_t f32_to_f16(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads the planes of the int4 schemes for the vector variants of `linear`,
-// which cut weights into their own blocks. Each struct has these members:
+// which cut weights into their own blocks.
+// Each struct has these members:
 //   codes(n, k)                      codes k to k + 7, each 0 .. 15; 8 means zero; k is a multiple of 8
 //   copy_scales(g, n, scale, zero)   copies a scale and a zero, in the weight's dtype
 #pragma once

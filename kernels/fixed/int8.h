@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // 8-bit codes with a scale and a zero point for each row, for kernels/fixed/linear.h.
-// A block begins with 64 offsets (int32) and 64 scales (float32).
-// A step is 4 values of k. If the MicroKernel multiplies words, a step is two pairs of k,
+// A block begins with 64 offsets (int32) and 64 scales (float32). A step is 4 values of k.
+// If the MicroKernel multiplies words, a step is two pairs of k,
 // and a column has two adjacent bytes in each pair.
 // If it multiplies unsigned bytes, a column has 4 adjacent bytes.
 // Each byte is then the code plus 128, and the offset is also raised by 128.

@@ -8,8 +8,8 @@
 // So the result equals the result of float32 sums or is nearer to the true one.
 // It does not depend on m or on the number of threads. Every output is its own chain, in the order of k.
 // For each part and term, total = fma(scale, step * sum, total),
-// and the same for the sum of the leftover floats. Then, total = fma(zero, sum of x, total).
-// If the row is one group, its scale is applied last.
+// and the same for the sum of the leftover floats.
+// Then, total = fma(zero, sum of x, total). If the row is one group, its scale is applied last.
 //
 // A block of 64 columns is one linear stream that begins with a header.
 // The codes of each group follow, in steps of 256 bytes; a step holds a few k of all columns.
@@ -48,8 +48,9 @@ struct Scales {
   const float *scale, *zero;
 };
 
-// Multiplies codes by terms of x. multiply_some<M, kAhead, kAdds>(codes, steps, x,
-// sums) multiplies M terms (1 or 2) and prefetches kAhead bytes ahead. If kAdds is true, it adds to `sums`.
+// Multiplies codes by terms of x.
+// multiply_some<M, kAhead, kAdds>(codes, steps, x, sums) multiplies M terms (1 or 2)
+// and prefetches kAhead bytes ahead. If kAdds is true, it adds to `sums`.
 template <class T>
 concept FixedMicroKernel =
     requires(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, Sums sums) {
@@ -98,8 +99,9 @@ Layout layout_of(const qcts_problem& p) {
 }
 
 // Number of bytes to prefetch before the epilogue of a part of one row, so that memory stays busy.
-// On one thread of an EPYC Zen 4, int8 of 4096 x 4096 cold at m = 1 took 530 us
-// with this prefetch and 580 us without it (VPDPBUSD). Twice as many bytes are slower again.
+// On one thread of an EPYC Zen 4,
+// int8 of 4096 x 4096 cold at m = 1 took 530 us with this prefetch and 580 us without it (VPDPBUSD).
+// Twice as many bytes are slower again.
 // int4 does not change, because its epilogues are as frequent as such prefetches could be.
 constexpr int kEpiloguePrefetchBytes = 1024;
 

@@ -8,8 +8,9 @@
 // If more than one in 8 elements has a remainder,
 // the remainders are represented as step' * v' with a step 2^15 times finer.
 // Remainders that are still left stay floats, and so do all remainders if they are few.
-// Infinities and NaN stay floats too. Nothing is rounded: x = step * v + step' * v' + left, and sums
-// of codes times v are exact integers in every order.
+// Infinities and NaN stay floats too.
+// Nothing is rounded: x = step * v + step' * v' + left,
+// and sums of codes times v are exact integers in every order.
 //
 // A MicroKernel that multiplies bytes takes v as 256 * high + low, two signed bytes.
 // Other micro-kernels take v as a whole.
@@ -101,8 +102,9 @@ template <FixedValues kValues>
   _mm_storeu_si128(reinterpret_cast<__m128i*>(values), _mm256_castsi256_si128(together));
 }
 
-// Splits x = step * v + rest. Writes the 8 values v to values[0 .. 16) and each rest that is not 0,
-// and adds v to *sum. Returns the number of rests.
+// Splits x = step * v + rest.
+// Writes the 8 values v to values[0 .. 16) and each rest that is not 0, and adds v to *sum.
+// Returns the number of rests.
 template <FixedValues kValues>
 int fix_eight(__m256 x, float step, int8_t* values, float* rest, __m256i* sum) {
   const __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);

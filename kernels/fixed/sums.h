@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Epilogues of kernels/fixed/linear.h. They apply scales to the integer sums of a part
-// and to its leftover floats. linear.h lists the members of a Scheme.
+// Epilogues of kernels/fixed/linear.h.
+// They apply scales to the integer sums of a part and to its leftover floats.
+// linear.h lists the members of a Scheme.
 #pragma once
 
 #include "kernels/avx2/outputs.h"
@@ -29,8 +30,9 @@ template <class Scheme>
 
 // Adds step * (sum of v * code - sum of v * offset). Starting the sums at the offsets would be slower.
 // A 512-bit load from two 256-bit stores waits until both are in the cache,
-// and they wait for everything that memory brings before them. int4 g128 at m = 1 of 4096 x 4096 cold,
-// on one thread of an EPYC Zen 5, then reads at 0.65 of the speed of a plain stream, instead of 0.70 to 0.78.
+// and they wait for everything that memory brings before them.
+// int4 g128 at m = 1 of 4096 x 4096 cold, on one thread of an EPYC Zen 5,
+// then reads at 0.65 of the speed of a plain stream, instead of 0.70 to 0.78.
 template <class Scheme>
 void term_epilogue(const uint8_t* header, const float* scale, float step, int32_t sum_of_v,
                    const int32_t* sum, float* total) {

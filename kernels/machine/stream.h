@@ -30,8 +30,9 @@ struct CopyLoop {
   void (*fill)(std::byte* to, size_t lines);
 };
 
-// Loops that copy through the caches, or past them. Copying past the caches suits a result larger
-// than the caches, because its lines need not be fetched before they are written.
+// Loops that copy through the caches, or past them.
+// Copying past the caches suits a result larger than the caches,
+// because its lines need not be fetched before they are written.
 // Another thread may see streamed lines late, so only the writing thread may read the result.
 std::span<const CopyLoop> copy_loops();
 

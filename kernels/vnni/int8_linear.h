@@ -17,8 +17,9 @@
 // A step has 4 values of k of all columns, or 8 if two codes share a byte;
 // 4 consecutive k of a column are adjacent. If groups are parts of a row, 64 scales and 64 pairs follow.
 // For a whole row, 64 scales, 64 zero points and 64 sum(u) follow. 16 steps are also the rows of 4 tiles.
-// Memory gave a core of an Emerald Rapids server at most 18 GB/s, and only
-// with software prefetches 4 to 8 KiB ahead. Without them, a 4-bit weight was read at 2/3 of the speed.
+// Memory gave a core of an Emerald Rapids server at most 18 GB/s,
+// and only with software prefetches 4 to 8 KiB ahead.
+// Without them, a 4-bit weight was read at 2/3 of the speed.
 #pragma once
 
 #include "kernels/avx2/int8.h"

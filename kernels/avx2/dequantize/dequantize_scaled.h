@@ -37,8 +37,9 @@ bool is_one_factor(float scale) {
 }
 
 // Converts 32 codes to bfloat16. None of them may be NaN or infinite.
-// In each 16 codes, even and odd codes are moved to their places as magnitudes, multiplied, rounded
-// by bf16_rounded and joined in order. That takes 34 operations. kernels/avx2/stores.h explains past_caches.
+// In each 16 codes, even and odd codes are moved to their places as magnitudes,
+// multiplied, rounded by bf16_rounded and joined in order.
+// That takes 34 operations. kernels/avx2/stores.h explains past_caches.
 template <Float8 kFormat>
 [[gnu::always_inline]] inline void scale_32_floats(const uint8_t* codes, __m256 factor, bool past_caches,
                                                    char* to) {

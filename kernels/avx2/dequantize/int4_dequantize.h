@@ -27,8 +27,9 @@ struct EightGroups {
   __m256 scale, zero;
 };
 
-// Returns a bit for each group whose values bf16_rounded may round. For such a group, is_plain_sum holds,
-// so its values are exact or far from a tie in float32. No scale produces -0.
+// Returns a bit for each group whose values bf16_rounded may round.
+// For such a group, is_plain_sum holds, so its values are exact or far from a tie in float32.
+// No scale produces -0.
 [[gnu::always_inline]] inline uint32_t plain_groups(const EightGroups& groups) {
   const auto exponents = [](__m256 value) {
     return _mm256_srli_epi32(_mm256_slli_epi32(_mm256_castps_si256(value), 1), 24);
@@ -147,7 +148,8 @@ struct ByteShuffles {
   }
 };
 
-// Params holds the parameters of a tile. It has these members:
+// Params holds the parameters of a tile.
+// It has these members:
 //   kDtype, kHighFirst   the weight's dtype; true if the even code has the high nibble
 //   load(tile)           loads the parameters
 //   table(row, g)        returns the values of one group

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Computes code * scale + zero for an int4 group, rounded once to the weight's dtype,
-// for the AVX2 variants of dequantize. For a narrow dtype, the sum is first rounded to odd:
+// Computes code * scale + zero for an int4 group,
+// rounded once to the weight's dtype, for the AVX2 variants of dequantize.
+// For a narrow dtype, the sum is first rounded to odd:
 // an inexact sum becomes its neighbour with an odd last bit.
 // Rounding that neighbour to nearest gives the same result as rounding the exact sum.
 // This happens in float32 if the product and the zero are far from its limits, and in double otherwise.
@@ -74,10 +75,11 @@ namespace {
   return _mm256_castsi256_ps(_mm256_or_si256(below, _mm256_srli_epi32(inexact, 31)));
 }
 
-// True if code * scale + zero in float32 is exact, or so far from a tie of the dtype
-// that rounding twice is harmless. A number with exponent e is a multiple of 2^(e - 10) and below 2^(e + 1);
-// codes are at most 8. The scale's exponent may be at most 9 above the zero's exponent
-// and at most 12 below it. Then all sums are multiples of one 2^i and below 2^(i + 24).
+// True if code * scale + zero in float32 is exact,
+// or so far from a tie of the dtype that rounding twice is harmless.
+// A number with exponent e is a multiple of 2^(e - 10) and below 2^(e + 1); codes are at most 8.
+// The scale's exponent may be at most 9 above the zero's exponent and at most 12 below it.
+// Then all sums are multiples of one 2^i and below 2^(i + 24).
 // If the exponents are farther apart, the product may be a tie while float32 drops the zero.
 [[gnu::always_inline]] inline bool is_plain_sum(float scale, float zero) {
   const auto exponent = [](float value) {

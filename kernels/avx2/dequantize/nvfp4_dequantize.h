@@ -23,8 +23,8 @@ struct Nvfp4Planes {
 };
 
 // Converts two blocks. `both` holds (scale) and (1.5 * scale) of each block in bfloat16.
-// The codes 1 .. 7 mean 0.5, 1, 1.5, 2, 3, 4 and 6. So each value is one of these two numbers,
-// moved by -1 to 2 binades.
+// The codes 1 .. 7 mean 0.5, 1, 1.5, 2, 3, 4 and 6.
+// So each value is one of these two numbers, moved by -1 to 2 binades.
 [[gnu::always_inline]] inline void dequantize_nvfp4_pair(const char* both, const uint8_t* pairs,
                                                          bool past_caches, char* to) {
   const __m256i fractions = _mm256_setr_epi8(-1, -1, 0, 1, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, -1, -1, 4, 5,

@@ -3,8 +3,9 @@
 //
 // vpmaddubsw multiplies 32 pairs of bytes and adds neighbouring products in 16 bits.
 // Two products of 15 and -128 make one such sum. Eight of these sums are -30720 and still fit.
-// So the products of 32 values of k of a column are added in 16 bits, separately for the high bytes
-// and the low bytes of x. Then one vpmaddwd for each, by 256 and by 1, widens them to 32 bits.
+// So the products of 32 values of k of a column are added in 16 bits,
+// separately for the high bytes and the low bytes of x.
+// Then one vpmaddwd for each, by 256 and by 1, widens them to 32 bits.
 // 64 codes of a row take 3 operations to separate the nibbles, 4 products, 4 additions and a quarter of 4:
 // 12 in all. Floats take 19 operations to decode and 8 to multiply.
 #pragma once

@@ -3,7 +3,8 @@
 // y is the sum over groups of scale * sum(x * code) + zero * sum(x), plus bias. Codes are -8 to 7.
 //
 // x of 16 bits is multiplied as bytes (kernels/fixed/int4.h), and float32 x is multiplied as floats.
-// For floats, codes are looked up (kernels/avx2/nibbles.h). Scale and zero stay outside the inner loop:
+// For floats, codes are looked up (kernels/avx2/nibbles.h).
+// Scale and zero stay outside the inner loop:
 // they act on the two sums of a group, and all columns share the sums of x.
 // A block of 64 columns holds the codes of each group,
 // followed by 64 scales and 64 zeros in the weight's dtype.

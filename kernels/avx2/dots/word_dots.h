@@ -8,7 +8,8 @@
 // One thread of an EPYC Zen 3 took these times for 1024 x 4096 in cache, first with floats, then with words:
 //   m = 1: 224 and 99 us; m = 2: 315 and 148 us; m = 16: 1717 and 1100 us; m = 64: 6250 and 4600 us
 //
-// VPDPWSSD multiplies and adds in one instruction. VPDPBUSD takes as many products for a term,
+// VPDPWSSD multiplies and adds in one instruction.
+// VPDPBUSD takes as many products for a term,
 // one for the high bytes of x and one for the low bytes, and needs no widening.
 // But it has twice as many sums, so one row takes two passes over 16 KiB.
 // One thread of an EPYC Zen 5 took these times for 1024 x 4096 cold with 256 bits,

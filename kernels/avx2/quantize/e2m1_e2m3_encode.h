@@ -5,8 +5,9 @@
 // With kernels/avx2/quantize/blocks.h, most e2m3 codes come from subnormal products,
 // and encoding took twice as long.
 //
-// The e2m1 codes mean 0, 0.5, 1, 1.5, 2, 3, 4 and 6. So the code
-// of a magnitude v is min(2v, v + 2, v / 2 + 4), rounded to an integer with ties to even, as floats round.
+// The e2m1 codes mean 0, 0.5, 1, 1.5, 2, 3, 4 and 6.
+// So the code of a magnitude v is min(2v, v + 2, v / 2 + 4),
+// rounded to an integer with ties to even, as floats round.
 // Rounding keeps order, so each of the three terms may be rounded before the minimum is taken.
 // The last place of a float is 0.5 below 2^23 and 1 above it.
 // Hence the sum v + 2^23 - 2 is rounded to halves if v < 2, and to integers otherwise.
@@ -30,8 +31,9 @@ struct TwoExponentBits {
   static constexpr int32_t kFarBits = (127 + 24 - kFraction) << 23;
 };
 
-// 16 codes minus kAbove2 in 16-bit lanes, in order. `magnitudes` holds the codes of the magnitudes;
-// an overflow gives a code that is too large. `signs` holds words with the sign bits of the elements.
+// 16 codes minus kAbove2 in 16-bit lanes, in order.
+// `magnitudes` holds the codes of the magnitudes; an overflow gives a code that is too large.
+// `signs` holds words with the sign bits of the elements.
 struct CodeWords {
   __m256i magnitudes, signs;
 };

@@ -34,8 +34,9 @@ void float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* c
   }
 }
 
-// If x and the scale have at most 11 bits, the quotient is a tie of the format
-// or at least 2^-16 away from a tie. The product with the reciprocal has an error of 2^-23.
+// If x and the scale have at most 11 bits,
+// the quotient is a tie of the format or at least 2^-16 away from a tie.
+// The product with the reciprocal has an error of 2^-23.
 // This still separates the two cases: if the product is within 2^-18 of a tie, the quotient is a tie.
 // The factor can also move the exponents of the format to those of float32.
 // Then subnormals of the format become subnormals of float32 and round alike,

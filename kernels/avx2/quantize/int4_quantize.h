@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Computes _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm of torchao 0.18,
-// for the AVX2 and AVX-512 variants. Results equal those of quantize/int4_tinygemm_scalar.cc.
-// Every step is rounded to the weight's dtype.
+// for the AVX2 and AVX-512 variants.
+// Results equal those of quantize/int4_tinygemm_scalar.cc. Every step is rounded to the weight's dtype.
 //
-// It makes three passes over 32 groups of a row, which stay in L1. The first pass finds the ranges;
+// It makes three passes over 32 groups of a row, which stay in L1.
+// The first pass finds the ranges;
 // it compares narrow dtypes as the integers of their bits, in two operations per vector.
 // The second computes the parameters of eight groups at once, so no element waits for their two divisions.
 // The third computes the codes and prefetches the next row.
@@ -145,9 +146,10 @@ template <uint32_t kDtype, bool kTame>
   return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-// Writes the codes of the `count` elements of a group. An element has kBytes bytes.
-// Flips the bits kFlip in every byte. pairs_of(from) returns the codes of 32 elements,
-// two in each 16-bit lane, in the order 0-7 16-23 | 8-15 24-31.
+// Writes the codes of the `count` elements of a group.
+// An element has kBytes bytes. Flips the bits kFlip in every byte.
+// pairs_of(from) returns the codes of 32 elements, two in each 16-bit lane,
+// in the order 0-7 16-23 | 8-15 24-31.
 template <int64_t kBytes, uint8_t kFlip = 0, class Pairs>
 [[gnu::always_inline]] inline void quantize_by_32(const char* at, int64_t row_bytes, int64_t count,
                                                   const Pairs& pairs_of, uint8_t* out) {

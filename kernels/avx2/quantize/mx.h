@@ -91,8 +91,9 @@ constexpr float kMinFactor = kShort<kFormat, kDtype> ? 0x1p-126f : 0x1p-149f;
 template <SmallFloat kFormat, uint32_t kDtype>
 constexpr float kMaxFactor = kFormat == SmallFloat::e2m1 && kDtype == QCTS_BF16 ? 0x1p123f : 0x1p127f;
 
-// Computes the scales of blocks [g, g + 8). A block is odd if it contains a NaN or an infinity,
-// or if its factor is out of bounds, as may happen for a block of zeros.
+// Computes the scales of blocks [g, g + 8).
+// A block is odd if it contains a NaN or an infinity, or if its factor is out of bounds,
+// as may happen for a block of zeros.
 template <SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline void choose_mx(MxMode mode, __m256 largest, int64_t g, MxScales* scales,
                                              uint8_t* bytes) {
@@ -114,9 +115,9 @@ template <SmallFloat kFormat, uint32_t kDtype>
 // Encodes 32 16-bit elements with a factor that is a power of two.
 // Half of the format's smallest number is 2^(-bias - kFraction), and a product is exact down to it.
 // The 11 bits of the product end at 2^(-bias - 13) or above, and float32 ends at 2^(-bias - 22).
-// A smaller product is rounded to that half or below, which becomes 0. So exact ties stay ties,
-// and every other product is at least 2^9 units away from a tie. bfloat16 is widened by unpacking.
-// float16 is loaded in the order that unpacking gives.
+// A smaller product is rounded to that half or below, which becomes 0.
+// So exact ties stay ties, and every other product is at least 2^9 units away from a tie.
+// bfloat16 is widened by unpacking. float16 is loaded in the order that unpacking gives.
 template <SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline __m256i short_codes(const char* at, __m256 factor) {
   constexpr auto kMax = static_cast<char>(kFormat == SmallFloat::e4m3   ? 0x7E

@@ -20,8 +20,9 @@ constexpr int64_t kNvfp4Block = 16, kNvfp4Blocks = 64;  // elements of a block; 
 using Nvfp4Scales = BlockScales<kNvfp4Blocks>;
 
 // Computes the scales of blocks [g, g + 8), equal to those of nvfp4_scale.
-// Odd blocks are left to nvfp4_scale. A block is odd if it contains a NaN,
-// if its factor is negative or infinite, or if code_words does not accept its products.
+// Odd blocks are left to nvfp4_scale.
+// A block is odd if it contains a NaN, if its factor is negative or infinite,
+// or if code_words does not accept its products.
 [[gnu::always_inline]] inline void choose_nvfp4(__m256 largest, const float* whole, int64_t g,
                                                 Nvfp4Scales* scales, uint8_t* bytes) {
   const __m256 one = _mm256_set1_ps(1);

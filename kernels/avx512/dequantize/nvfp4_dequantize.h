@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Converts blocks of NVFP4 to bfloat16, for the AVX-512 variant of dequantize.
 // The eight magnitudes of two blocks fill one vector.
-// So their table costs 4 operations, and looking up the 32 codes
-// of both blocks costs 9. kernels/avx2/dequantize/nvfp4_dequantize.h does the rest.
+// So their table costs 4 operations, and looking up the 32 codes of both blocks costs 9.
+// kernels/avx2/dequantize/nvfp4_dequantize.h does the rest.
 #pragma once
 
 #include "kernels/avx2/dequantize/nvfp4_dequantize.h"

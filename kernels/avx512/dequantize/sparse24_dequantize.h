@@ -22,8 +22,8 @@ struct Places24 {
           chunks(0x000C000800040000)};
 }
 
-// Returns elements [32 * kHalf, 32 * kHalf + 32) of 64. `values` holds their values,
-// and `metadata` holds the places.
+// Returns elements [32 * kHalf, 32 * kHalf + 32) of 64.
+// `values` holds their values, and `metadata` holds the places.
 // As in dequantize/fp8_sparse24_scalar.cc, nibble 0 means that the chunk has no value.
 // If both values have the same place, the second one counts.
 template <int kHalf>

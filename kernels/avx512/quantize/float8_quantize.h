@@ -2,8 +2,9 @@
 // Encodes bfloat16 with short scales, for the AVX-512 variants of quantize and quantize_activation of float8.
 // kernels/avx2/quantize/float8_bands.h does the rest.
 //
-// An even element and the odd element after it are the halves of one lane. A mask turns each of them
-// into a float, and one permutation of 16-bit words puts the rounded results in order.
+// An even element and the odd element after it are the halves of one lane.
+// A mask turns each of them into a float,
+// and one permutation of 16-bit words puts the rounded results in order.
 // 64 elements take 31 operations. With vectors of half the width, they take 76.
 #pragma once
 

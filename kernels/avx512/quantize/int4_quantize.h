@@ -27,8 +27,9 @@ struct NearInt4 {
   return _mm512_ternarylogic_epi32(words, _mm512_srai_epi16(words, 15), _mm512_set1_epi16(INT16_MAX), 0x78);
 }
 
-// A quotient v / scale is rounded to an integer, ties to even. So code i begins at i - 1/2 if i is even,
-// and just above it if i is odd. At that point, the exact quotient passes one of `middles`.
+// A quotient v / scale is rounded to an integer, ties to even.
+// So code i begins at i - 1/2 if i is even, and just above it if i is odd.
+// At that point, the exact quotient passes one of `middles`.
 // No v / scale equals one of them, because scale * middle has 17 bits.
 // The smallest such v is the next 8-bit number above that product.
 // Let h be half way between this v and the number before it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes bfloat16 as e4m3, e5m2 and e2m1, for the AVX-512 variants
-// of quantize and quantize_activation of mx. kernels/avx2/quantize/mx.h does the rest.
+// Encodes bfloat16 as e4m3, e5m2 and e2m1,
+// for the AVX-512 variants of quantize and quantize_activation of mx.
+// kernels/avx2/quantize/mx.h does the rest.
 #pragma once
 
 #include "kernels/avx2/quantize/mx.h"

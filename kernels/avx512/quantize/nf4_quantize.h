@@ -42,8 +42,8 @@ template <uint32_t kDtype>
   return _mm512_castps_si512(_mm512_mul_ps(ties.at, _mm512_set1_ps(scaler)));
 }
 
-// Blocks whose elements go through the steps side by side.
-// Each is a chain of 60 cycles. If blocks follow one another,
+// Blocks whose elements go through the steps side by side. Each is a chain of 60 cycles.
+// If blocks follow one another,
 // they wait for each other in the queues of the processor and take 1.14 times as long (EPYC Zen 5).
 constexpr int kNf4AtOnce = 4, kNf4Vectors = 2 * kNf4AtOnce;
 constexpr int64_t kNf4Bytes = 2 * kNf4Block;
