@@ -64,7 +64,7 @@ class Registry {
   // `load_save` is used if the table has none.
   void add(const qcts_provider& given, std::string library = "", LoadSave load_save = {});
   // Loads a shared library with dlopen, negotiates the version and calls add().
-  // It offers this version first, then each older accepted version.
+  // The handshake offers this version first, then each older accepted version.
   // Throws std::runtime_error with the reason from the loader.
   void load(const std::filesystem::path& library);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copies a struct of the ABI that the compiler of a plug-in laid out.
-// It may be shorter or longer than our struct.
+// The struct may be shorter or longer than our struct.
 #pragma once
 
 #include <algorithm>

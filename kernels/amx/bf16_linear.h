@@ -21,7 +21,7 @@
 //
 // Scales act on the float32 sums of a group.
 // Each output and group needs one multiply-add, or two if there are zeros.
-// That is 16 vectors for each tile of sums, which covers 32, 64 or 128 values of k.
+// A tile of sums covers 32, 64 or 128 values of k and takes 16 vectors.
 // In the program, these multiply-adds come after the products of the next group, so no tile waits for them.
 // A group of 16 is a step with half the k.
 // Decoding to scaled weights in bfloat16 would avoid this work,

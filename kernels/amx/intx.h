@@ -6,7 +6,7 @@
 // A tile product takes 16 cycles, loading a tile of 16 rows from L1 takes 8,
 // and memory brings about 6 bytes per cycle.
 // For 64 values of k and 64 columns there are 2 KiB of nibbles, which memory brings in 340 cycles.
-// They need 4 products (64 cycles) for every 16 rows. They also need 64 vector stores once, one per cycle.
+// These nibbles need 4 products (64 cycles) for every 16 rows, and once, 64 vector stores, one per cycle.
 // The loads, shifts and masks before those stores run
 // in parallel (llvm-mca, sapphirerapids: 48 cycles with two stores per cycle).
 // The epilogue of a group takes 224 vector instructions for 16 rows and 64 columns.
@@ -20,7 +20,7 @@
 // - The epilogue of a group comes after the products of the next group have started.
 // - Further rows meet the panel of 512 values of k, 32 rows at a time.
 //   Each set of 32 rows passes over all groups of the panel before the next 32 rows start.
-//   Their totals (4 KiB for half the columns) thus stay in L1.
+//   So the totals of 32 rows (4 KiB for half the columns) stay in L1.
 //   The totals of 512 rows (128 KiB) would pass through L2 once per group.
 #pragma once
 
@@ -67,9 +67,9 @@ constexpr int kEpilogueRows = 4;  // rows at a time; the 32 registers hold 16 su
 template <int kQuads>
 class Feed {
  public:
-  // `panel` is a ring.
-  // It holds the whole packed panel if later rows need it; otherwise it holds two steps, which stay in L1.
-  // Its size is a power of two.
+  // `panel` is a ring whose size is a power of two.
+  // It holds the whole packed panel if later rows need that panel.
+  // Otherwise it holds two steps, which stay in L1.
   Feed(const vnni::PackedPanel& packed, int64_t k, uint8_t* panel, int64_t panel_bytes)
       : panel_(panel),
         panel_bytes_(panel_bytes),

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tiles for the AMX variants.
-// They compute sums += x * weights for a block of 64 columns, in steps of 64 bytes along k.
-// A step covers 64 values of k in bytes or 32 in bfloat16.
+// Tiles for the AMX variants compute sums += x * weights for a block of 64 columns,
+// in steps of 64 bytes along k. A step covers 64 values of k in bytes or 32 in bfloat16.
 //
 // A tile of x is 16 rows of 64 bytes. A tile of weights covers 16 columns.
-// It also has 16 rows of 64 bytes, in which 4 consecutive bytes are consecutive values of k of one column.
+// A tile of weights also has 16 rows of 64 bytes; 4 consecutive bytes are consecutive k of one column.
 // A step of a block is 4 such tiles side by side, 256 bytes per row.
 //
 // An Emerald Rapids core did 5.8 trillion byte operations per second from registers.
-// It did 4.2 to 4.5 trillion with weights from L2.
-// It did 5.6 trillion when a panel with 512 values of k stayed in L1 while the rows of x passed.
+// The core did 4.2 to 4.5 trillion with weights from L2.
+// The core did 5.6 trillion when a panel with 512 values of k stayed in L1 while the rows of x passed.
 // So a panel with 512 values of k and two tiles of columns (at most 32 KiB) meets all rows.
-// It takes two tiles of rows at a time, with 4 loads for 4 products.
+// A pass takes two tiles of rows at a time, with 4 loads for 4 products.
 // With up to 16 rows, one tile of x meets 4 tiles of weights, which come from memory and are used once.
 // The speed of these kernels has not been compared with those figures.
 #pragma once

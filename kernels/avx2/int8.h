@@ -217,7 +217,7 @@ int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k,
                                                        codes + whole);
 }
 
-// Steps of both passes over a row that a wider variant replaces.
+// Steps of both passes over a row. The AVX-512 variant replaces them.
 template <class CodesOfX>
 struct RowsToCodes {
   using Codes = CodesOfX;

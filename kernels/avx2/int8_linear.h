@@ -128,7 +128,7 @@ int64_t block_bytes(const qcts_problem& p) {
 }
 
 // Stores the rows of a block, starting at first_m.
-// Uses their sums if a row is one group, and otherwise their totals.
+// If a row is one group, the outputs come from the sums, and otherwise from the totals.
 template <IntegerScheme Scheme>
 void store_block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows,
                  const int32_t (*sums)[kColumns], const float (*totals)[kColumns]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Inner loops of `linear` with int8 x, for the AVX2 variants.
-// They compute integer sums of rows of x times the codes of a block.
+// The loops compute integer sums of rows of x times the codes of a block.
 // The macro-kernel and the requirements on a Scheme are in kernels/avx2/int8_linear.h.
 //
 // Integers are exact in every order, so only the layout and the width of a product have to be chosen.

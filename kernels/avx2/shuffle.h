@@ -4,13 +4,13 @@
 //
 // A tile of 16 rows and 16 values of k is 128 bytes. Tiles of one k are consecutive along n.
 // Rows r and r + 8 of a tile, 8 bytes each, make 16 bytes of it.
-// Their even codes, joined with row r in the low nibbles, are E0 .. E7.
-// Their odd codes, joined likewise, are O0 .. O7.
+// E0 .. E7 are the even codes of both rows, joined with row r in the low nibbles.
+// O0 .. O7 are the odd codes of both rows, joined likewise.
 // The 16 bytes are ordered E0 E4 O0 O4, E1 E5 O1 O5 and so on.
 // 32 bytes of both rows, the share of four tiles,
 // take 12 operations in either direction, so memory is the limit.
 // A strip consists of one cache line of each of 16 rows. It has eight tiles, which lie n * 8 bytes apart.
-// They are put together in L1, so that the two cache lines of each tile are written at once.
+// The tiles are put together in L1, so that the two cache lines of each tile are written at once.
 #pragma once
 
 #include "kernels/avx2/elements.h"

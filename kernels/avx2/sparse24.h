@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compresses chunks of four codes to two codes and expands them again, 32 at a time,
-// for the AVX2 variants of fp8_sparse24.
+// For the AVX2 variants of fp8_sparse24.
+// Compresses chunks of four codes to two codes and expands them again, 32 at a time.
 // Byte shuffles treat each chunk according to 4 bits, which select from tables.
 #pragma once
 
@@ -40,7 +40,8 @@ namespace {
 }
 
 // Tables whose index says which codes of a chunk are not zero.
-// They hold the positions from which the two values come (0x80 for a zero), and the places of the values.
+// The tables hold the positions from which the two values come (0x80 for a zero),
+// and the places of the values.
 struct Tables24 {
   alignas(16) uint8_t first[16], second[16], places[16];
 };

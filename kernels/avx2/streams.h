@@ -3,7 +3,7 @@
 //
 // One row of x reads W once, in order. A Zen 3 core can have about two dozen cache lines in flight.
 // A single stream with a prefetch 4 KiB ahead does not use them all.
-// It stalls at the end of each page and at one memory bank after the other.
+// Such a stream stalls at the end of each page and at one memory bank after the other.
 // Four blocks of columns, far from each other, do use them all,
 // if they are read 1 KiB in turn and prefetched 1 KiB ahead.
 // For int8 at m = 1, cold, four streams had 21.5 GB/s,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Micro-kernel of `linear` with float x, for the AVX2 variants.
-// It computes sums of rows of x times the codes of a block.
+// The kernel computes sums of rows of x times the codes of a block.
 // The macro-kernel and the requirements on a Scheme are in kernels/avx2/linear.h.
 //
 // A lane is a column; a block has 64 columns.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Encodes bfloat16 as int8 with a tame scale, for the AVX-512 variants.
-// It does the same as kernels/avx2/int8_encode_fast.h, but 64 elements at a time.
+// The method is that of kernels/avx2/int8_encode_fast.h, with 64 elements at a time.
 #pragma once
 
 #include "kernels/avx2/int8_encode_fast.h"

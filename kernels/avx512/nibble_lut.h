@@ -3,9 +3,8 @@
 // A block has 64 words of 32 bits (256 bytes) for every 8 values of k, one word for each column,
 // with k i at bit 4 * i. A permutation reads only the four low bits of a lane.
 // So a shift and a permutation do the masking, the decoding and the conversion.
-// With the fused multiply-add,
-// sixteen weights take three instructions for two ports and half a byte per weight.
-// This is the limit for m <= 4.
+// For m <= 4, the limit is that sixteen weights take three instructions for two ports,
+// with the fused multiply-add, and half a byte per weight.
 #pragma once
 
 #include "kernels/avx512/linear.h"

@@ -22,7 +22,7 @@ namespace {
 }
 
 // Packing four vectors leaves four bytes of each of them in every quarter.
-// This puts the bytes in order, one vector after the other.
+// This function puts the bytes in order, one vector after the other.
 [[maybe_unused]] [[gnu::always_inline]] inline __m512i in_order_of_packs(__m512i bytes) {
   return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
                                   bytes);

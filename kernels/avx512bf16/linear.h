@@ -3,10 +3,10 @@
 //
 // The instruction multiplies 32 pairs of bfloat16 and adds the products,
 // two at a time, to sixteen float32 sums. A Zen 4 core starts one per cycle.
-// It also starts one VFMADD per cycle, which computes half as many products.
+// The core also starts one VFMADD per cycle, which computes half as many products.
 // So VDPBF16PS gives twice the arithmetic and half the bytes of a panel.
 // An Emerald Rapids core starts one in two cycles, half the rate of its two VFMADDs.
-// There, tiles are the fast way. x must already be bfloat16, so no product is rounded.
+// On Emerald Rapids, tiles are the fast way. x must already be bfloat16, so no product is rounded.
 // - If m <= 6, codes are decoded in registers and used for all rows.
 //   The registers hold 24 sums, 4 weights, one x and a table. Memory is the limit, if decoding keeps up.
 // - If m > 6, the first 6 rows leave the decoded weights in a panel,
@@ -118,7 +118,7 @@ struct PackedPanel {
 };
 
 // For M rows of x. The first rows also fill the panel.
-// This does not slow down the multipliers: they are two of four units, and decoding has a third.
+// Filling does not slow down the multipliers: they are two of four units, and decoding has a third.
 template <class Scheme, int M, bool kFill>
 [[gnu::noinline]] void multiply_panel(const LinearCall& call, const PackedPanel& packed, const uint16_t* x,
                                       const float* x_sums, Sums open, Sums totals) {

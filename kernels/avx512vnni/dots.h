@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // VPDPBUSD in 512-bit vectors. An Emerald Rapids core starts two per cycle, and a Zen 4 core one.
-// Each takes 64 weights, while memory brings the core about 7 bytes per cycle.
+// Each instruction takes 64 weights, but memory brings a core only about 7 bytes per cycle.
 // So with 6 rows of x in one pass, memory is still the limit.
 // With 16 rows or more, the multiplications are the limit.
 // On Zen 4, m = 1 reads at 0.95 to 0.99 of a plain stream with two threads,

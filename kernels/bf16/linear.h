@@ -30,11 +30,11 @@ using avx512::kLanes;
 constexpr int kVectors = kColumns / kLanes;
 // a group that is a whole row is padded to a multiple of kPadK, with codes that meet zeros of x
 constexpr int64_t kPadK = 8;
-// prevents rows from being a power of two apart, where they would share the sets of a cache
+// padding; rows that are a power of two apart would share the sets of a cache
 constexpr int kRowPadElements = 32;
 // One line is prefetched per iteration.
 // The distance covers the 400 ns that a line takes under load at 20 GB/s.
-// It is not used on a machine that follows streams itself.
+// A machine that follows streams itself uses no prefetch.
 constexpr int kPrefetchBytes = 8192;
 
 using Sums = float (*)[kColumns];

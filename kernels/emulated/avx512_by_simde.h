@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every source of the emulated plug-in includes this file first.
-// It maps the names of intrinsics to functions of SIMDe.
+// This file maps the names of intrinsics to functions of SIMDe.
 // It also supplies conversions that SIMDe 0.7.4 lacks, and the dot products of bytes,
-// which SIMDe computes byte by byte. These work on one half of a vector at a time.
+// which SIMDe computes byte by byte. The additions work on one half of a vector at a time.
 #pragma once
 
 #define SIMDE_ENABLE_NATIVE_ALIASES
@@ -155,7 +155,7 @@ template <class Pairs>
   };
   return emulated_bits_epi16(above(low_half(a), low_half(b)), above(high_half(a), high_half(b)));
 }
-// Takes a in the lanes of the mask, and the source in the other lanes.
+// Takes lanes of `a` where the mask is set, and lanes of `source` elsewhere.
 [[maybe_unused]] inline __m512i emulated_mask_epi16(__m512i source, uint32_t mask, __m512i a) {
   const auto half = [](__m256i from, uint32_t bits, __m256i x) {
     const __m256i lane =

@@ -58,7 +58,7 @@ void write_parameters(const AffineTask& task, int64_t index, const AffineGroup& 
 // Writes the codes of rows [first, last), which share one scale.
 using AffineRows = void (*)(const AffineTask& task, const AffineGroup& group, int64_t first, int64_t last);
 // Quantizes the whole weight by a symmetric recipe with one scale.
-// It computes the scale first, then the rows with as many threads as the problem allows.
+// Computes the scale first, then the rows, with as many threads as the problem allows.
 void quantize_affine_tensor(const qcts_problem& problem, const AffineRecipe& recipe, Largest largest,
                             AffineRows rows);
 

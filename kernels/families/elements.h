@@ -71,7 +71,7 @@ namespace {
 }
 
 // Converts a small format without infinity and NaN (OCP Microscaling Formats 1.0).
-// It has a sign bit, `exponent_bits` with bias 2^(exponent_bits - 1) - 1, and `fraction_bits`.
+// The format has a sign bit, `exponent_bits` with bias 2^(exponent_bits - 1) - 1, and `fraction_bits`.
 [[maybe_unused]] float small_to_f32(uint32_t code, int exponent_bits, int fraction_bits) {
   const uint32_t fraction = code & ((1u << fraction_bits) - 1);
   const uint32_t exponent = code >> fraction_bits & ((1u << exponent_bits) - 1);
@@ -121,8 +121,8 @@ namespace {
   std::memcpy(static_cast<char*>(array) + 2 * index, &bits, 2);
 }
 
-// Rounds `value` to dtype,
-// as a library does that computes in float and stores the result in a tensor of dtype.
+// Rounds `value` to dtype.
+// A library does the same if it computes in float and stores the result in a tensor of dtype.
 [[maybe_unused]] float round_to(uint32_t dtype, float value) {
   if (dtype == QCTS_F16) return f16_to_f32(f32_to_f16(value));
   if (dtype == QCTS_BF16) return bf16_to_f32(f32_to_bf16(value));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Builds rows of the list of kernels. A row is a constant qcts_kernel.
-// Its functions check the problem and then call the functions of the kernel.
+// The functions of a row check the problem and then call the functions of the kernel.
 #pragma once
 
 #include "kernels/abi/problem.h"
@@ -75,7 +75,8 @@ constexpr qcts_kernel entry_of(qcts_op op, const char* scheme, const char* varia
 }
 
 // Returns the entry of an operation with one right answer.
-// It does not claim batch invariance: if a policy scales all of x at once, rows of x affect each other.
+// The entry does not claim batch invariance:
+// if a policy scales all of x at once, rows of x affect each other.
 constexpr qcts_kernel exact_entry(qcts_op op, const char* scheme, const char* variant,
                                   const char* description, const Calls& calls) {
   return entry_of(op, scheme, variant, description,
@@ -83,7 +84,7 @@ constexpr qcts_kernel exact_entry(qcts_op op, const char* scheme, const char* va
 }
 
 // Returns the numerics of a linear whose scales act on sums of codes.
-// It rounds x (if x_cast is given), the sums in `accumulator`, and y, but nothing else.
+// Such a linear rounds x (if x_cast is given), the sums in `accumulator`, and y, but nothing else.
 constexpr qcts_numerics numerics_of_sums(qcts_dtype accumulator, uint32_t x_cast = QCTS_NONE,
                                          uint32_t flags = 0) {
   return {.struct_size = sizeof(qcts_numerics),
@@ -194,7 +195,7 @@ qcts_status run_activation(const qcts_problem* problem) {
 }
 
 // Returns the entry of quantize_activation that computes rows [first, last) of the m rows of the problem.
-// It serves the policies that the scheme lists.
+// The entry serves the policies that the scheme lists.
 template <const qcts_kernel& kKernel, Rows kRows>
 constexpr qcts_kernel activation_rows(const char* scheme, const char* variant, const char* description) {
   return exact_entry(QCTS_OP_QUANTIZE_ACTIVATION, scheme, variant, description,

@@ -20,11 +20,11 @@ uint32_t expected_planes(const qcts_problem& problem, const char* scheme, const 
                          ExpectedPlane* expected);
 
 // Does the same for the planes in which a checkpoint stores a scale of x.
-// They depend on the problem's activation policy.
+// These planes depend on the problem's activation policy.
 uint32_t expected_given_scale(const qcts_problem& problem, const char* scheme, ExpectedPlane* expected);
 
 // Checks that the group, or the super block, divides k.
-// If it does not return QCTS_OK, it writes a reason of at most why_size bytes.
+// Writes a reason of at most why_size bytes, unless it returns QCTS_OK.
 qcts_status check_blocks(const qcts_problem& problem, const char* scheme, char* why, size_t why_size);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads the planes of the int8 schemes with one scale per row, or one for all rows.
-// They serve the vector variants of `linear`, which cut weights into their own blocks.
+// The planes serve the vector variants of `linear`, which cut weights into their own blocks.
 // Each struct has these members:
 //   codes(n)             the k codes of a row
 //   scale(n), zero(n)    `zero` is subtracted from a code; it is always 0 unless kHasZeros is true
@@ -70,7 +70,7 @@ struct TinyqRows {
 };
 
 // Calls put(k, column, code) for `columns` rows of the weight, starting at first_n.
-// It takes 128 values of k at a time, so that source and destination stay in L1.
+// Takes 128 values of k at a time, so that source and destination stay in L1.
 template <class Source, class Put>
 void each_code(const Source& source, int64_t first_n, int64_t columns, const Put& put) {
   constexpr int64_t kChunk = 128;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Quantizes rows of x to int8 under the policies of the int8 schemes,
 // for `linear` and quantize_activation of every variant.
-// It follows Int8Tensor.from_hp(x, PerRow()) of torchao 0.18.0. A static policy uses the scale
+// The recipe is Int8Tensor.from_hp(x, PerRow()) of torchao 0.18.0. A static policy uses the scale
 // and zero point that Int8StaticActivationInt8WeightConfig put into the checkpoint.
 // The policy "dyn_row_sym_127" follows torchao 0.5.0 to 0.17.0.
 #pragma once

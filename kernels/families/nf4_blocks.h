@@ -30,7 +30,7 @@ struct Nf4Run {
 Nf4Run nf4_run(const Nf4Task& task, int64_t block, int64_t last, char* gathered);
 
 // Returns the code whose value is nearest to `value`, a number of dtype.
-// It minimizes |value - values[code]|, computed in dtype.
+// The distance |value - values[code]| is computed in dtype.
 // Of two equally near codes, it returns the lower one. For NaN it returns 0.
 uint8_t nf4_nearest(uint32_t dtype, const float* values, float value);
 

@@ -6,7 +6,8 @@
 // x is not rounded (kernels/fixed/rows.h). Sums of codes times the 16-bit numbers of x are exact integers.
 // The few floats that do not fit are multiplied as floats.
 // So the result equals the result of float32 sums or is nearer to the true one.
-// It does not depend on m or on the number of threads. Every output is its own chain, in the order of k.
+// The result does not depend on m or on the number of threads.
+// Every output is its own chain, in the order of k.
 // For each part and term, total = fma(scale, step * sum, total),
 // and the same for the sum of the leftover floats.
 // Then, total = fma(zero, sum of x, total). If the row is one group, its scale is applied last.
@@ -54,8 +55,8 @@ struct Scales {
 template <class T>
 concept FixedMicroKernel =
     requires(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, Sums sums) {
-      { T::kValues } -> std::convertible_to<FixedValues>;  // values of x that it multiplies
-      requires T::kTerms > 0;                              // number of terms that it multiplies at a time
+      { T::kValues } -> std::convertible_to<FixedValues>;  // form of x that the micro-kernel multiplies
+      requires T::kTerms > 0;  // number of terms that the micro-kernel multiplies at a time
       // sets sums[i] to codes times term x[i], for i < count <= kTerms
       T::multiply(codes, steps, x, count, sums);
     };

@@ -4,7 +4,7 @@
 // A part of a row is at most 256 values of k of a group. It is represented as step * v plus a remainder.
 // v has 16 bits, and step is a power of two that is chosen for the part.
 // The remainder of a bfloat16 is 0 if its last bit is a multiple of step.
-// This holds for every element larger than a 64th of the largest element of the part.
+// Every element larger than a 64th of the largest element of the part has the remainder 0.
 // If more than one in 8 elements has a remainder,
 // the remainders are represented as step' * v' with a step 2^15 times finer.
 // Remainders that are still left stay floats, and so do all remainders if they are few.
@@ -28,7 +28,7 @@ constexpr int64_t kPartK = 256;
 constexpr float kMaxFixed = 127 * 256 + 127;  // limit of |v|, so that `high` and `low` are bytes
 constexpr float kFiner = 0x1p-15f;            // ratio of the finer step to the first step
 constexpr int64_t kFewLeft = 8;               // one in 8 elements: these floats cost as much as a second term
-// prevents rows from being a power of two apart, where they would share the sets of a cache
+// padding; rows that are a power of two apart would share the sets of a cache
 constexpr int64_t kFixedPadBytes = 64;
 
 struct FixedPart {
@@ -43,7 +43,7 @@ struct FixedRows {
   int8_t* values;    // [m][2][k / 4]: 4 high and 4 low bytes, or 4 words, of v and of v'; rows are padded
   FixedPart* part;   // [m][parts]
   float* left;       // [m][k], the remainders of a part, starting where the part begins
-  uint8_t* left_at;  // [m][k], the k of these remainders within the part
+  uint8_t* left_at;  // [m][k], the positions of these remainders within the part
 
   int64_t row_bytes() const { return 4 * k + kFixedPadBytes; }
   const int8_t* term(int64_t m, int term, int64_t at) const {

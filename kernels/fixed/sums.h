@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Epilogues of kernels/fixed/linear.h.
-// They apply scales to the integer sums of a part and to its leftover floats.
+// An epilogue applies scales to the integer sums of a part and to its leftover floats.
 // linear.h lists the members of a Scheme.
 #pragma once
 

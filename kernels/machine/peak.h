@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Compute limit of a roofline.
 // Loops of independent multiply-adds on registers measure the peak of the arithmetic units.
-// They alternate with a kernel, so that both run at the same clock.
+// The loops alternate with a kernel, so that both run at the same clock.
 #pragma once
 
 #include <cstdint>

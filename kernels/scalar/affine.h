@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Dequantizes int8 codes with a scale and a zero point, for the scalar variants of dequantize.
-// It follows torchao 0.18 quant_primitives.py, _dequantize_affine_no_dtype_check.
+// The rounding follows torchao 0.18 quant_primitives.py, _dequantize_affine_no_dtype_check.
 // The difference is exact. The product is rounded to float32, then to the weight's dtype.
-// This is also correct for scales of the weight's dtype:
-// the product then has at most 20 bits, so only the second rounding matters.
+// Two roundings are also correct for scales of the weight's dtype.
+// The product then has at most 20 bits, so only the second rounding matters.
 #pragma once
 
 #include "kernels/families/elements.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Dequantizes float8 codes with float32 scales, for the scalar variants of dequantize.
-// It follows torchao 0.18 Float8Tensor.dequantize (quant_primitives.py: _dequantize_affine_float8).
+// The rounding follows torchao 0.18 Float8Tensor.dequantize (quant_primitives.py: _dequantize_affine_float8).
 // A scale serves the tensor, a block of 128 x 128, a row or a group of a row.
 // The product of the code, as float32, and the scale is rounded to float32, then to the weight's dtype.
 #pragma once

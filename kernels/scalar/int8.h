@@ -72,7 +72,7 @@ int8_t int8_code(float x, float reciprocal, int32_t zero_point) {
 }
 
 // Follows torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant (8da4w).
-// It is asymmetric, and every step is rounded to dtype.
+// The codes are asymmetric, and every step is rounded to dtype.
 // The minimum scale is the smallest normal number of dtype.
 [[maybe_unused]] RowScale quantize_token(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
   float low = 0, high = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MSLK's preshuffled order of int4 codes, for the scalar variants.
-// It is CUTLASS's layout
-// of a tensor core operand (csrc/gemm/cutlass/mixed_dtype_utils.cu, preshuffle_i4 for bfloat16 x).
+// The order is CUTLASS's layout of a tensor core operand.
+// (See preshuffle_i4 for bfloat16 x in csrc/gemm/cutlass/mixed_dtype_utils.cu.)
 // Tiles have 16 rows and 16 columns and are consecutive along n.
 // Of 32 lanes, lane k % 8 / 2 + 4 * (n % 8) has eight codes.
 // In the index of a code, bit 0 is n % 16 / 8, bit 1 is k % 16 / 8, and bit 2 is k % 2.

@@ -19,10 +19,12 @@
 // Omitting the prefetch of the data that follows the codes of a group cost 8da4w a sixth of its speed.
 // For int8 at m = 16 of 4096 x 4096 on an EPYC Zen 4, the far prefetch raised the speed
 // from 0.64 to 0.86 of the peak of the multipliers on one thread, and from 0.60 to 0.82 on two.
-// Zen 5 multiplies twice as fast and cannot make up for the time in which a pass
-// of 64 KiB leaves memory idle. There, passes of 8 KiB prefetch 16 KiB ahead.
-// On one thread, this raised m = 8 from 0.68 to 0.87 and m = 12 from 0.65 to 0.78 of the speed of the stream.
-// It raised m = 16 from 0.70 to 0.80 of the peak of the multipliers.
+// Zen 5 multiplies twice as fast,
+// so it cannot make up for the time in which a pass of 64 KiB leaves memory idle.
+// On Zen 5, passes of 8 KiB prefetch 16 KiB ahead.
+// On one thread, short passes raised m = 8 from 0.68 to 0.87 and m = 12
+// from 0.65 to 0.78 of the speed of the stream.
+// Short passes raised m = 16 from 0.70 to 0.80 of the peak of the multipliers.
 // Passes of 4 KiB gave 0.72, passes of 16 KiB gave 0.79,
 // and passes of 8 KiB prefetched 64 KiB ahead gave 0.76. More than three passes multiply long enough:
 // m = 512 reaches 0.83 with parts of 8 KiB and 0.89 with parts of 64 KiB.
@@ -48,7 +50,7 @@ template <class Vector, int kQuads>
 struct Pass {
   uint8_t* panel;        // if kFill is true, codes are written to it as bytes
   const uint8_t* ahead;  // the bytes to prefetch during the multiplication
-  int64_t line;          // 64, or 0 after everything has been prefetched
+  int64_t line;          // size in bytes of a line: 64, or 0 after everything has been prefetched
 };
 // Prefetches kCount lines per step into kCache.
 template <int kCount, _mm_hint kCache>
@@ -64,7 +66,7 @@ template <class Vector, int kQuads, int M, class Prefetch, bool kFill>
 [[gnu::noinline]] void multiply_rows(const PackedPanel& packed, const Pass& pass, int64_t from,
                                      Sums all_sums) {
   const Sums sums = all_sums + from;
-  // These are copies, because the compiler must assume that a byte of the panel may belong to `packed`.
+  // Copies are needed, because the compiler must assume that a byte of the panel may belong to `packed`.
   const int64_t ldx = packed.ldx, steps = packed.steps;
   const int8_t* x_rows = packed.x + from * ldx;
   constexpr int V = Vector::vectors_of(M);

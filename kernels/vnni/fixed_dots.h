@@ -6,7 +6,7 @@
 // As pairs of bfloat16, 64 codes take 2 operations of 512 bits, plus decoding:
 // 10 for bytes (kernels/bf16/int8.h), 4 for nibbles (kernels/bf16/codes.h).
 // An EPYC Zen 4 core starts one operation of either kind per cycle.
-// It took these times for 1024 x 4096 in cache, first with pairs of bfloat16, then with VPDPBUSD:
+// The core took these times for 1024 x 4096 in cache, first with pairs of bfloat16, then with VPDPBUSD:
 //   int8: m = 1: 164 and 65 us; m = 4: 240 and 180 us; m = 8: 342 and 365 us; m = 16: 665 and 745 us
 //   nibbles in groups of 128: m = 1: 63 and 60 us; m = 4: 156 and 200 us
 // With 256 bits, bytes are faster as words (kernels/avx2/dots/word_dots.h).

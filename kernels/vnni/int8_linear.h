@@ -36,7 +36,7 @@ using avx2::RowRecipe;
 constexpr int kColumns = 64;
 constexpr int kStepBytes = 4 * kColumns;
 constexpr int kPrefetchBytes = 8192;
-// prevents rows from being a power of two apart, where they would share the sets of a cache
+// padding; rows that are a power of two apart would share the sets of a cache
 constexpr int kRowPadBytes = 64;
 constexpr int64_t kMaxK = 65536;        // 128 * 255 * 65536 < 2^31
 constexpr int64_t kMaxGroup = 256;      // 255 * 255 * 256 < 2^24: the sum of a group is exact in float32
@@ -254,7 +254,7 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
 }
 
 // Writes the codes of a group and the sums of each 128 values of k.
-// They are packed together, so that source and destination stay in L1.
+// Codes and sums are packed together, so that source and destination stay in L1.
 // If there is no second pair, sums[0] covers the whole group.
 template <QuadScheme Scheme>
 void pack_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes,

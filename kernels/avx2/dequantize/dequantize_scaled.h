@@ -30,7 +30,7 @@ constexpr int64_t kWorthATable = 256;  // min. number of codes with one scale fo
 
 // True if the scale and the factor of finite_small_float can act as one factor.
 // The product is then rounded once.
-// It stays a normal number whose magnitude follows the magnitude of the code.
+// It stays a normal number, and its magnitude follows the magnitude of the code.
 template <Float8 kFormat>
 bool is_one_factor(float scale) {
   return scale >= 0x1p-100f && scale <= 0x1p126f / Float8Bits<kFormat>::kUnit;
@@ -39,7 +39,7 @@ bool is_one_factor(float scale) {
 // Converts 32 codes to bfloat16. None of them may be NaN or infinite.
 // In each 16 codes, even and odd codes are moved to their places as magnitudes,
 // multiplied, rounded by bf16_rounded and joined in order.
-// That takes 34 operations. kernels/avx2/stores.h explains past_caches.
+// The conversion takes 34 operations. kernels/avx2/stores.h explains past_caches.
 template <Float8 kFormat>
 [[gnu::always_inline]] inline void scale_32_floats(const uint8_t* codes, __m256 factor, bool past_caches,
                                                    char* to) {
@@ -130,9 +130,9 @@ template <bool kPastCaches>
   }
 }
 
-// A step that a wider variant replaces.
 // Converts codes 32 at a time, as many of `count` as it can, and returns their number.
-// below_512_twice holds (zero point - 512) in both halves. The factor lies in [2^-100, 2^100].
+// The AVX-512 variant replaces this step. below_512_twice holds (zero point - 512) in both halves.
+// The factor lies in [2^-100, 2^100].
 struct Integers32 {
   template <bool kPastCaches>
   [[gnu::always_inline]] static int64_t scale_to_bf16(const int8_t* codes, int64_t count,

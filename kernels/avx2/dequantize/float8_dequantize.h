@@ -9,7 +9,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// A step that a wider variant replaces.
+// The AVX-512 variant replaces this step.
 struct Float8Groups {
   template <Float8 kFormat>
   static void scale_groups(uint32_t dtype, const uint8_t* codes, int64_t groups, int64_t length,

@@ -6,8 +6,7 @@
 // Both tables together cost 23 operations, and looking up 64 codes costs as many.
 //
 // With groups of 32, a row of a tile has 512 bytes of codes.
-// The row ends before a hardware prefetcher starts.
-// So the codes of the next row are prefetched in the meantime.
+// The row ends before a hardware prefetcher starts. So the codes of the next row are prefetched early.
 // The parameters of a tile are prefetched during the rows above the tile.
 #pragma once
 
@@ -148,8 +147,7 @@ struct ByteShuffles {
   }
 };
 
-// Params holds the parameters of a tile.
-// It has these members:
+// Params holds the parameters of a tile and has these members:
 //   kDtype, kHighFirst   the weight's dtype; true if the even code has the high nibble
 //   load(tile)           loads the parameters
 //   table(row, g)        returns the values of one group
@@ -159,7 +157,7 @@ struct ByteShuffles {
 //   plain(eight)         a bit for each group that bf16_table_pair may compute
 //
 // If kPairs is true, Pairs::dequantize_row is tried first.
-// Its parameters are (params, row, groups, group, row_bytes, codes, past_caches, to).
+// dequantize_row has the parameters (params, row, groups, group, row_bytes, codes, past_caches, to).
 template <class Params, class Pairs>
 void dequantize_int4_rows(const qcts_problem& p, int64_t first, int64_t last) {
   constexpr int64_t kBytes = Params::kDtype == QCTS_F32 ? 4 : 2;

@@ -4,7 +4,8 @@
 // For a narrow dtype, the sum is first rounded to odd:
 // an inexact sum becomes its neighbour with an odd last bit.
 // Rounding that neighbour to nearest gives the same result as rounding the exact sum.
-// This happens in float32 if the product and the zero are far from its limits, and in double otherwise.
+// The rounding happens in float32 if the product and the zero are far from its limits,
+// and in double otherwise.
 #pragma once
 
 #include "kernels/avx2/lut16.h"

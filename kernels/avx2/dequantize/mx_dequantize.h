@@ -2,9 +2,9 @@
 // Dequantizes blocks of mx, for the AVX2 variants. Rounds like dequantize/mx_scalar.cc.
 //
 // For MXFP4, the 16 values of a block are computed once and looked up.
-// In bfloat16, that costs six operations per block and 0.3 per element.
+// In bfloat16, the table costs six operations per block, and the lookup 0.3 per element.
 // To convert MXFP8 to bfloat16, a normal code is moved to its place and the scale is added to its exponent.
-// That costs half an operation per element, including the check for codes that are not normal.
+// The conversion costs half an operation per element, including the check for codes that are not normal.
 // Codes that are not normal, other dtypes and MXFP6 go through kernels/avx2/dequantize/dequantize_scaled.h.
 #pragma once
 
@@ -60,7 +60,7 @@ void dequantize_mx_floats(const qcts_problem& p, int64_t first, int64_t last) {
     }
 }
 
-// Steps for blocks in bfloat16 that a wider variant replaces.
+// Steps for blocks in bfloat16. The AVX-512 variant replaces them.
 struct MxBlocks {
   // Looks up the codes of a block in a table of 16 products.
   static void look_up_e2m1(__m256i products, const uint8_t* pairs, bool past_caches, char* to) {

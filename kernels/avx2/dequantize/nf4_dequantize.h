@@ -40,8 +40,8 @@ struct Nf4Scales {
   return scales;
 }
 
-// A step that a wider variant replaces:
-// converts whole blocks to bfloat16 if their values and scales are tame.
+// Converts whole blocks to bfloat16 if their values and scales are tame.
+// The AVX-512 variant replaces this step.
 struct Nf4Bytes {
   static void dequantize_blocks(const float* values, const float* scales, int64_t blocks,
                                 const uint8_t* pairs, bool past_caches, char* to) {

@@ -104,7 +104,7 @@ template <int kQuads, int M, bool kFill, int kAhead>
 [[gnu::noinline]] void multiply_nibbles(const vnni::PackedPanel& packed, uint8_t* panel, int64_t from,
                                         vnni::Sums all_sums) {
   const vnni::Sums sums = all_sums + from;
-  // These are copies, because the compiler must assume that a byte of the panel may belong to `packed`.
+  // Copies are needed, because the compiler must assume that a byte of the panel may belong to `packed`.
   const int64_t ldx = packed.ldx, steps = packed.steps;
   const bool begins = packed.first;
   constexpr int V = NibbleLanes::vectors_of(M), kMax = kTerms / kQuads;

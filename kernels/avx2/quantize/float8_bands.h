@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Quantizes bands of float8 weights and activations, for the AVX2 variants.
-// It makes two passes over a block that stays in cache. Eight codes of bfloat16 cost ten operations.
+// There are two passes over a block, which stays in cache. Eight codes of bfloat16 cost ten operations.
 // If the scale or an element has more bits, eight codes cost a division,
 // which takes 5 cycles in its own unit, and about 14 operations that run in parallel.
 #pragma once
@@ -37,7 +37,7 @@ void float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* c
 // If x and the scale have at most 11 bits,
 // the quotient is a tie of the format or at least 2^-16 away from a tie.
 // The product with the reciprocal has an error of 2^-23.
-// This still separates the two cases: if the product is within 2^-18 of a tie, the quotient is a tie.
+// The product still separates the two cases: if it is within 2^-18 of a tie, the quotient is a tie.
 // The factor can also move the exponents of the format to those of float32.
 // Then subnormals of the format become subnormals of float32 and round alike,
 // and (bits >> kDropped) is the code.
@@ -85,7 +85,7 @@ void bf16_float8_codes(const char* from, int64_t next_bytes, int64_t count, floa
   std::memcpy(codes + k, some, static_cast<size_t>(count - k));
 }
 
-// Steps that a wider variant replaces. short_codes is for bfloat16 without NaN and a short scale.
+// The AVX-512 variant replaces these steps. short_codes is for bfloat16 without NaN and a short scale.
 // If past_caches is true, `codes` is aligned to 32 bytes.
 struct Float8Parts {
   static uint32_t largest_bits(uint32_t dtype, const char* from, int64_t count) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Quantizes groups of intx and int8, or rows of x, for the AVX2 variants.
-// It makes three passes over eight groups of a row, which stay in L1.
+// There are three passes over eight groups of a row, which stay in L1.
 // The first pass finds the ranges, with the bits of the elements as integers.
 // The second computes the parameters of all eight groups in the lanes of a vector,
 // so no element waits for three divisions.
 // The third computes the codes and prefetches the next row; 32 elements of bfloat16 take 27 operations.
 // The limit is two instructions per element in all, which gives half the speed of a plain copy.
-// With one call per group and separate roundings, it was 0.07 to 0.09 of the speed of a copy.
-// That slow way remains for groups whose scale is tiny or not finite.
+// One call per group with separate roundings reached 0.07 to 0.09 of the speed of a copy.
+// This slow way remains for groups whose scale is tiny or not finite.
 #pragma once
 
 #include "kernels/avx2/int8.h"
@@ -190,8 +190,8 @@ template <uint32_t kCommon>
           _mm256_set1_epi8(static_cast<int8_t>(recipe.code_max))};
 }
 
-// Steps that a wider variant replaces for 16-bit elements. Codes of groups that are not tame may be anything.
-// kMinScale is the min_scale of the recipe.
+// For 16-bit elements, the AVX-512 variant replaces these steps.
+// Codes of groups that are not tame may be anything. kMinScale is the min_scale of the recipe.
 template <uint32_t kDtype, uint32_t kCommon, float kMinScale>
 struct PartsFrom {
   static constexpr int64_t kGroups = kGroupsAtOnce;
@@ -220,7 +220,7 @@ template <uint32_t kDtype, uint32_t kCommon>
 using Int8Parts = PartsFrom<kDtype, kCommon, kInt8MinScale>;
 
 // The parameters of up to kMaxTogether * kGroups groups are computed before any codes.
-// They are a chain of about 150 cycles, which the codes of kGroups groups of 32 do not hide.
+// The parameters are a chain of about 150 cycles, which the codes of kGroups groups of 32 do not hide.
 // With 1 instead of 4, an EPYC Zen 5 took 1.45 times as long, and 1.23 times as long with AVX-512.
 // Beyond kTogetherBytes, memory would be idle while the parameters are computed.
 constexpr int64_t kMaxTogether = 4, kTogetherBytes = 4096;

@@ -2,13 +2,13 @@
 // Computes MSLK's int4_row_quantize_zp and int4_row_quantize, for the AVX2 and AVX-512 variants.
 // Results equal those of quantize/int4_plain_scalar.cc. All steps are in float32.
 //
-// It makes three passes over up to 32 groups of a row, which stay in L1.
+// There are three passes over up to 32 groups of a row, which stay in L1.
 // The first pass finds the ranges; it compares 16-bit floats as the integers of their bits.
 // The second computes the parameters of eight groups at once.
 // The third computes the codes. A code is round(v / scale).
 // Instead of the quotient,
 // the product with the reciprocal and one Newton step are computed, two fused operations.
-// They round to the same integer.
+// Quotient and product round to the same integer.
 // To prove it, the seven floats v around every tie i + 1/2 below 16 were divided and compared,
 // for every significand of a scale.
 // An error of 2^-45 can affect no other floats. 32 elements take 28 operations without a branch.
@@ -134,7 +134,7 @@ template <uint32_t kDtype, Way kWay>
       at, row_bytes, count, [&](const char* from) { return plain_pairs<kDtype, kWay>(from, by); }, out);
 }
 
-// Steps that a wider variant replaces: ranges, and the codes of tame groups of bfloat16.
+// The AVX-512 variant replaces these steps: ranges, and codes of tame groups of bfloat16.
 // quantize_groups returns a bit for each group that it encoded.
 struct PlainParts : RangesOfGroups {
   static uint32_t quantize_groups(const char*, int64_t, int64_t, bool, const PlainGroups&, uint8_t*) {

@@ -3,7 +3,7 @@
 // for the AVX2 and AVX-512 variants.
 // Results equal those of quantize/int4_tinygemm_scalar.cc. Every step is rounded to the weight's dtype.
 //
-// It makes three passes over 32 groups of a row, which stay in L1.
+// There are three passes over 32 groups of a row, which stay in L1.
 // The first pass finds the ranges;
 // it compares narrow dtypes as the integers of their bits, in two operations per vector.
 // The second computes the parameters of eight groups at once, so no element waits for their two divisions.
@@ -35,7 +35,7 @@ struct Int4Groups {
 };
 
 // Stores eight scales and eight zeros alternately.
-// Both are values of the dtype, so a bfloat16 is the upper half of a float.
+// Scales and zeros are values of the dtype, so a bfloat16 is the upper half of a float.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void store_pairs(__m256 scale, __m256 zero, char* pairs) {
   auto* to = reinterpret_cast<__m256i*>(pairs);
@@ -105,7 +105,7 @@ template <uint32_t kDtype>
 
 // Does the same for 32 tame elements of bfloat16, narrowed to bytes.
 // Each step is done for all four vectors before the next step.
-// One vector after the other takes 6 % longer, because each step of a vector waits for the step before.
+// Taking one vector after the other is 6 % slower, because each step of a vector waits for the step before.
 [[gnu::always_inline]] inline __m256i tame_int4_bytes(const char* at, const Int4Scale& by) {
   const __m256i zero = _mm256_setzero_si256(), a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),
                 b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
@@ -192,7 +192,7 @@ void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const
   return round_once(p.w_dtype, 1e-6f);
 }
 
-// Steps that a wider variant replaces: ranges of 16-bit floats, and the codes of tame groups of bfloat16.
+// The AVX-512 variant replaces these steps: ranges of 16-bit floats, and codes of tame groups of bfloat16.
 // quantize_groups returns a bit for each group that it encoded.
 struct Int4Parts : RangesOfGroups {
   static uint32_t quantize_groups(const char*, int64_t, int64_t, uint32_t, const Int4Groups&, uint8_t*) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Quantizes rows of mx, weights or activations, for the AVX2 variants.
-// It makes two passes over 1024 elements of a row, which stay in L1.
+// There are two passes over 1024 elements of a row, which stay in L1.
 // (4096 elements took 1.15 times as long.) The first pass computes the scales of eight blocks at once.
-// It finds their largest magnitudes by comparing the bits of the elements as integers.
+// The largest magnitude of a block is found by comparing the bits of the elements as integers.
 // The second pass computes the codes.
 // The limit is two instructions per element of bfloat16, which gives half the speed of a plain copy.
 #pragma once
@@ -189,7 +189,7 @@ template <uint32_t kDtype>
     _mm256_store_ps(largest + first, largest_of_eight<kDtype, kBlockBytes>(from + first * kBlockBytes));
 }
 
-// Steps that a wider variant replaces.
+// The AVX-512 variant replaces these steps.
 struct MxCodes {
   template <uint32_t kDtype>
   [[gnu::always_inline]] static void largest(const char* from, int64_t count, float* largest) {

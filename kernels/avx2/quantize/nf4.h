@@ -2,7 +2,7 @@
 // Encodes a weight as NF4, for the AVX2 variant of quantize.
 // A binary search of four steps looks up one of 15 bounds in each step.
 // Floats are divided by their scaler and searched eight at a time. 16-bit elements are not divided.
-// They are compared, as integers, with the bounds times the scaler.
+// Instead, they are compared, as integers, with the bounds times the scaler.
 // A block of 64 has one table of these bounds, and 16 elements take 16 operations.
 #pragma once
 
@@ -44,7 +44,7 @@ struct Nf4Floats {
 // The quotient of an x and a scaler of p bits is never a tie, and it is at least 2^-23 away from one.
 // The reason is that a tie has p + 1 bits, and so has its product with any scaler.
 // So x can be compared with tie * scaler, which is exact.
-// This gives the same result as comparing the rounded quotient with the bound.
+// The result is the same as if the rounded quotient were compared with the bound.
 [[maybe_unused]] float nf4_tie(float bound) {
   const auto bits = __builtin_bit_cast(uint32_t, bound);
   const bool after = (bits & 1) != 0;

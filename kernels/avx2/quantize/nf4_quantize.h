@@ -41,10 +41,10 @@ template <class Encode>
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
-// A step that a wider variant replaces: encodes blocks of a 16-bit dtype.
+// Encodes blocks of a 16-bit dtype. The AVX-512 variant replaces this step.
 struct Nf4Narrow {
   // Number of blocks whose scalers and tables are computed together, before the codes.
-  // Each is a chain of operations. One block at a time took 1.4 times as long (bfloat16, EPYC Zen 4).
+  // Each block is a chain of operations. One block at a time took 1.4 times as long (bfloat16, EPYC Zen 4).
   static constexpr int64_t kTogether = 16;
 
   using Ties = Nf4Floats;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Quantizes rows of nvfp4, weights or activations, for the AVX2 variants.
-// It makes two passes over 1024 elements of a row, which stay in L1.
+// There are two passes over 1024 elements of a row, which stay in L1.
 // The first pass computes the scales of eight blocks at once.
-// It finds their largest magnitudes by comparing the bits of the elements as integers.
+// The largest magnitude of a block is found by comparing the bits of the elements as integers.
 // The second pass computes the codes. There are three dependent divisions from elements to factors.
 // Finishing eight blocks before the next eight took 1.5 times as long.
 // Passes over 4096 elements took 1.13 times as long. The limit is two instructions per element.
@@ -79,7 +79,7 @@ template <uint32_t kDtype>
   }
 }
 
-// Steps of both passes that a wider variant replaces.
+// Steps of both passes. The AVX-512 variant replaces them.
 struct Nvfp4Parts {
   template <uint32_t kDtype>
   [[gnu::always_inline]] static void scales(const float* whole, const char* from, int64_t count,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Converts int8 codes times a scale to bfloat16, for the AVX-512 variants of dequantize.
-// 32 codes take 13 operations. They take 32 operations in kernels/avx2/dequantize/dequantize_scaled.h.
+// 32 codes take 13 operations here and 32 operations in kernels/avx2/dequantize/dequantize_scaled.h.
 // One permutation gathers the upper halves that hold the rounded results.
 // The AVX2 file explains the method and does the rest.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Looks up float8 codes times a scale in a 16-bit dtype, for the AVX-512 variants of dequantize.
 // A scale has 128 products, apart from their signs.
-// They are computed and rounded once and kept in four vectors.
+// The products are computed and rounded once and kept in four vectors.
 // Two permutations look up the seven low bits of a code, each in one half of the table.
 // 32 codes cost 7 operations for any scale. With byte tables in vectors of half the width, they cost 22.
 #pragma once

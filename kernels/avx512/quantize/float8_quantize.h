@@ -19,7 +19,7 @@ namespace {
 // (kernels/avx2/quantize/float8_bands.h explains it: the scale has 11 bits, and a tie has 2^19 units.)
 // So the factor may reduce every product by 2^-18 of it, which is 2 to 64 units.
 // Then adding one constant rounds ties down, and adding 128 more rounds them up.
-// Neither changes the code of a product that is not a tie.
+// Neither constant changes the code of a product that is not a tie.
 constexpr float kBelowTies = 1 - 0x1p-18f;
 
 // Returns products of 16 magnitudes and the factor, plus half a code.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Quantizes groups of intx, or rows of x, in bfloat16, for the AVX-512 variants.
-// It does the same as kernels/avx2/quantize/groups.h with sixteen groups at once.
+// The method is that of kernels/avx2/quantize/groups.h, with sixteen groups at once.
 // 32 elements cost 14 operations for their codes, 8 for the range of a group of 32,
 // and 7 for its share of the parameters.
 #pragma once

@@ -3,7 +3,7 @@
 // kernels/avx2/quantize/int4_quantize.h does the rest.
 //
 // Both roundings of a code are monotone in x. So 15 thresholds define the codes of a group.
-// They are found exactly, in a dozen operations.
+// The thresholds are found exactly, in a dozen operations.
 // One multiplication selects the threshold of an element and need not be precise.
 // A lookup and a comparison of 16-bit integers decide. 64 elements cost 21 operations.
 // Rounding twice would cost 43 and take 1.10 to 1.17 times as long (EPYC Zen 4, 4096 x 4096, one thread).
@@ -48,7 +48,7 @@ struct NearInt4 {
   const __m512i x = _mm512_castps_si512(
       _mm512_add_round_ps(_mm512_castsi512_ps(above), low, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC));
   // Shortens to 16 bits in the order of ordered(). A positive number gets the carry added.
-  // Other numbers become their inverted magnitude.
+  // Zero and negative numbers become their inverted magnitude.
   const __m512i inverted = _mm512_ternarylogic_epi32(x, x, _mm512_set1_epi32(INT32_MAX), 0x77);  // not and
   const __m512i upper = _mm512_mask_add_epi32(inverted, _mm512_cmpgt_epi32_mask(x, _mm512_setzero_si512()), x,
                                               _mm512_set1_epi32(0xFFFF));
@@ -121,7 +121,7 @@ struct Int4Parts {
   }
 
   // Returns a bit for each group whose low is less than 24 scales from zero.
-  // These include every group with both signs. No x of such a group is 40 scales from zero.
+  // Every group with both signs gets the bit. No x of a group with the bit is 40 scales from zero.
   static uint32_t near_groups(const avx2::Int4Groups& groups) {
     uint32_t near = 0;
     for (int g = 0; g < avx2::kTileGroups; g += kLanes) {

@@ -13,9 +13,8 @@ namespace qcts::avx512 {
 namespace {
 
 // Returns the e2m1 codes of 32 elements, without sign, for a scale that is a power of two.
-// It takes 6 operations, and none of them is on floats.
-// An element is counted in steps above 3/16 of the scale.
-// Its 7 bits of fraction and its exponent give 128 steps per binade. Ties are multiples of 32 steps.
+// The 6 operations are all on integers. An element is counted in steps above 3/16 of the scale.
+// The 7 bits of its fraction and its exponent give 128 steps per binade. Ties are multiples of 32 steps.
 // If steps / 32 is 2, 11, 15 or 19 (0.25, 1.25, 2.5 and 5), a tie goes to the lower code.
 // If it is 8, 13 or 17 (0.75, 1.75 and 3.5), a tie goes to the upper code.
 // Only the numbers 2, 11, 15 and 19 have bit 1 set.
@@ -32,7 +31,7 @@ namespace {
 }
 
 // Computes the bfloat16 bits of 3/16 of the scale from 1 / scale.
-// They are subtracted from the bits of elements.
+// These bits are subtracted from the bits of elements.
 // Only the upper half of the factor matters, because its fraction is 0.
 [[gnu::always_inline]] inline __m512i below_steps(const float* factor) {
   int16_t upper;

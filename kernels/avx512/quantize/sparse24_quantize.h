@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Quantizes rows of fp8_sparse24, for the AVX-512 variant.
-// It uses kernels/avx2/quantize/sparse24_quantize.h with the codes of float8_quantize.h,
-// and gathers 64 codes at a time in 18 operations.
+// kernels/avx2/quantize/sparse24_quantize.h does the work, with the codes of float8_quantize.h.
+// 64 codes at a time are gathered in 18 operations.
 #pragma once
 
 #include "kernels/avx2/quantize/sparse24_quantize.h"
