@@ -93,7 +93,7 @@ class Registry {
 // Reads only the fields that the provider's struct has.
 bool runs_programs(const qcts_provider& provider);
 
-// Returns the kernels of kernels.inc.
+// Returns the provider of the kernels in kernels.inc.
 const qcts_provider& builtin_provider();
 
 }  // namespace qcts

@@ -10,8 +10,8 @@
 //   The buffer is a ring of four steps. While one step is multiplied, the step two places later is decoded.
 //   Thus the tile unit, the multipliers and the loads work in parallel.
 //   The tile unit needs 64 cycles for a step.
-//   By llvm-mca for Sapphire Rapids,
-//   decoding a step takes 115 cycles with 4 bits, 195 with int8 and 265 with e4m3.
+//   Decoding a step takes 115 cycles with 4 bits, 195 with int8 and 265 with e4m3,
+//   by llvm-mca for Sapphire Rapids.
 //   A step of one-byte codes has 2048 bytes. In 265 cycles, memory brings a core at most 1700 of them.
 // - If m > 16, codes of 512 values of k are decoded into a panel of 64 KiB, which serves up to 512 rows.
 //   One half of the panel's columns (32 KiB) stays in L1 while the rows pass.

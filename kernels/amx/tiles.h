@@ -3,7 +3,7 @@
 // in steps of 64 bytes along k. A step covers 64 values of k in bytes or 32 in bfloat16.
 //
 // A tile of x is 16 rows of 64 bytes. A tile of weights covers 16 columns.
-// A tile of weights also has 16 rows of 64 bytes; 4 consecutive bytes are consecutive k of one column.
+// A tile of weights also has 16 rows of 64 bytes; 4 consecutive bytes are consecutive elements of one column.
 // A step of a block is 4 such tiles side by side, 256 bytes per row.
 //
 // An Emerald Rapids core did 5.8 trillion byte operations per second from registers.

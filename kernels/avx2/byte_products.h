@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Multiplies bytes with AVX2 in assembly.
-// If it were written with intrinsics,
-// the compiler would move the instructions apart and run out of registers.
+// Multiplies bytes with AVX2 in assembly. The compiler moves intrinsics apart and runs out of registers.
 #pragma once
 
 #include "kernels/avx2/elements.h"

@@ -4,7 +4,7 @@
 // fp8_row is e4m3 with one scale per row.
 // fp8 is e4m3 or e5m2, with scales for rows, for the tensor, for groups of a row or for blocks.
 //
-// Up to m = 4, reading one byte per weight is the limit, if decoding keeps up.
+// Up to m = 4, reading one byte per weight limits the speed, if decoding keeps up.
 // Eight codes take a widening load, a shift, a mask, a multiplication
 // and a fused multiply-add (kernels/avx2/float8.h). Handling NaN codes would cost three more operations.
 // Instead, packing sets the scale of a column to NaN if it has a NaN code.

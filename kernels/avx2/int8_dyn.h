@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // W8A8 for the AVX2 variants of `linear`: x is quantized to int8 at run time (kernels/avx2/int8_linear.h).
-// At m = 1, reading one byte per weight is the limit.
+// At m = 1, reading one byte per weight limits the speed.
 // A pair of k takes 128 bytes; the two codes of a column are adjacent.
 #pragma once
 

@@ -32,7 +32,7 @@ struct LinearCall {
   RowRecipe recipe;
 };
 
-// A scheme defines where its codes lie in a block and how they become 16-bit integers.
+// A scheme defines the places of its codes in a block, and how codes become 16-bit integers.
 // prepare_group(p, first_n, columns, g, codes) puts the codes into a block.
 template <class T>
 concept IntegerScheme = requires(const qcts_problem& p, const uint8_t* from, int vector, int pair) {

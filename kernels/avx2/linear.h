@@ -3,7 +3,7 @@
 // A Scheme defines the layout of a block and decodes its codes. kernels/avx2/sums.h is the micro-kernel.
 //
 // Packing cuts W into blocks of 64 columns.
-// A block holds all k of its columns in the order in which they are used, so a call reads one linear stream.
+// A block holds all values of k of its columns in the order of their use, so a call reads one linear stream.
 // Threads get fixed shares of the columns. x is widened to float once.
 #pragma once
 
@@ -27,7 +27,7 @@ struct LinearCall {
   float* x_sums;  // [m][k / group]; only if the scheme has zeros
 };
 
-// A scheme defines where its codes lie in a block and how they become floats.
+// A scheme defines the places of its codes in a block, and how codes become floats.
 template <class T>
 concept FloatScheme =
     requires(const qcts_problem& p, const LinearCall& call, const uint8_t* from, uint8_t* to, int64_t n,
@@ -42,13 +42,13 @@ concept FloatScheme =
       {
         T::group(p)
       } -> std::convertible_to<int64_t>;  // elements that share a scale: a multiple of kStep, or all of k
-      // wide[w] is k `i` of the step, for the 8 columns of vector + w
+      // wide[w] is element `i` along k of the step, for the 8 columns of vector + w
       T::decode(from, from, vector, i, wide);
-      T::scales(p, from, out, out);  // reads 64 of each, after the codes of a group
+      T::scales(p, from, out, out);  // reads 64 scales and 64 zeros after the codes of a group
       // Returns a factor for every sum at the end, or 1 if there is none.
       { T::factor(from) } -> std::convertible_to<float>;
       T::block(call, n, n, n);  // calls multiply_block of this scheme, or of another that this block allows
-      T::pack_block(p, n, to);  // packs the block that starts at column n into zeros
+      T::pack_block(p, n, to);  // packs the block that starts at column n; `to` contains zeros
     };
 
 template <FloatScheme Scheme>

@@ -7,9 +7,9 @@
 // and 8 shifts or masks: 19 in all. Sign extension by two shifts and a conversion takes 24.
 // Any table of 16 bfloat16 values costs the same: integers, e2m1 or normal float.
 //
-// A block of 64 columns has 64 bytes for every two k, with the even k in the low nibbles.
+// A block of 64 columns has 64 bytes for every two values of k; the even k is in the low nibbles.
 // In each 32 columns, column 8 q + 4 h + d is in byte 16 h + 8 (q / 2) + 2 d + q % 2.
-// The interleave within 128 bits takes it from there.
+// The interleave within 128 bits expects column 8 q + 4 h + d there.
 #pragma once
 
 #include "kernels/avx2/linear.h"
@@ -47,7 +47,7 @@ constexpr uint32_t kUpper = 0xFFFF0000u;
 alignas(32) constexpr uint32_t kUpperHalves[8] = {kUpper, kUpper, kUpper, kUpper,
                                                   kUpper, kUpper, kUpper, kUpper};
 
-// Decodes k `i` of a pair for 32 columns. The first column is vector * 8.
+// Decodes element `i` of a pair along k for 32 columns. The first column is vector * 8.
 [[gnu::always_inline]] inline void look_up_nibbles(const NibbleTable& table, const uint8_t* at, int vector,
                                                    int i, __m256 (&out)[kNibbleWide]) {
   __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + vector * kLanes));

@@ -6,14 +6,14 @@
 // A lane is a column; a block has 64 columns.
 // The sum over k has no tail, because k is padded with codes that meet zeros of x.
 // - If m <= 4, codes are decoded in registers and used for one row or two.
-//   The file of the scheme says whether reading memory or decoding is the limit.
+//   The file of the scheme says whether reading memory or decoding limits the speed.
 //   One row keeps the 8 sums of 64 columns in registers.
 //   The addition of a fused multiply-add takes 4 cycles, and two can start in each cycle,
 //   so 8 chains are needed.
 // - If m > 4, 64 values of k of a block are decoded to a panel of floats (16 KiB, half of a 32 KiB L1).
 //   The panel is multiplied by 6 rows, 16 columns at a time.
 //   The 16 registers hold 12 sums, 2 weights and 1 broadcast.
-//   There are 12 fused multiply-adds for 8 loads, so the two multipliers are the limit,
+//   There are 12 fused multiply-adds for 8 loads, so the two multipliers limit the speed,
 //   not the two load ports.
 //
 // The loops over sums are unrolled.
@@ -39,7 +39,7 @@ struct PackedPanel {
   int64_t count;
   const float* x;
   int64_t ldx;
-  bool first, last;     // first part and last part of the group
+  bool first, last;     // true for the first and the last part of the group
   const float* scale;   // [64]; only if `last` is true
   const float* zero;    // [64], or NULL
   const float* x_sums;  // sums of x over the group; rows are ld_sums apart

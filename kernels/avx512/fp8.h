@@ -2,7 +2,7 @@
 // Float8 e4m3 weights with one scale per row, dense or 2:4 sparse,
 // for the AVX-512 variants of `linear`. y is scale * sum(x * value(code)) + bias.
 //
-// Up to m = 4, decoding is the limit.
+// Up to m = 4, decoding limits the speed.
 // The sign and the seven low bits of a code are moved to their places in a binary16.
 // The result is the value times 2^-8, also for subnormals.
 // Moving the bits takes a widening load, a shift and a mask for half a vector.

@@ -4,7 +4,7 @@
 // Codes are -8 to 7 and are looked up (kernels/avx512/nibble_lut.h).
 // Scale and zero stay outside the inner loop:
 // they act on the two sums of a group, and all columns share the sums of x.
-// A block of 64 columns holds the words of each group,
+// A block of 64 columns holds the words of the codes of each group,
 // followed by 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 

@@ -2,7 +2,7 @@
 // int8 weights with a scale and a zero point for each row,
 // for the AVX-512 variants of `linear`. y is scale * sum(x * (q - zero_point)) + bias.
 //
-// Up to m = 4, reading one byte per weight is the limit.
+// Up to m = 4, reading one byte per weight limits the speed.
 // Sixteen weights cost a widening load, a conversion and a fused multiply-add:
 // three instructions for two ports. That is faster than a core's share of the memory bandwidth.
 // A block of 64 columns begins with 64 zero points (int32).

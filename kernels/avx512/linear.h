@@ -3,15 +3,15 @@
 // A Scheme defines the layout of a block and decodes its codes.
 //
 // A lane is a column. Packing cuts W into blocks of 64 columns.
-// A block holds all k of its columns in the order in which they are used, so a call reads one linear stream.
+// A block holds all values of k of its columns in the order of their use, so a call reads one linear stream.
 // Neither k nor the sum over k has a tail.
 // Threads get fixed shares of the columns. x is widened to float once.
 // - If m <= 4, codes are decoded in registers and used for every row.
-//   Memory is the limit, if decoding keeps up.
+//   Memory limits the speed, if decoding keeps up.
 // - If m > 4, 128 values of k of a block are decoded to a panel of floats (32 KiB).
 //   The panel is multiplied by 6 rows, 64 columns at a time.
 //   The 32 registers hold 24 sums and 4 weights; x is broadcast from memory.
-//   Fused multiply-adds are the limit.
+//   Fused multiply-adds limit the speed.
 //
 // The loops over sums are unrolled, because an array of sums that a loop indexes lives in memory,
 // which takes twice as long for int4.
@@ -52,7 +52,7 @@ struct LinearCall {
   float* x_sums;  // [m][k / group]; only if the scheme has zeros
 };
 
-// A scheme defines where its codes lie in a block and how they become floats.
+// A scheme defines the places of its codes in a block, and how codes become floats.
 template <class T>
 concept FloatScheme = requires(const qcts_problem& p, const LinearCall& call, const uint8_t* from,
                                uint8_t* to, int64_t n, int vector, int i, __m512* out) {
@@ -64,13 +64,13 @@ concept FloatScheme = requires(const qcts_problem& p, const LinearCall& call, co
   // Returns the elements along k that share a scale: a multiple of kStep that divides kChunk.
   // With zeros it is a multiple of 8.
   { T::group(p) } -> std::convertible_to<int64_t>;
-  // decode() returns k `i` of the step at `from`, for the 16 columns of `vector`.
+  // decode() returns element `i` along k of the step at `from`, for the 16 columns of `vector`.
   requires sizeof(T::decode(from, from, vector, i)) == sizeof(__m512);
   T::scales(p, from, vector, out, out);
   // Returns a factor for every sum at the end, or 1 if there is none.
   { T::factor(from) } -> std::convertible_to<float>;
   T::block(call, n, n, n);  // calls multiply_block of this scheme, or of another that this block allows
-  T::pack_block(p, n, to);  // packs the block that starts at column n into zeros
+  T::pack_block(p, n, to);  // packs the block that starts at column n; `to` contains zeros
 };
 
 template <FloatScheme Scheme>
@@ -91,7 +91,7 @@ struct PackedPanel {
   int64_t count;  // number of values of k
   const float* x;
   int64_t ldx;
-  bool first, last;       // first part and last part of the group
+  bool first, last;       // true for the first and the last part of the group
   const uint8_t* scales;  // scales of the group
   int64_t scale_bytes;
   const float* x_sums;  // sums of x over the group, `groups` floats apart; only if the scheme has zeros

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Decodes 4-bit codes by a table of sixteen floats, for the AVX-512 variants of `linear`.
 // A block has 64 words of 32 bits (256 bytes) for every 8 values of k, one word for each column,
-// with k i at bit 4 * i. A permutation reads only the four low bits of a lane.
+// with the code of element i along k at bit 4 * i. A permutation reads only the four low bits of a lane.
 // So a shift and a permutation do the masking, the decoding and the conversion.
-// For m <= 4, the limit is that sixteen weights take three instructions for two ports,
-// with the fused multiply-add, and half a byte per weight.
+// With the fused multiply-add, sixteen weights take three instructions for two ports,
+// and half a byte per weight. These limit the speed for m <= 4.
 #pragma once
 
 #include "kernels/avx512/linear.h"

@@ -8,7 +8,7 @@
 namespace qcts::avx512 {
 namespace {
 
-// Does the same as in kernels/avx2/quantize.h, but takes 32 16-bit floats at a time.
+// Does the same as the function in kernels/avx2/quantize.h, but takes 16-bit floats 32 at a time.
 // The last 32 may overlap the floats before them.
 [[maybe_unused]] uint32_t largest_magnitude_bits(uint32_t dtype, const char* row, int64_t count) {
   if (dtype == QCTS_F32 || count < 32) return avx2::largest_magnitude_bits(dtype, row, count);

@@ -8,9 +8,9 @@
 // An Emerald Rapids core starts one in two cycles, half the rate of its two VFMADDs.
 // On Emerald Rapids, tiles are the fast way. x must already be bfloat16, so no product is rounded.
 // - If m <= 6, codes are decoded in registers and used for all rows.
-//   The registers hold 24 sums, 4 weights, one x and a table. Memory is the limit, if decoding keeps up.
+//   The registers hold 24 sums, 4 weights, one x and a table. Memory limits the speed, if decoding keeps up.
 // - If m > 6, the first 6 rows leave the decoded weights in a panel,
-//   which the other rows multiply 6 at a time. The multiplications are the limit.
+//   which the other rows multiply 6 at a time. The multiplications limit the speed.
 //   Meanwhile the next codes are prefetched into L2, one line for each pair of k.
 //   Six rows multiply a pair in 24 cycles of a Zen 4 core.
 //   In this time L2 delivers the 256 bytes of the pair.
@@ -112,7 +112,7 @@ struct PackedPanel {
   const uint8_t *block, *codes;  // start of the block; start of the codes
   Panel panel;
   int64_t pairs;
-  bool first, last;                  // first part and last part of the group
+  bool first, last;                  // true for the first and the last part of the group
   const uint8_t* scales;             // scales of the group
   const uint8_t *ahead, *ahead_end;  // the bytes to prefetch during the multiplication
 };

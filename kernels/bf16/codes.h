@@ -9,7 +9,7 @@
 namespace qcts::bf16 {
 namespace {
 
-// For schemes whose blocks have 64 bfloat16 scales after the codes of each group, and no zeros.
+// For schemes without zeros. In their blocks, 64 bfloat16 scales follow the codes of each group.
 struct NarrowScales {
   static constexpr bool kHasZeros = false;
   static int64_t scale_bytes(const qcts_problem&) { return 2 * kColumns; }
@@ -20,7 +20,7 @@ struct NarrowScales {
 };
 
 // Four bits. A block has 64 words of 32 bits for every 8 values of k, one word per column.
-// k 2i is at bit 4i, and k 2i + 1 is at bit 16 + 4i.
+// Element 2 * i along k is at bit 4 * i, and element 2 * i + 1 is at bit 16 + 4 * i.
 // A permutation of 16-bit lanes reads the low five bits of a lane.
 // So a shift and a permutation decode 32 weights, with a table that holds 16 values twice.
 // For 128 weights, that is 22 half-vector operations on three units, or 7.3 cycles of a Zen 4 core.
@@ -54,7 +54,7 @@ alignas(64) constexpr uint16_t kE2m1Table[32] = {
 // As an element, such a code is decoded to 480.
 constexpr int kPairStep = 2, kPairBytesPerK = kColumns;
 
-// In the bytes for two k, byte 2c + k % 2 belongs to column c.
+// In the bytes for two values of k, byte 2 * c + k % 2 belongs to column c.
 // The seven low bits of a code are moved to their places in a bfloat16,
 // and the exponent is raised by the difference of the biases. The result is the magnitude of the code.
 // The eight subnormals cannot be made this way and come from a table.
@@ -74,7 +74,7 @@ struct ShiftedE4m3 {
     const __m512i sign = _mm512_and_si512(wide, _mm512_set1_epi16(static_cast<int16_t>(0x8000)));
     return _mm512_or_si512(magnitude, sign);
   }
-  // Returns the index within the 128 bytes of two k.
+  // Returns the index within the 128 bytes of two values of k.
   static int64_t place(int64_t column, int64_t k) { return 2 * column + k % 2; }
 };
 

@@ -11,7 +11,7 @@
 // So the result of a row does not depend on m, and nothing depends on the number of threads.
 //
 // A lane is a column. Packing cuts W into blocks of 64 columns.
-// A block holds all k of its columns in the order in which they are used, so a call reads one linear stream.
+// A block holds all values of k of its columns in the order of their use, so a call reads one linear stream.
 // Threads get fixed shares of the columns.
 #pragma once
 
@@ -58,7 +58,7 @@ struct LinearCall {
   float* x_sums;    // [rows][k / group]; only if the scheme has zeros
 };
 
-// A scheme defines where its codes lie in a block and how they become pairs of bfloat16.
+// A scheme defines the places of its codes in a block, and how codes become pairs of bfloat16.
 // specialize(header, use) calls use() with the scheme, or with a scheme that knows more about this block.
 template <class T>
 concept PairScheme = requires(const qcts_problem& p, const Layout& layout, const uint8_t* from, uint8_t* to,
@@ -73,8 +73,8 @@ concept PairScheme = requires(const qcts_problem& p, const Layout& layout, const
   // decode() returns pair `pair` of the step at `from` for 16 columns.
   // The even k is in the low half of a lane.
   requires sizeof(T::decode(from, from, vector, pair)) == sizeof(__m512i);
-  T::scales(p, from, vector, out, out);  // reads the scales of 16 columns after the codes of a group
-  T::pack_block(p, layout, n, to);       // packs the block that starts at column n into zeros
+  T::scales(p, from, vector, out, out);  // reads the scales of 16 columns, which follow the codes of a group
+  T::pack_block(p, layout, n, to);       // packs the block that starts at column n; `to` contains zeros
   // returns a factor for every total, or 1 if there is none
   { T::factor(from) } -> std::convertible_to<float>;
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every source of the emulated plug-in includes this file first.
 // This file maps the names of intrinsics to functions of SIMDe.
-// It also supplies conversions that SIMDe 0.7.4 lacks, and the dot products of bytes,
-// which SIMDe computes byte by byte. The additions work on one half of a vector at a time.
+// It also supplies conversions that SIMDe 0.7.4 lacks,
+// and the dot products of bytes, which SIMDe computes byte by byte.
+// These conversions and dot products work on one half of a vector at a time.
 #pragma once
 
 #define SIMDE_ENABLE_NATIVE_ALIASES

@@ -26,8 +26,8 @@ struct Float8Task {
   bool one_scale() const { return block_rows == from.rows && across() == 1; }
 };
 
-// Returns the task for the weight, from the parameters of its scheme and layout,
-// or the task for x, from the activation policy.
+// Returns the task for the weight, which follows from its scheme and layout,
+// or the task for x, which follows from the activation policy.
 // The policies are dyn_row, dyn_row_mslk, dyn_tensor, dyn_block128, static_tensor and static_tensor_out.
 // dyn_block128 has the optional planes hp_value_lb and hp_value_ub (float64).
 // The two static policies have act_quant_scale.

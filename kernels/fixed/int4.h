@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // 4-bit codes with a scale and a floating-point zero for each group, for kernels/fixed/linear.h.
-// Codes are 0 to 15, and the offset is 8. A step is 8 values of k.
-// A column has 4 bytes in it: k 0 to 3 are in the low nibbles and k 4 to 7 in the high nibbles.
+// Codes are 0 to 15, and the offset is 8. A step is 8 values of k. A column has 4 bytes in a step.
+// Elements 0 to 3 are in the low nibbles, and elements 4 to 7 in the high nibbles.
 // The codes of a group are followed by its 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 

@@ -13,7 +13,7 @@
 // Then, total = fma(zero, sum of x, total). If the row is one group, its scale is applied last.
 //
 // A block of 64 columns is one linear stream that begins with a header.
-// The codes of each group follow, in steps of 256 bytes; a step holds a few k of all columns.
+// The codes of each group follow, in steps of 256 bytes. A step holds a few values of k of all columns.
 // The scheme's own tail comes after the codes of each group.
 #pragma once
 
@@ -61,7 +61,7 @@ concept FixedMicroKernel =
       T::multiply(codes, steps, x, count, sums);
     };
 
-// A scheme defines where its codes lie in a block.
+// A scheme defines the places of its codes in a block.
 template <class T>
 concept FixedScheme =
     FixedMicroKernel<typename T::MicroKernel> &&
@@ -78,10 +78,10 @@ concept FixedScheme =
       { T::kHeaderBytes } -> std::convertible_to<int64_t>;  // size in bytes of a block's header
       // size in bytes of the tail after a group's codes
       { T::tail_bytes(p) } -> std::convertible_to<int64_t>;
-      // scales of a group, from header and tail
+      // returns the scales of a group from the header and the tail
       { T::scales(p, from, from, buffer) } -> std::same_as<Scales>;
       requires sizeof(T::codes(from, k, n)) == sizeof(__m256i);  // element k of a step for 8 columns, int32
-      T::pack_block(p, layout, k, to);  // packs the block that starts at column k into zeros
+      T::pack_block(p, layout, k, to);  // packs the block that starts at column k; `to` contains zeros
     };
 
 template <FixedScheme Scheme>

@@ -17,7 +17,7 @@ using avx2::kColumns;
 using avx2::kLanes;
 using avx2::kVectors;
 
-constexpr int kStepBytes = 256;  // size in bytes of a step, which holds a few k of all columns
+constexpr int kStepBytes = 256;  // size in bytes of a step, which holds a few values of k of all columns
 
 // Adds scale * value to the total, or only the value if scales act later.
 // `scale` is not read from Scales here, because the compiler must assume that a store to a total changes it.

@@ -18,7 +18,7 @@ struct Machine {
   uint32_t cpu_family = 0;  // from CPUID leaf 1, with the extended family: 25 is Zen 3 and 4, 26 is Zen 5
   // Possible features: sse4_2 fma f16c avx2 avxvnni avx512f avx512bw
   // avx512dq avx512vl avx512vnni avx512bf16 avx512vbmi avx512fp16.
-  // Also amx_tile amx_int8 amx_bf16 if the operating system grants the tiles to this process.
+  // amx_tile, amx_int8 and amx_bf16 are added if the operating system grants the tiles to this process.
   std::vector<std::string> features;
   int logical_cpus = 1;
   uint64_t l2_bytes = 0, l3_bytes = 0;

@@ -9,17 +9,17 @@ namespace qcts {
 enum class WeightReading : uint8_t {
   // One stream with software prefetches.
   // Without them, an Emerald Rapids core read 4-bit weights at 2/3 of the speed.
-  // Measured on one thread of an EPYC Zen 5 at m = 1 and 4:
-  // 4-bit weights are read 2 times as fast as with `followed`, and int8 weights 1.1 to 1.4 times as fast.
+  // On one thread of an EPYC Zen 5 at m = 1 and 4, 4-bit weights are read 2 times as fast as with `followed`,
+  // and int8 weights 1.1 to 1.4 times as fast.
   // Four streams are as fast with AVX-512, and 0.6 to 1 times as fast with AVX2.
   prefetched,
   // One stream without software prefetches, for the hardware prefetchers.
-  // Measured on one thread of an EPYC Zen 4 at m = 1: int8 weights are read 1.06 to 1.2 times as fast
+  // On one thread of an EPYC Zen 4 at m = 1, int8 weights are read 1.06 to 1.2 times as fast
   // as with `prefetched`, and 4-bit weights in groups of 32 are read 1.1 to 1.5 times as fast.
   // Four streams are 0.65 to 0.85 times as fast.
   followed,
   // Four streams in turn, if the kernel supports them (kernels/avx2/streams.h).
-  // Measured on one thread of an EPYC Zen 3 at m = 1:
+  // On one thread of an EPYC Zen 3 at m = 1,
   // int8 weights are read 1.39 times as fast as with one prefetched stream.
   side_by_side,
 };

@@ -5,7 +5,7 @@
 // With more rows, the first 6 leave unpacked nibbles in a panel of bytes, 256 values of k (16 KiB) at a time.
 // Codes that are already bytes are their own panel, 128 or 1024 values of k (8 or 64 KiB) at a time.
 // With byte codes, 7 to 11 rows are split in halves.
-// If they were split into 6 and the rest, the first pass would leave memory idle,
+// If 7 to 11 rows were split into 6 and the rest, the first pass would leave memory idle,
 // and the second would be too short for L2 to keep up.
 // For m = 8 of 4096 x 4096 on an EPYC Zen 4,
 // halves are 1.5 times as fast on one thread and 1.15 times on two.
@@ -15,7 +15,7 @@
 // If several passes read a panel, the first two prefetch 64 KiB ahead, into L2 only.
 // With a shorter distance,
 // lines that the first pass was about to read arrived too late while the other passes left memory idle.
-// Lines of the next panel evicted this panel from L1.
+// With prefetches into L1, lines of the next panel evicted this panel.
 // Omitting the prefetch of the data that follows the codes of a group cost 8da4w a sixth of its speed.
 // For int8 at m = 16 of 4096 x 4096 on an EPYC Zen 4, the far prefetch raised the speed
 // from 0.64 to 0.86 of the peak of the multipliers on one thread, and from 0.60 to 0.82 on two.

@@ -14,8 +14,9 @@
 // So a group of 256 has a second pair (0, -sum(u - o)) for its other half.
 //
 // A block of 64 columns is one linear stream. Each group begins with its codes, in steps of 256 bytes.
-// A step has 4 values of k of all columns, or 8 if two codes share a byte;
-// 4 consecutive k of a column are adjacent. If groups are parts of a row, 64 scales and 64 pairs follow.
+// A step has 4 values of k of all columns, or 8 if two codes share a byte.
+// Each 4 consecutive codes of a column are adjacent.
+// If groups are parts of a row, 64 scales and 64 pairs follow.
 // For a whole row, 64 scales, 64 zero points and 64 sum(u) follow. 16 steps are also the rows of 4 tiles.
 // Memory gave a core of an Emerald Rapids server at most 18 GB/s,
 // and only with software prefetches 4 to 8 KiB ahead.

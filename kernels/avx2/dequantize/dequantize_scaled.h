@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Multiplies one-byte codes by a scale, for the AVX2 variants of dequantize.
-// Writing the result is the limit. In bfloat16, an element costs one operation if the scale allows it.
+// Writing the result limits the speed. In bfloat16, an element costs one operation if the scale allows it.
 // For any other dtype or scale, it costs two.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Dequantizes rows of int4 groups, for the AVX2 variants.
 // The 16 values of a group are computed and rounded once, and then looked up.
-// For groups of 32 and 64 elements in bfloat16, computing the tables is the limit.
+// For groups of 32 and 64 elements in bfloat16, computing the tables limits the speed.
 // So two tables are made at a time, one in each half of the registers.
 // Both tables together cost 23 operations, and looking up 64 codes costs as many.
 //

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Dequantizes blocks of NF4, for the AVX2 variants.
-// The kernel reads half a byte and writes two or four bytes per element, so writing the result is the limit.
+// The kernel reads half a byte and writes two or four bytes per element,
+// so writing the result limits the speed.
 // The 16 values of a block are computed once, with the roundings of dequantize/nf4_scalar.cc, and looked up.
 // A block may continue from one row to the next, so a row may begin and end inside a block.
 #pragma once

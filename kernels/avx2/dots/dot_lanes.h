@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations on vectors of eight lanes for kernels/vnni/int8_linear.h and kernels/vnni/fixed_dots.h,
-// except for the products.
+// Operations on vectors of eight lanes for kernels/vnni/int8_linear.h and kernels/vnni/fixed_dots.h.
+// Products are not among them.
 #pragma once
 
 #include "kernels/vnni/int8_linear.h"

@@ -2,8 +2,7 @@
 // Encodes e2m1 and e2m3, for the AVX2 variants of mx and nvfp4.
 // 64 elements of bfloat16 as e2m1 cost 72 operations.
 // No product is a subnormal float, because subnormal floats can be slow.
-// With kernels/avx2/quantize/blocks.h, most e2m3 codes come from subnormal products,
-// and encoding took twice as long.
+// Most e2m3 codes are subnormal, and kernels/avx2/quantize/blocks.h takes twice as long for e2m3.
 //
 // The e2m1 codes mean 0, 0.5, 1, 1.5, 2, 3, 4 and 6.
 // So the code of a magnitude v is min(2v, v + 2, v / 2 + 4),

@@ -5,7 +5,7 @@
 // The second computes the parameters of all eight groups in the lanes of a vector,
 // so no element waits for three divisions.
 // The third computes the codes and prefetches the next row; 32 elements of bfloat16 take 27 operations.
-// The limit is two instructions per element in all, which gives half the speed of a plain copy.
+// Two instructions per element in all limit the speed to half the speed of a plain copy.
 // One call per group with separate roundings reached 0.07 to 0.09 of the speed of a copy.
 // This slow way remains for groups whose scale is tiny or not finite.
 #pragma once
@@ -91,7 +91,7 @@ template <uint32_t kDtype>
 struct AffineGroups {
   alignas(64) float scale[kMaxGroupsAtOnce], reciprocal[kMaxGroupsAtOnce], zero_point[kMaxGroupsAtOnce];
   alignas(64) float less[kMaxGroupsAtOnce], by[kMaxGroupsAtOnce];  // as in TameScale
-  alignas(64) int32_t zero_points[kMaxGroupsAtOnce];               // each one twice, in 16 bits
+  alignas(64) int32_t zero_points[kMaxGroupsAtOnce];               // each zero point twice, in 16 bits
   // one bit per group, set if int8_encode_fast can encode it
   uint32_t tame;
 };

@@ -2,7 +2,7 @@
 // Quantizes rows of int8_row, for the AVX2 and AVX-512 variants.
 // Results equal those of quantize/int8_row_scalar.cc.
 //
-// Reading the row and writing the codes is the limit.
+// Reading the row and writing the codes limit the speed.
 // The second pass finds the row in L1 or L2, and 32 codes cost about 20 operations.
 // Meanwhile the next rows are prefetched (fetch_rows), because the hardware prefetcher stops at every page.
 // If only the next row is prefetched, 4096 x 4096 on one thread takes 1.17 times as long,

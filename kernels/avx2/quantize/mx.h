@@ -4,7 +4,7 @@
 // (4096 elements took 1.15 times as long.) The first pass computes the scales of eight blocks at once.
 // The largest magnitude of a block is found by comparing the bits of the elements as integers.
 // The second pass computes the codes.
-// The limit is two instructions per element of bfloat16, which gives half the speed of a plain copy.
+// Two instructions per element of bfloat16 limit the speed to half the speed of a plain copy.
 #pragma once
 
 #include "kernels/avx2/quantize/e2m1_e2m3_encode.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Quantizes rows of fp8_sparse24, for the AVX2 variants. Results equal those of kernels/scalar/sparse24.h.
 // kernels/avx2/quantize/float8_bands.h encodes a part of a row.
-// Then the two nonzero codes of each chunk are gathered, 32 codes at a time. Encoding is the limit.
+// Then the two nonzero codes of each chunk are gathered, 32 codes at a time. Encoding limits the speed.
 #pragma once
 
 #include "kernels/avx2/quantize/float8_bands.h"

@@ -20,7 +20,8 @@ namespace {
   };
   const __m512i above = _mm512_sub_epi16(
       _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes))), below_512);
-  // The words 2 * i + 1, in the order of unpacking, which alternates between four elements of each input.
+  // The words 2 * i + 1. Four words of the first vector and four of the second alternate,
+  // because unpacking split each eight elements.
   const __m512i upper_halves =
       _mm512_setr_epi32(1 | 3 << 16, 5 | 7 << 16, 33 | 35 << 16, 37 | 39 << 16, 9 | 11 << 16, 13 | 15 << 16,
                         41 | 43 << 16, 45 | 47 << 16, 17 | 19 << 16, 21 | 23 << 16, 49 | 51 << 16,

@@ -61,7 +61,7 @@ constexpr int64_t kNvfp4Bytes = 2 * avx2::kNvfp4Block;
 
 // Constants of the encoder, kept in registers.
 // Otherwise the compiler loads most of them again for every vector.
-// Then these loads are the limit, and codes take 1.2 times as long (EPYC Zen 5).
+// Then these loads limit the speed, and codes take 1.2 times as long (EPYC Zen 5).
 struct E2m1Constants {
   using Bits = avx2::TwoExponentBits<SmallFloat::e2m1>;
   __m512 far_less_2 = kept(_mm512_set1_ps(Bits::kFar - 2)), far = kept(_mm512_set1_ps(Bits::kFar)),
