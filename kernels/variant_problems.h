@@ -143,7 +143,7 @@ inline std::vector<uint8_t> plane_bytes(const ExpectedPlane& expected, const std
   const bool factor = std::strcmp(expected.name, "quantization_factor") == 0;
   if (expected.dtype == QCTS_F32 || expected.dtype == QCTS_F16 || expected.dtype == QCTS_BF16) {
     std::vector<uint8_t> bytes = random_floats(expected.dtype, count, seed, factor ? 64.0f : 0.25f);
-    // Gives values from 32 to 64: the exponent bits are those of 32, and the fraction is random.
+    // Gives values from 32 to 64: the exponent bits of 32 and a random fraction.
     if (factor && expected.dtype != QCTS_F32)
       for (size_t i = 0; i < count; ++i) bytes[2 * i + 1] = expected.dtype == QCTS_BF16 ? 0x42 : 0x50;
     if (factor && expected.dtype == QCTS_F32)

@@ -8,14 +8,14 @@
 //
 // - If m <= 16, the weight is read once, so each decoded step is used once.
 //   The buffer is a ring of four steps. While one step is multiplied, the step two places later is decoded.
-//   Thus the tile unit, the multipliers and the loads work in parallel.
+//   So the tile unit, the multipliers and the loads work in parallel.
 //   The tile unit needs 64 cycles for a step.
 //   Decoding a step takes 115 cycles with 4 bits, 195 with int8 and 265 with e4m3,
 //   by llvm-mca for Sapphire Rapids.
-//   A step of one-byte codes has 2048 bytes. In 265 cycles, memory brings a core at most 1700 of them.
+//   A step of one-byte codes has 2048 bytes. In 265 cycles, memory supplies at most 1700 of them to a core.
 // - If m > 16, codes of 512 values of k are decoded into a panel of 64 KiB, which serves up to 512 rows.
 //   One half of the panel's columns (32 KiB) stays in L1 while the rows pass.
-//   The part of those rows of x that meets the panel (at most 512 KiB) stays in L2.
+//   The part of those rows of x that is multiplied by the panel (at most 512 KiB) stays in L2.
 //   A prototype that read x from L3 reached a quarter of the speed.
 //   Two tiles of rows are multiplied by two tiles of columns, with 4 loads for 4 products.
 //
@@ -23,7 +23,7 @@
 // Each output and group needs one multiply-add, or two if there are zeros.
 // A tile of sums covers 32, 64 or 128 values of k and takes 16 vectors.
 // In the program, these multiply-adds come after the products of the next group, so no tile waits for them.
-// A group of 16 is a step with half the k.
+// A group of 16 is a step with half as many values of k.
 // Decoding to scaled weights in bfloat16 would avoid this work,
 // but it would add an error of 2^-9 to every product. These kernels have not been timed.
 #pragma once
@@ -192,8 +192,8 @@ struct TileStep {
   Parts* parts;
 };
 
-// Multiplies one span by one or two tiles of rows.
-// The columns start at first_n, and there are as many as make four tiles of sums.
+// Multiplies one span by one or two tiles of rows. The columns start at first_n.
+// There are 64 / kTiles columns, so that there are four tiles of sums.
 template <class Scheme, int kTiles>
 Epilogue multiply_span(const TileStep& at, const GroupSpan& span, int64_t m, int64_t rows, int first_n,
                        float* part) {

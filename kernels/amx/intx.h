@@ -4,8 +4,8 @@
 //
 // The order of work follows from these figures of an Emerald Rapids core.
 // A tile product takes 16 cycles, loading a tile of 16 rows from L1 takes 8,
-// and memory brings about 6 bytes per cycle.
-// For 64 values of k and 64 columns there are 2 KiB of nibbles, which memory brings in 340 cycles.
+// and memory supplies about 6 bytes per cycle.
+// For 64 values of k and 64 columns there are 2 KiB of nibbles, which memory supplies in 340 cycles.
 // These nibbles need 4 products (64 cycles) for every 16 rows, and once, 64 vector stores, one per cycle.
 // The loads, shifts and masks before those stores run
 // in parallel (llvm-mca, sapphirerapids: 48 cycles with two stores per cycle).
@@ -18,7 +18,7 @@
 //   Each step is unpacked before the previous step is multiplied,
 //   so no tile is loaded from bytes that were stored just before.
 // - The epilogue of a group comes after the products of the next group have started.
-// - Further rows meet the panel of 512 values of k, 32 rows at a time.
+// - Further rows are multiplied by the panel of 512 values of k, 32 rows at a time.
 //   Each set of 32 rows passes over all groups of the panel before the next 32 rows start.
 //   So the totals of 32 rows (4 KiB for half the columns) stay in L1.
 //   The totals of 512 rows (128 KiB) would pass through L2 once per group.

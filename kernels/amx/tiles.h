@@ -9,9 +9,10 @@
 // An Emerald Rapids core did 5.8 trillion byte operations per second from registers.
 // The core did 4.2 to 4.5 trillion with weights from L2.
 // The core did 5.6 trillion when a panel with 512 values of k stayed in L1 while the rows of x passed.
-// So a panel with 512 values of k and two tiles of columns (at most 32 KiB) meets all rows.
-// A pass takes two tiles of rows at a time, with 4 loads for 4 products.
-// With up to 16 rows, one tile of x meets 4 tiles of weights, which come from memory and are used once.
+// So a panel has 512 values of k and two tiles of columns (at most 32 KiB),
+// and all rows are multiplied by it. A pass takes two tiles of rows at a time, with 4 loads for 4 products.
+// With up to 16 rows, one tile of x is multiplied by 4 tiles of weights,
+// which come from memory and are used once.
 // The speed of these kernels has not been compared with those figures.
 #pragma once
 
@@ -28,7 +29,7 @@ constexpr int kColumns = 64, kTileRows = 16;
 constexpr int kRowBytes = 4 * kColumns;  // size in bytes of a row of sums, and of a row in a step of weights
 constexpr int64_t kStepBytes = kTileRows * kRowBytes;  // size in bytes of a step of weights
 constexpr int64_t kChunkSteps = 8;                     // steps in a chunk: 512 values of k in bytes
-constexpr int kRows = 512;  // rows of x that meet one panel; their sums take 128 KiB
+constexpr int kRows = 512;  // rows of x that are multiplied by one panel; their sums take 128 KiB
 constexpr int kPrefetchBytes = 8192;
 
 // Palette 1: tiles 0 to 3 hold sums, tiles 4 and 5 hold rows of x, tiles 6 and 7 hold weights.

@@ -17,7 +17,7 @@ namespace qcts::avx2 {
 namespace {
 
 constexpr int kRows = 64;
-// min. group for streams; shorter groups apply scales too often (groups of 32 are 0.7 times as fast)
+// min. group that uses streams; shorter groups apply scales too often (groups of 32 are 0.7 times as fast)
 constexpr int64_t kStreamGroup = 128;
 // x and the codes of the last group are padded with zeros to a multiple of kPadK
 constexpr int kPadK = 8;

@@ -5,7 +5,7 @@
 // A tile of 16 rows and 16 values of k is 128 bytes. Tiles of one k are consecutive along n.
 // Rows r and r + 8 of a tile, 8 bytes each, make 16 bytes of it.
 // E0 .. E7 are the even codes of both rows, joined with row r in the low nibbles.
-// O0 .. O7 are the odd codes of both rows, joined likewise.
+// O0 .. O7 are the odd codes of both rows, joined in the same way.
 // The 16 bytes are ordered E0 E4 O0 O4, E1 E5 O1 O5 and so on.
 // 32 bytes of both rows, the share of four tiles,
 // take 12 operations in either direction, so memory limits the speed.

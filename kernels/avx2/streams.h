@@ -35,7 +35,7 @@ namespace qcts::avx2 {
 namespace {
 
 // Prefetch distance of a single stream.
-// The hardware prefetcher stops at the end of a page, but the stream goes on.
+// The hardware prefetcher stops at the end of a page, but the stream continues on the next page.
 constexpr int kPrefetchBytes = 4096;
 // Prefetch distance into L2 for several passes over a part of 4 to 16 KiB. L1 has no room for two such parts.
 // On Zen 4, half the distance takes 1.25 times as long for parts of 16 KiB and as long for other parts.

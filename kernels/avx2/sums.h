@@ -4,7 +4,7 @@
 // The macro-kernel and the requirements on a Scheme are in kernels/avx2/linear.h.
 //
 // A lane is a column; a block has 64 columns.
-// The sum over k has no tail, because k is padded with codes that meet zeros of x.
+// The sum over k has no tail, because k is padded with codes that are multiplied by zeros of x.
 // - If m <= 4, codes are decoded in registers and used for one row or two.
 //   The file of the scheme says whether reading memory or decoding limits the speed.
 //   One row keeps the 8 sums of 64 columns in registers.
@@ -17,7 +17,7 @@
 //   not the two load ports.
 //
 // The loops over sums are unrolled.
-// An array of sums that a loop indexes lives in memory, which adds a store and a load to every chain.
+// An array of sums that a loop indexes is kept in memory, which adds a store and a load to every chain.
 // Unrolling reduced int8 at m = 1 for 1024 x 1024 from 92 us to 46 us.
 // Every output is the same chain in both cases. First, t = fma(x, w, t) over the k of a group in order.
 // Then, total = fma(scale, t, total). Then, total = fma(zero, sum of x, total) if the scheme has zeros.

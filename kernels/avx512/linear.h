@@ -13,7 +13,7 @@
 //   The 32 registers hold 24 sums and 4 weights; x is broadcast from memory.
 //   Fused multiply-adds limit the speed.
 //
-// The loops over sums are unrolled, because an array of sums that a loop indexes lives in memory,
+// The loops over sums are unrolled, because an array of sums that a loop indexes is kept in memory,
 // which takes twice as long for int4.
 // Schemes call no functions, because a call spills all sums, which takes 1.1 to 1.25 times as long.
 // Every output is the same chain in both cases. First, t = fma(x, w, t) over the k of a group in order.
@@ -32,7 +32,7 @@ namespace {
 constexpr int kVectors = kColumns / kLanes;
 constexpr int kRows = 64;    // rows of sums at a time
 constexpr int kChunk = 128;  // values of k in a panel
-// The hardware prefetcher stops at the end of a page, but the stream goes on.
+// The hardware prefetcher stops at the end of a page, but the stream continues on the next page.
 // Many kernels run best with only the prefetchers
 // of the hardware (WeightReading, kernels/machine/weight_reading.h), but these kernels wait for operations.
 // Without this prefetch, int8, nf4,

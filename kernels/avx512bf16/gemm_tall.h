@@ -3,7 +3,7 @@
 // The weights have one scale per row, and their codes are cheap to decode to bfloat16.
 //
 // The registers hold a sum for each row and two vectors of 16 columns,
-// so a decoded weight meets all rows at once. No panel is stored, and no pass has few rows.
+// so a decoded weight is used for all rows at once. No panel is stored, and no pass has few rows.
 // A tile must find its inputs in L1, because every two dot products load an x.
 // 256 values of k at a time are 16 KiB of codes, 6 KiB of x and 3 KiB of sums.
 // For int8 of 4096 x 4096 on one core of an EPYC Zen 4,

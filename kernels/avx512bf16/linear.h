@@ -20,7 +20,7 @@
 //   and 1.04, 1.05 and 1.10 times as fast at m = 16, 128 and 512.
 //
 // The loops over sums are unrolled,
-// because an array of sums that a loop indexes lives in memory (int4, m = 1: half the speed).
+// because an array of sums that a loop indexes is kept in memory (int4, m = 1: half the speed).
 // Every output is the same chain in both cases: the pairs of a group in order, then its scales.
 #pragma once
 

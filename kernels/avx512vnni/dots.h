@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // VPDPBUSD in 512-bit vectors. An Emerald Rapids core starts two per cycle, and a Zen 4 core one.
-// Each instruction takes 64 weights, but memory brings a core only about 7 bytes per cycle.
+// Each instruction takes 64 weights, but memory supplies only about 7 bytes per cycle to a core.
 // So with 6 rows of x in one pass, memory still limits the speed.
 // With 16 rows or more, the multiplications limit the speed.
 // On Zen 4, m = 1 reads at 0.95 to 0.99 of a plain stream with two threads,

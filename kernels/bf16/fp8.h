@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Float8 e4m3 weights with one scale per row, dense or 2:4 sparse,
 // for the variants of `linear` that multiply pairs of bfloat16. y is scale * sum(x * value(code)) + bias.
-// On a Zen 4 core, m = 1 reads one byte per weight about as fast as memory brings it.
+// On a Zen 4 core, m = 1 reads one byte per weight about as fast as memory supplies it.
 // With ShiftedE4m3, 32 codes cost 13 half-vector operations on three units.
 // Packing sets the scale of a column to NaN if it has a NaN code.
 // Every sum over that column would be NaN anyway.

@@ -28,7 +28,7 @@ using avx512::kColumns;
 using avx512::kLanes;
 
 constexpr int kVectors = kColumns / kLanes;
-// a group that is a whole row is padded to a multiple of kPadK, with codes that meet zeros of x
+// a group that is a whole row is padded to a multiple of kPadK, with codes that are multiplied by zeros of x
 constexpr int64_t kPadK = 8;
 // padding; rows that are a power of two apart would share the sets of a cache
 constexpr int kRowPadElements = 32;

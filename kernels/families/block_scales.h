@@ -14,7 +14,7 @@ namespace qcts {
 enum class SmallFloat : uint8_t { e4m3, e5m2, e2m3, e3m2, e2m1 };
 
 // Rounds to nearest even. Values beyond the largest code become the largest code.
-// A NaN keeps its sign. For float8, every NaN becomes the code with all ones.
+// A NaN keeps its sign. For float8, all bits of a NaN except the sign are ones.
 // For the other formats, the low bits of a NaN are the result of the integer arithmetic
 // for normal numbers (torchao 0.18 custom_fp_utils.py, _f32_to_floatx_unpacked).
 uint8_t small_float_code(SmallFloat format, float value);

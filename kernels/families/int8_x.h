@@ -65,7 +65,7 @@ constexpr int64_t kGivenBytes = 64;
   return given;
 }
 
-// Writes the outputs of quantize_activation other than the codes:
+// Writes the outputs of quantize_activation, except for the codes:
 // a scale and a zero point for each row, or one of each for all rows.
 [[maybe_unused]] void store_row_scale(const qcts_problem& p, int64_t m, RowScale chosen) {
   if (has_given_scale(p.activation) && m != 0) return;

@@ -212,7 +212,7 @@ void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int6
   avx2::store_rows(p, first_m, rows, block * kColumns, 1, totals);
 }
 
-// State of the blocks that one row of x meets side by side (kernels/avx2/streams.h).
+// State of the blocks by which one row of x is multiplied side by side (kernels/avx2/streams.h).
 // On one thread of an EPYC Zen 3, int4 g128 of 4096 x 4096 from memory takes 472 us.
 // If one block follows the other, prefetched 4 KiB ahead, it takes 640 us.
 template <FixedScheme Scheme>

@@ -29,8 +29,8 @@ template <class Scheme>
 }
 
 // Adds step * (sum of v * code - sum of v * offset). Starting the sums at the offsets would be slower.
-// A 512-bit load from two 256-bit stores waits until both are in the cache,
-// and they wait for everything that memory brings before them.
+// A 512-bit load from two 256-bit stores waits until both stores are in the cache.
+// The stores wait for everything that memory supplies before them.
 // int4 g128 at m = 1 of 4096 x 4096 cold, on one thread of an EPYC Zen 5,
 // then reads at 0.65 of the speed of a plain stream, instead of 0.70 to 0.78.
 template <class Scheme>

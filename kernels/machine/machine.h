@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Detects the features of this processor at run time.
 // The environment variable QCTS_CPU_MASK=avx2,fma hides every feature except the named ones
-// and those that they imply. Thus a newer machine can test an older path.
+// and those that they imply. So a newer machine can test an older path.
 #pragma once
 
 #include <cstdint>

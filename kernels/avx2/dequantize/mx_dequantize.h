@@ -109,7 +109,7 @@ void dequantize_mxfp4_bf16(const qcts_problem& p, int64_t first, int64_t last) {
 }
 
 // Converts a block to bfloat16 if it has a code that is not normal,
-// or if its scale is outside the exponents of bfloat16.
+// or if the exponent of its scale is outside the range of bfloat16.
 template <Float8 kFormat>
 [[gnu::noinline]] void dequantize_odd_mx_block(const uint8_t* codes, uint8_t scale, bool past_caches,
                                                char* to) {

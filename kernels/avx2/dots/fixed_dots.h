@@ -2,7 +2,7 @@
 // Micro-kernel for kernels/fixed/linear.h, for 4-bit codes on processors without a byte dot product.
 //
 // vpmaddubsw multiplies 32 pairs of bytes and adds neighbouring products in 16 bits.
-// Two products of 15 and -128 make one such sum. Eight of these sums are -30720 and still fit.
+// Eight sums of two products of 15 and -128 are -30720 and still fit.
 // So the products of 32 values of k of a column are added in 16 bits,
 // separately for the high bytes and the low bytes of x.
 // Then one vpmaddwd for each, by 256 and by 1, widens them to 32 bits.

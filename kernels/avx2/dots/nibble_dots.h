@@ -3,9 +3,9 @@
 //
 // vpmaddubsw multiplies 32 pairs of bytes and adds neighbouring products in 16 bits, where it saturates.
 // 8-bit codes would saturate.
-// With 4-bit codes, eight sums of two products of 15 and -128 come to -30720, which fits.
+// With 4-bit codes, eight sums of two products of 15 and -128 are -30720, which fits.
 // So a code is an unsigned nibble, and products of 32 values of k of a column are added in 16 bits.
-// vpmaddwd then widens the sums to 32 bits. 32 products thus take 2 operations and an eighth of two more.
+// vpmaddwd then widens the sums to 32 bits. So 32 products take 2 operations and an eighth of two more.
 // Factors of 16 bits would take 4 operations, and the weight would have to be widened.
 // With more than 6 rows, the first 6 rows store the nibbles that they decode in a panel of bytes.
 // The panel holds 256 values of k (16 KiB) at a time.

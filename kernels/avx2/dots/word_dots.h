@@ -9,9 +9,8 @@
 //   m = 1: 224 and 99 us; m = 2: 315 and 148 us; m = 16: 1717 and 1100 us; m = 64: 6250 and 4600 us
 //
 // VPDPWSSD multiplies and adds in one instruction.
-// VPDPBUSD takes as many products for a term,
-// one for the high bytes of x and one for the low bytes, and needs no widening.
-// But it has twice as many sums, so one row takes two passes over 16 KiB.
+// VPDPBUSD needs as many products for a term (for the high bytes and for the low bytes of x),
+// but no widening. VPDPBUSD has twice as many sums, so one row takes two passes over 16 KiB.
 // One thread of an EPYC Zen 5 took these times for 1024 x 4096 cold with 256 bits,
 // first with bytes, then with words:
 //   m = 1: 142 and 135 us; m = 2: 169 and 139 us; m = 4: 255 and 231 us

@@ -9,7 +9,7 @@
 // rounded to an integer with ties to even, as floats round.
 // Rounding keeps order, so each of the three terms may be rounded before the minimum is taken.
 // The last place of a float is 0.5 below 2^23 and 1 above it.
-// Hence the sum v + 2^23 - 2 is rounded to halves if v < 2, and to integers otherwise.
+// So the sum v + 2^23 - 2 is rounded to halves if v < 2, and to integers otherwise.
 // The bits of the sum count both: they are the bits of 2^23 less 4, plus the code.
 // The third term is v / 2 + 2^23.
 // For each e2m1 code there are four e2m3 codes, so 2^21 replaces 2^23, and 16 replaces 4.

@@ -66,7 +66,7 @@ enum class Way {
 
 struct PlainScale {
   __m256 min, scale, reciprocal;
-  __m256i first;  // 8 if the first code is -8, otherwise 0; in each 16 bits
+  __m256i first;  // 8 in each 16-bit lane if the first code is -8, otherwise 0
 };
 
 // Loads 16 elements as two vectors, which packing puts in order.

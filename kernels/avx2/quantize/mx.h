@@ -4,7 +4,7 @@
 // (4096 elements took 1.15 times as long.) The first pass computes the scales of eight blocks at once.
 // The largest magnitude of a block is found by comparing the bits of the elements as integers.
 // The second pass computes the codes.
-// Two instructions per element of bfloat16 limit the speed to half the speed of a plain copy.
+// Two instructions per element of bfloat16 limit the speed to half of the speed of a plain copy.
 #pragma once
 
 #include "kernels/avx2/quantize/e2m1_e2m3_encode.h"
@@ -31,7 +31,8 @@ constexpr int kLargestExponent = kFormat == SmallFloat::e4m3   ? 8
                                                                : 2;
 
 // The stored bytes of eight scales, and the inverses of the scales.
-// For ordinary numbers, they equal those of mx_scale. A factor of 0 means that mx_scale has to be called.
+// For ordinary numbers, bytes and inverses equal those of mx_scale.
+// A factor of 0 means that mx_scale has to be called.
 struct MxEight {
   __m256i byte;
   __m256 factor;

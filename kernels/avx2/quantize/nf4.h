@@ -85,7 +85,7 @@ struct Nf4Words {
 };
 
 // Returns the codes of 16 elements, each in the low byte of its word.
-// A place is kept as the indices of two bytes in the table, the bytes of its word.
+// A place is kept as two indices into the table, one for each byte of a word.
 [[gnu::always_inline]] inline __m256i nf4_codes16(const Nf4Words& bounds, __m256i x) {
   const __m256i value = in_order16(x);
   const auto above = [&](__m256i table, __m256i bytes) {

@@ -46,7 +46,8 @@ template <Way kWay>
   return _mm512_and_si512(joined, _mm512_set1_epi32(255));
 }
 
-// Puts the bytes of two such vectors in order. If both are the same vector, the bytes come twice.
+// Puts the bytes of two vectors of pair_bytes in order.
+// If both are the same vector, the result has the bytes twice.
 [[gnu::always_inline]] inline __m512i in_order(__m512i front, __m512i back) {
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(front, back));

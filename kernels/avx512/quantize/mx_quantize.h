@@ -17,8 +17,8 @@ namespace {
 // The 7 bits of its fraction and its exponent give 128 steps per binade. Ties are multiples of 32 steps.
 // If steps / 32 is 2, 11, 15 or 19 (0.25, 1.25, 2.5 and 5), a tie goes to the lower code.
 // If it is 8, 13 or 17 (0.75, 1.75 and 3.5), a tie goes to the upper code.
-// Only the numbers 2, 11, 15 and 19 have bit 1 set.
-// So one step is subtracted wherever that bit is set, and a table lookup between multiples of 32 remains.
+// Only the numbers 2, 11, 15 and 19 have bit 1 set. So one step is subtracted wherever that bit is set.
+// A table lookup between multiples of 32 then gives the code.
 // Elements below 3/16 count as 0 steps, and no element exceeds 8 times the scale, 704 steps.
 [[gnu::always_inline]] inline __m512i e2m1_words(__m512i elements, __m512i below) {
   const __m512i codes =

@@ -3,7 +3,8 @@
 // Like kernels/avx2/quantize/nf4.h, it compares elements with the bounds times the scaler,
 // but directly as bits. The eighth of the 15 bounds is the first one that is not negative.
 // Elements beyond it are compared with the bounds after it, and all others with the bounds before it.
-// Unsigned bits order the latter by magnitude, so a small positive number is beyond none of these bounds.
+// As unsigned bits, the bounds before it are ordered by magnitude,
+// so a small positive number is beyond none of them.
 // In both cases, a place grows by 4, 2 and 1 whenever an element is beyond a bound.
 // A place of 8 or more is the code. A place below 8 is 7 minus the code.
 #pragma once
