@@ -43,7 +43,8 @@ struct ByteTiles : vnni::IntxBytes {
 };
 
 constexpr int64_t kPanelK = 64 * kChunkSteps, kPanelBytes = kPanelK * kColumns;
-constexpr int kEpilogueRows = 4;  // rows at a time; the 32 registers hold 16 sums, 4 x, a scale and a pair
+// rows at a time; the 32 registers hold 16 sums, 4 values of x, a scale and a pair
+constexpr int kEpilogueRows = 4;
 
 [[gnu::always_inline]] inline void ask_ahead(const uint8_t* at) {
   _mm_prefetch(reinterpret_cast<const char*>(at + kPrefetchBytes), _MM_HINT_T0);

@@ -17,8 +17,8 @@
 // Several rows pass over a part of W more than once, each time for some of its columns.
 // If the first pass prefetches everything that comes next, memory is idle during the other passes.
 // So each pass prefetches its share, far ahead.
-// One thread of an EPYC Zen 4 took these times in us for 4096 x 4096 cold, at m = 2, 4 and 16.
-// The first number of each pair is with all prefetches in the first pass, the second with shares.
+// One thread of an EPYC Zen 4 took these times in us for 4096 x 4096 cold, at m = 2, 4 and 16. In each pair,
+// the first pass prefetches everything for the first number, and each pass its share for the second.
 //   int8 with AVX2: 1359 and 782, 1881 and 1026, 4470 and 3885
 //   int8 with dynamic x: 1183 and 736, 2189 and 1288, 4989 and 3617
 //   4 bits in groups of 128 with dynamic x: 729 and 638, 1572 and 917, 3225 and 2639

@@ -80,7 +80,7 @@ constexpr int64_t kPaddedK = 1024;  // torchao pads k to a multiple of this numb
             ((column * k_tiles(p) + tile) * kTileColumns + row) * kTileRowBytes);
 }
 
-// Packs the tiles of columns [first, last), where a column is 8 columns wide. Padding has the code 0.
+// Packs the column groups [first, last). A column group has 8 columns. Padding has the code 0.
 [[maybe_unused]] void pack_tile_columns(void* context, int64_t first, int64_t last) {
   const qcts_problem& p = *static_cast<const qcts_problem*>(context);
   const auto* in = static_cast<const uint8_t*>(in_plane(p, "qdata"));

@@ -23,7 +23,8 @@ concept QuadScheme = HasGroups<T> && requires(const qcts_problem& p, int64_t gro
   { T::kOffset } -> std::convertible_to<int>;  // the number that makes a code unsigned
   // number of quads (4 values of k) in a step: 1, or 2 if a byte has two codes
   requires T::kQuads == 1 || T::kQuads == 2;
-  // Returns a number of k. A group is padded to a multiple of it: to whole steps, or to whole tiles.
+  // Returns a number of elements.
+  // A group is padded to a multiple of this number: to whole steps, or to whole tiles.
   { T::pad_k(group) } -> std::convertible_to<int64_t>;
   { T::scale_dtype(p) } -> std::convertible_to<uint32_t>;  // dtype of the weight's scales
   { T::recipe(p) } -> std::same_as<avx2::RowRecipe>;       // recipe of x

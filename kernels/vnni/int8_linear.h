@@ -109,7 +109,7 @@ Layout layout_of(const qcts_problem& p) {
   return at;
 }
 
-// Parameters that outputs need of the columns of a block, loaded once per block.
+// Parameters of the columns of a block that the outputs need, loaded once per block.
 struct Columns {
   alignas(64) double scale[kColumns], zero[kColumns], sum_of_codes[kColumns], bias[kColumns];
 };
@@ -233,7 +233,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
   return static_cast<int32_t>(static_cast<uint32_t>(high) << 16 | (static_cast<uint32_t>(low) & 0xFFFF));
 }
 
-// Writes rows as qx, padded with zeros, and the sums of their groups that outputs need.
+// Writes rows as qx, padded with zeros. Also writes the sums of their groups, which the outputs need.
 template <class Vector, QuadScheme Scheme>
 void quantize_rows(void* context, int64_t first, int64_t last) {
   const LinearCall& call = *static_cast<const LinearCall*>(context);

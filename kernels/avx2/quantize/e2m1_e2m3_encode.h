@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Encodes e2m1 and e2m3, for the AVX2 variants of mx and nvfp4.
-// 64 elements of bfloat16 as e2m1 cost 72 operations.
+// Encoding 64 elements of bfloat16 as e2m1 costs 72 operations.
 // No product is a subnormal float, because subnormal floats can be slow.
 // Most e2m3 codes are subnormal, and kernels/avx2/quantize/blocks.h takes twice as long for e2m3.
 //

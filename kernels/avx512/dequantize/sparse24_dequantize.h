@@ -11,7 +11,7 @@
 namespace qcts::avx512 {
 namespace {
 
-// Masks that spread nibbles of places, two in each byte and four in each word, to sixteen elements.
+// Masks that spread the nibbles of places to sixteen elements. A byte has two nibbles, and a word has four.
 struct Places24 {
   __m512i first, second;        // the two bits that give the place of a value
   __m512i to_first, to_second;  // the same bits for the place of an element
