@@ -16,8 +16,8 @@
 
 namespace qcts {
 
-// The oldest accepted version is 0.9. takes_abi_version() accepts every minor version of this major version
-// from 0.9 upwards, because structs grow only at their ends.
+// The oldest accepted version is 0.9. From 0.9 upwards, takes_abi_version() accepts every minor version
+// of this major version, because structs grow only at their ends.
 inline constexpr uint32_t kOldestAbiVersion = 9;
 bool takes_abi_version(uint32_t version);
 

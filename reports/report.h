@@ -72,7 +72,7 @@ struct Conformance {
   bool conformant = false;  // true if the outcome is conformant and every mustpass case was judged
   bool complete = false;    // true if nothing narrowed the run
   std::string reason;       // one sentence
-  // case ids that are in mustpass but were not judged; that were judged but are not in mustpass
+  // case ids in mustpass that were not judged; judged case ids that are not in mustpass
   std::vector<std::string> missing, extra;
   uint64_t present = 0;
 };

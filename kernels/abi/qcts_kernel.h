@@ -78,8 +78,7 @@ typedef struct qcts_problem {
   uint32_t device;
   void* stream;       /* cudaStream_t; NULL on the host */
   const char* scheme; /* family: "int8_row", "int4_tinygemm" */
-  /* PACK and UNPACK: layout of the packed planes; QUANTIZE: layout that selects the recipe, if recipes
-   * differ; otherwise "plain" */
+  /* PACK and UNPACK: layout of the packed planes; QUANTIZE: layout whose recipe applies; else "plain" */
   const char* layout;
   const char* activation; /* activation policy: "weight_only", "dyn_row_sym", ... */
   int64_t m, n, k;
@@ -98,8 +97,7 @@ typedef struct qcts_problem {
   uint64_t prepared_bytes;
   void* workspace; /* at least workspace_bytes(), 64-byte aligned, contents undefined */
   uint64_t workspace_bytes;
-  /* only for messages: the family with its parameters, "int4_tinygemm_g128"
-   * a kernel reads the parameters in `params` */
+  /* only for messages: the family with its parameters, "int4_tinygemm_g128"; kernels use `params` */
   const char* scheme_name;
   /* since 0.10; lives as long as the problem; NULL for the dense layer, which has no scheme */
   const struct qcts_scheme_params* params;
@@ -147,8 +145,8 @@ typedef struct qcts_numerics {
 typedef struct qcts_kernel {
   uint32_t struct_size;
   uint32_t op;
-  /* the family; a LINEAR or QUANTIZE_ACTIVATION that quantizes x appends its policies:
-   * "int8_row:dyn_row_sym,dyn_row_asym" for two of them, or "F:*" for all */
+  /* the family; a LINEAR or QUANTIZE_ACTIVATION that quantizes x appends its policies;
+   * for example, "int8_row:dyn_row_sym,dyn_row_asym" has two policies, and "F:*" has all */
   const char* scheme;
   const char* variant;     /* "scalar", "avx2", "avx512", ... : the newest feature needed */
   const char* description; /* one line: how it works and what limits it; may be NULL */

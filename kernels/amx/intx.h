@@ -6,7 +6,8 @@
 // A tile product takes 16 cycles, loading a tile of 16 rows from L1 takes 8,
 // and memory supplies about 6 bytes per cycle.
 // For 64 values of k and 64 columns there are 2 KiB of nibbles, which memory supplies in 340 cycles.
-// These nibbles need 4 products (64 cycles) for every 16 rows, and once, 64 vector stores, one per cycle.
+// These nibbles need 4 products (64 cycles) for every 16 rows.
+// They also need 64 vector stores once, one per cycle.
 // The loads, shifts and masks before those stores run
 // in parallel (llvm-mca, sapphirerapids: 48 cycles with two stores per cycle).
 // The epilogue of a group takes 224 vector instructions for 16 rows and 64 columns.

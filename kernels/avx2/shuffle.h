@@ -2,7 +2,7 @@
 // Converts between rows of int4_plain and the preshuffled order of MSLK (kernels/scalar/shuffle.h),
 // for the AVX2 variants of pack and unpack.
 //
-// A tile of 16 rows and 16 values of k is 128 bytes. Tiles of one k are consecutive along n.
+// A tile of 16 rows and 16 values of k is 128 bytes. Tiles with the same k are consecutive along n.
 // Rows r and r + 8 of a tile, 8 bytes each, make 16 bytes of it.
 // E0 .. E7 are the even codes of both rows, joined with row r in the low nibbles.
 // O0 .. O7 are the odd codes of both rows, joined in the same way.

@@ -12,13 +12,13 @@
 // Between turns, the sums over 1 KiB of codes are stored: 16 loads and stores for about 400 operations.
 // Kernels that are limited by decoding are slower that way (fp8 0.88 times as fast, nf4 0.92 times),
 // so linear.h uses one stream.
-// Other cores read one stream better (WeightReading, kernels/machine/weight_reading.h).
+// On other cores, one stream is faster (WeightReading, kernels/machine/weight_reading.h).
 //
 // Several rows pass over a part of W more than once, each time for some of its columns.
 // If the first pass prefetches everything that comes next, memory is idle during the other passes.
 // So each pass prefetches its share, far ahead.
-// One thread of an EPYC Zen 4 took these times in us for 4096 x 4096 cold, at m = 2, 4 and 16. In each pair,
-// the first pass prefetches everything for the first number, and each pass its share for the second.
+// One thread of an EPYC Zen 4 took these times in us for 4096 x 4096 cold, at m = 2, 4 and 16.
+// Each pair has two times: first with all prefetches in the first pass, then with a share in each pass.
 //   int8 with AVX2: 1359 and 782, 1881 and 1026, 4470 and 3885
 //   int8 with dynamic x: 1183 and 736, 2189 and 1288, 4989 and 3617
 //   4 bits in groups of 128 with dynamic x: 729 and 638, 1572 and 917, 3225 and 2639

@@ -30,7 +30,7 @@ namespace {
 }
 
 // Describes the columns that share a byte in a full block of one of ATen's layouts.
-// The columns follow the width of ATen's vectors. Byte i of a k holds column i * step in its low nibble.
+// The columns follow the width of ATen's vectors. Byte i of each k holds column i * step in its low nibble.
 // The high nibble of byte i holds the column that is `apart` columns further on.
 struct Pairing {
   int64_t columns, step, apart;

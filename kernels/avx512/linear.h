@@ -4,8 +4,8 @@
 //
 // A lane is a column. Packing cuts W into blocks of 64 columns.
 // A block holds all values of k of its columns in the order of their use, so a call reads one linear stream.
-// Neither k nor the sum over k has a tail.
-// Threads get fixed shares of the columns. x is widened to float once.
+// Neither k nor the sum over k has a tail. Threads get fixed shares of the columns.
+// x is widened to float once.
 // - If m <= 4, codes are decoded in registers and used for every row.
 //   Memory limits the speed, if decoding keeps up.
 // - If m > 4, 128 values of k of a block are decoded to a panel of floats (32 KiB).
@@ -33,13 +33,13 @@ constexpr int kVectors = kColumns / kLanes;
 constexpr int kRows = 64;    // rows of sums at a time
 constexpr int kChunk = 128;  // values of k in a panel
 // The hardware prefetcher stops at the end of a page, but the stream continues on the next page.
-// Many kernels run best with only the prefetchers
-// of the hardware (WeightReading, kernels/machine/weight_reading.h), but these kernels wait for operations.
-// Without this prefetch, int8, nf4,
-// float8 and MXFP4 of 4096 x 4096 at m = 1 to 4 take 1 to 1.1 times as long on an EPYC Zen 4.
+// Many kernels run best with hardware prefetchers only (WeightReading, kernels/machine/weight_reading.h).
+// But the kernels of this file wait for operations.
+// On an EPYC Zen 4, int8, nf4, float8 and MXFP4 of 4096 x 4096 at m = 1 to 4 take 1 to 1.1 times as long
+// without this prefetch.
 constexpr int kPrefetchBytes = 4096;
 // Prefetches into L2 while a panel is multiplied.
-// Without it, memory is idle in the meantime,
+// Without this prefetch, memory is idle while a panel is multiplied,
 // and int8 at m = 16 of 4096 x 4096 takes 1.25 times as long (EPYC Zen 4, one thread).
 // The first pass prefetches everything. With a share for each pass, it was 0.95 to 1.07 times as fast.
 // Twice the distance made no difference.

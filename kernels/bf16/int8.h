@@ -6,8 +6,8 @@
 // As a float32, its low half is 0.
 // One masked shuffle puts the upper half of an even element below the upper half of the next odd element.
 // 32 weights take five operations, and none of them needs the multipliers.
-// A shift and a bitwise or instead of the shuffle took 1.07 times as long at m = 1 to 4 on one thread
-// of an EPYC Zen 4. There, m = 1 reads one byte per weight about as fast as memory supplies it.
+// On one thread of an EPYC Zen 4, a shift and a bitwise or instead of the shuffle took 1.07 times as long
+// at m = 1 to 4. On such a core, m = 1 reads one byte per weight about as fast as memory supplies it.
 // A block of 64 columns begins with 64 zero points (int32).
 // For every two values of k, one cache line for the even k and one for the odd k follow.
 // Byte c of a line belongs to column c. 64 scales (float32) come last.

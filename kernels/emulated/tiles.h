@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tile registers in memory, for the emulated plug-in.
-// The AMX instructions that the kernels use work as the Intel SDM defines them (volume 1, chapter 18;
-// volume 2, LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TILERELEASE, TDPBSUD, TDPBF16PS).
+// The AMX instructions that the kernels use work as the Intel SDM defines them.
+// Volume 1, chapter 18 describes tiles.
+// Volume 2 describes LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TILERELEASE, TDPBSUD and TDPBF16PS.
 // If hardware would raise #UD or #GP, the program is aborted.
 #pragma once
 
@@ -115,8 +116,8 @@ inline float emulated_bfloat16(const uint8_t* from) {
   return emulated_flush(value);
 }
 
-// Even and odd k are two chains of fused multiply-adds that begin at 0. Their sum is added to the lane.
-// Every result is rounded to nearest even.
+// Even and odd elements are two chains of fused multiply-adds that begin at 0.
+// The sum of both chains is added to the lane. Every result is rounded to nearest even.
 [[maybe_unused]] inline void emulated_tile_dpbf16ps(int sum_index, int a_index, int b_index) {
   const EmulatedOperands of = emulated_operands(sum_index, a_index, b_index);
   for (uint32_t m = 0; m < of.a.rows; ++m) {

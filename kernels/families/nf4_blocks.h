@@ -34,13 +34,12 @@ Nf4Run nf4_run(const Nf4Task& task, int64_t block, int64_t last, char* gathered)
 // Of two equally near codes, it returns the lower one. For NaN it returns 0.
 uint8_t nf4_nearest(uint32_t dtype, const float* values, float value);
 
-// bounds[c], for c < 15, is the smallest float that lies nearer
-// to values[c + 1] than to values[c] after it is rounded to the weight's dtype.
-// Codes grow with their values. So the code of an element is the number of bounds that do not exceed it.
+// For c < 15, bounds[c] is the smallest float that is nearer to values[c + 1] than to values[c].
+// The float is rounded to the weight's dtype before it is compared. Codes grow with their values.
+// So the code of an element is the number of bounds that do not exceed it.
 void nf4_bounds(uint32_t dtype, const float* values, float* bounds);
 
-// Planes of the scalers of a weight.
-// Factors and mean have dtype; each factor serves kNf4Scalers scalers. dtype.
+// Planes of the scalers of a weight. Factors and mean have dtype; each factor serves kNf4Scalers scalers.
 struct Nf4ScalerPlanes {
   uint32_t dtype;
   const int8_t* codes;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Codes in words of 32 bits: eight 4-bit codes, with code i at bit 4 * i, or four 8-bit codes.
 // Packing moves them in this form from the planes of a weight to the blocks of `linear`.
-// One thread of an EPYC Zen 4 took the following times for 4096 x 4096, first with one code at a time,
-// then with one word at a time: int4 35 to 42 ms and 11 to 15 ms; MXFP4 25 to 31 ms and 3 to 7 ms;
-// NF4 33 to 79 ms and 6 to 14 ms.
+// One thread of an EPYC Zen 4 took these times for 4096 x 4096,
+// first with one code at a time, then with one word at a time:
+//   int4: 35 to 42 ms and 11 to 15 ms
+//   MXFP4: 25 to 31 ms and 3 to 7 ms
+//   NF4: 33 to 79 ms and 6 to 14 ms
 #pragma once
 
 #include <cstdint>

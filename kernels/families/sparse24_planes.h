@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads the planes of fp8_sparse24 for the vector variants of `linear`,
 // which cut weights into their own blocks.
-// Two codes of every four k are stored, with a nibble of their places (kernels/families/sparse24.h).
+// Two of every four codes along k are stored, with a nibble of their places (kernels/families/sparse24.h).
 #pragma once
 
 #include "kernels/families/entry.h"

@@ -100,9 +100,8 @@ Layout layout_of(const qcts_problem& p) {
 }
 
 // Number of bytes to prefetch before the epilogue of a part of one row, so that memory stays busy.
-// On one thread of an EPYC Zen 4,
-// int8 of 4096 x 4096 cold at m = 1 took 530 us with this prefetch and 580 us without it (VPDPBUSD).
-// Twice as many bytes are slower again.
+// int8 of 4096 x 4096 cold at m = 1 took 530 us with this prefetch
+// and 580 us without it (VPDPBUSD, EPYC Zen 4, one thread). Twice as many bytes are slower again.
 // int4 does not change, because its epilogues are as frequent as such prefetches could be.
 constexpr int kEpiloguePrefetchBytes = 1024;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `linear` with int8 rows of x, for the scalar variants.
-// y is sx times the sum over groups of sw * sum((qx - zx) * (qw - zw)),
-// plus bias. x is quantized into the workspace, with a scale and a zero point for each row.
+// y is sx times the sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
+// x is quantized into the workspace, with a scale and a zero point for each row.
 // The sums of a group are exact integers. The rest is computed in double.
 #pragma once
 

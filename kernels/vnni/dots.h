@@ -22,9 +22,9 @@
 // Zen 5 multiplies twice as fast,
 // so it cannot make up for the time in which a pass of 64 KiB leaves memory idle.
 // On Zen 5, passes of 8 KiB prefetch 16 KiB ahead.
-// On one thread, short passes raised m = 8 from 0.68 to 0.87 and m = 12
-// from 0.65 to 0.78 of the speed of the stream.
-// Short passes raised m = 16 from 0.70 to 0.80 of the peak of the multipliers.
+// On one thread, short passes raised the share of the stream's speed from 0.68 to 0.87 at m = 8,
+// and from 0.65 to 0.78 at m = 12.
+// At m = 16, short passes raised the share of the multipliers' peak from 0.70 to 0.80.
 // Passes of 4 KiB gave 0.72, passes of 16 KiB gave 0.79,
 // and passes of 8 KiB prefetched 64 KiB ahead gave 0.76. More than three passes multiply long enough:
 // m = 512 reaches 0.83 with parts of 8 KiB and 0.89 with parts of 64 KiB.

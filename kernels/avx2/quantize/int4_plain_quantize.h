@@ -6,9 +6,8 @@
 // The first pass finds the ranges; it compares 16-bit floats as the integers of their bits.
 // The second computes the parameters of eight groups at once.
 // The third computes the codes. A code is round(v / scale).
-// Instead of the quotient,
-// the product with the reciprocal and one Newton step are computed, two fused operations.
-// Quotient and product round to the same integer.
+// The quotient is computed as a product with the reciprocal and one Newton step, in two fused operations.
+// This result and the exact quotient round to the same integer.
 // To prove it, the seven floats v around every tie i + 1/2 below 16 were divided and compared,
 // for every significand of a scale.
 // An error of 2^-45 can affect no other floats. 32 elements take 28 operations without a branch.
