@@ -3,7 +3,7 @@
 // that multiply pairs of bfloat16. y is scale * sum(x * (q - zero_point)) + bias.
 //
 // The difference of two int8 has at most eight significant bits, so it is exact in bfloat16.
-// As a float32, its low half is 0.
+// The low half of the difference as a float32 is 0.
 // One masked shuffle puts the upper half of an even element below the upper half of the next odd element.
 // 32 weights take five operations, and none of them needs the multipliers.
 // On one thread of an EPYC Zen 4, a shift and a bitwise or instead of the shuffle took 1.07 times as long

@@ -74,7 +74,7 @@ struct NearInt4 {
   return _mm512_mask_sub_epi16(guess, below, guess, _mm512_set1_epi16(1));
 }
 
-// Returns the codes of 64 elements, two in each 16 bits. The even code is in the high nibble.
+// Returns the codes of 64 elements, two in every 16 bits. The even code is in the high nibble.
 [[gnu::always_inline]] inline __m512i near_pairs(const char* at, const NearInt4& by) {
   return _mm512_maddubs_epi16(_mm512_packus_epi16(near_words(at, by), near_words(at + 64, by)),
                               _mm512_set1_epi16(0x0110));
