@@ -10,11 +10,11 @@
 
 namespace qcts {
 
-// Returns the codes, row-major in `shape`, of shards whose names begin with `at`; nullopt when a shard's
-// shape or the bit width contradicts.
+// Returns the codes in the shards whose names begin with `at`, row-major in `shape`.
+// Returns nullopt if the shape of a shard or the bit width contradicts the rest.
 std::optional<std::vector<double>> bit_shard_codes(const NamedTensor& tensor, const std::string& at,
                                                    const std::vector<int64_t>& shape);
-// Returns a UintxTensor's codes, one byte each.
+// Returns the codes of a UintxTensor, one byte each.
 std::optional<Tensor> dense_of_bit_shards(const NamedTensor& tensor);
 
 }  // namespace qcts

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ClassSchema::outer of torchao's float and block-scaled classes: derives the whole's shape and dtype from
-// checked parts.
+// The ClassSchema::outer functions of torchao's float and block-scaled classes.
+// Each derives the shape and dtype of the whole tensor from checked parts.
 #pragma once
 
 #include "reference/dialects/classes/schema.h"
 
 namespace qcts {
 
-// decoders/float8.cc: Float8Tensor, PrototypeFloat8Tensor, Float8Sparse2x4_2DData2DMetadataTensor
+// Defined in decoders/float8.cc for Float8Tensor, PrototypeFloat8Tensor
+// and Float8Sparse2x4_2DData2DMetadataTensor.
 Outer float8_outer(const NamedTensor& tensor);
 Outer prototype_float8_outer(const NamedTensor& tensor);
 Outer sparse_float8_outer(const NamedTensor& tensor);
-// decoders/mx.cc: MXTensor, NVFP4Tensor
+// Defined in decoders/mx.cc for MXTensor and NVFP4Tensor.
 Outer mx_outer(const NamedTensor& tensor);
 Outer nvfp4_outer(const NamedTensor& tensor);
-// decoders/nf4.cc: NF4Tensor
+// Defined in decoders/nf4.cc for NF4Tensor.
 Outer nf4_outer(const NamedTensor& tensor);
 
 }  // namespace qcts

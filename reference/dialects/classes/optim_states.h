@@ -9,8 +9,8 @@
 
 namespace qcts {
 
-// Returns what dequantize() of the state returns, float32; nullopt for other classes and for parts that
-// contradict each other.
+// Returns the float32 result of the state's dequantize(). Returns nullopt for other classes and for parts
+// that contradict each other.
 std::optional<Tensor> dense_of_optim_state(const NamedTensor& tensor);
 
 }  // namespace qcts
