@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads one pickle from front to back. If the data ends early or is too long,
+// the refusal has the offset of the current opcode.
 #pragma once
 
 #include <cstddef>
