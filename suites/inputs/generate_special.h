@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Synthetic inputs with values that noise never has: NaN, infinities, zero points of every size, exponents at
-// the ends of their range. Each finds kernels that pass on all the others.
+// Synthetic inputs with values that noise never has: NaN, infinities, zero points of every size,
+// exponents at the ends of their range. Each of them finds kernels that pass on all other inputs.
 #pragma once
 
 #include <string_view>
@@ -11,26 +11,29 @@
 
 namespace qcts {
 
-// Is the scale of x stored in the checkpoint under this policy?
+// Returns true if the checkpoint stores the scale of x under this policy.
 bool has_given_scale(const Scheme& scheme, const WeightShape& shape, Policy activation);
-// Returns the values of m that "given_scales" uses, one for each scale; for linear only those with which the
-// product is visible.
+// Returns the values of m that "given_scales" uses, one for each scale.
+// For linear, these are only the scales with which the product is visible.
 std::vector<int64_t> given_scale_batches(Op op);
 
-// Does this scheme support the generator in this dtype? True for every generator of another file.
+// Returns true if this scheme supports the generator in this dtype.
+// Always true for the generators of other files.
 bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape);
 
 // Turns an input of generator "noise" into one of those below. Returns false for any other generator.
-// non_finite   quantize: a NaN, +Inf or -Inf in three rows of four. linear: a NaN in a row of x before the
-//              last, an infinity in another where no zero is subtracted, both in the bias; a NaN scale, or
-//              NaN codes where there are such; zeros in the first row of x under the latter
-// zero_points  integer zero points over a byte's whole range, another in each row; so in linear of hard_x,
-//              and where a producer's forward never reads them
-// tiny_scales  scales (and zeros) times 2^-60 in even rows or groups, 2^-122 in odd ones
-// block_scales scales of blocks in e4m3 and e8m0, a row each: subnormals, the largest, exponents far from 0
-// given_scales the given scale of x is one that no quantizer finds; some of x is zero, no bias
-// overflow     answers of odd rows, sums of positive terms, beyond the largest finite number; even ones small
-// half_overflow  the same of float16
+// non_finite     For quantize: three rows of four have a NaN, +Inf or -Inf. For linear: x has a NaN in the
+//                next to last row and, if no zero is subtracted, an infinity in another row; the bias has
+//                both; a scale is NaN, or codes are NaN if the scheme has such codes, which meet zeros in x.
+// zero_points    Integer zero points have the whole range of a byte, and another value in each row. linear
+//                of hard_x has them too, even if the producer's forward never reads them.
+// tiny_scales    Scales (and zeros) are multiplied by 2^-60 in even rows or groups and by 2^-122 in odd ones.
+// block_scales   Scales of blocks in e4m3 and e8m0 have one value per row: subnormals, the largest, and
+//                exponents far from 0.
+// given_scales   The given scale of x is one that no quantizer finds. Some of x is zero. There is no bias.
+// overflow       Answers of odd rows are sums of positive terms beyond the largest finite number.
+//                Answers of even rows are small.
+// half_overflow  The same in float16.
 bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint64_t seed, KernelInput& input);
 
 }  // namespace qcts
