@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `qcts merge`: joins the shards of one run into one report.
+// Implements `qcts merge`, which joins the shards of one run into one report.
 #pragma once
 
 #include <filesystem>
@@ -12,15 +12,15 @@
 namespace qcts {
 
 struct MergePart {
-  std::string name;  // as given
+  std::string name;  // the name that the user gave
   RunRecord record;
 };
-// Checks that the parts form one complete run. Throws RunError (usage) if they belong to different runs, a
-// shard is missing, duplicate or unfinished, or a case is judged twice or never.
+// Checks that the parts form one complete run. Throws RunError (usage) if they belong to different runs,
+// if a shard is missing, duplicate or unfinished, or if a case is judged twice or never.
 void check_parts(const std::vector<MergePart>& parts);
 
 struct MergeRequest {
-  std::vector<std::filesystem::path> parts;     // folders with a record, or such files
+  std::vector<std::filesystem::path> parts;     // folders that contain a record, or record files
   std::vector<std::filesystem::path> fixtures;  // the shards' --fixtures, at their paths on this machine
   std::filesystem::path out = "out";
   bool json = false;
@@ -28,9 +28,10 @@ struct MergeRequest {
   std::vector<std::string> arguments;  // the command line, for the report
 };
 
-// Writes out/{run.jsonl.gz,report.json,junit.xml,report.html,summary.md} as the undivided run would have and
-// prints its summary. Throws RunError (usage) as check_parts() does, and if the parts come from a different
-// installation: version, plan, fixtures, selection, providers and their hashes, processor.
+// Writes out/{run.jsonl.gz,report.json,junit.xml,report.html,summary.md} as the undivided
+// run would have, and prints its summary. Throws RunError (usage) as check_parts() does,
+// and if the parts come from a different installation: version, plan, fixtures, selection,
+// providers and their hashes, processor.
 Outcome merge(const MergeRequest& request);
 
 }  // namespace qcts
