@@ -48,8 +48,8 @@ struct Checkpoint {
   std::vector<NamedTensor> tensors;  // in file order; names are unique
   std::vector<std::string> warnings;
   std::vector<CheckpointFinding> findings;
-  std::vector<std::string> left_out;  // names that the writer listed but did not store,
-                                      // such as those of tied weights
+  // Names that the writer listed but did not store, such as those of tied weights.
+  std::vector<std::string> left_out;
   // The containers that were read, for resave and edits: one for a file, one per shard for a directory.
   std::vector<std::shared_ptr<const TorchZip>> zips;
   std::vector<std::shared_ptr<const TorchLegacy>> legacies;

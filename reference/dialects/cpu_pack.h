@@ -33,12 +33,12 @@ struct PackEvidence {
 };
 
 struct CpuPack {
-  std::string decided;              // one of kCpuPacks; empty: undecided
-  std::string why_not;              // the reason; empty if the pack is decided
-  std::string tensor;               // the first weight whose pack the file does not record; empty: none
-  int64_t tensors = 0, groups = 0;  // counts over all such weights; only some rows
-                                    // of a long weight are counted
-  double chance = 1;                // the largest p of the comparisons that decided
+  std::string decided;  // one of kCpuPacks; empty: undecided
+  std::string why_not;  // the reason; empty if the pack is decided
+  std::string tensor;   // the first weight whose pack the file does not record; empty: none
+  // Counts over all such weights. A long weight counts with some of its rows only.
+  int64_t tensors = 0, groups = 0;
+  double chance = 1;  // the largest p of the comparisons that decided
   std::vector<PackEvidence> evidence;
 };
 

@@ -57,11 +57,12 @@ std::optional<std::string> first_other_leaf(const pickle::Ref& root);
 // The parts of a call that makes a tensor, decoded from its node.
 struct TensorNode {
   bool parameter = false;
-  pickle::Ref plain;     // a node for tensor_of() if the tensor holds its own data
-  pickle::Ref cls;       // global of the subclass; null for a plain tensor
-  pickle::Refs wrapper;  // arguments of _rebuild_wrapper_subclass: class, dtype, size, stride,
-                         // offset, layout, device, requires_grad
-  pickle::Ref state;     // state of a subclass, or other attributes of a tensor or Parameter
+  pickle::Ref plain;  // a node for tensor_of() if the tensor holds its own data
+  pickle::Ref cls;    // global of the subclass; null for a plain tensor
+  // Arguments of _rebuild_wrapper_subclass: class, dtype, size, stride,
+  // offset, layout, device, requires_grad.
+  pickle::Refs wrapper;
+  pickle::Ref state;  // state of a subclass, or other attributes of a tensor or Parameter
 };
 TensorNode decode_tensor_node(const pickle::Ref& node);
 bool is_tensor_node(const pickle::Ref& node);

@@ -71,8 +71,8 @@ struct LinearDTypes {
 
 struct LinearBound {
   double error = 0;  // E, before rounding to y's type
-  double low = 0;    // `low` and `high`: smallest and largest value of y's type
-                     // that a correct kernel may return
+  // `low` and `high` are the smallest and the largest value of y's type that a correct kernel may return.
+  double low = 0;
   double high = 0;
   double bound = 0;  // max(high - y, y - low): |got - y| <= bound, for reports
 };

@@ -14,8 +14,7 @@ struct ChoiceOption {
   std::string_view id;        // "int8_range_127_5", as manifests and providers name it
   std::string_view answer;    // one line
   std::string_view schemes;   // schemes or families that give this answer, separated by spaces
-  std::string_view who;       // other implementations that give this answer;
-                              // known from their sources, not run
+  std::string_view who;       // other implementations with this answer; read, not run
   std::string_view evidence;  // package, version, file and function, or the golden that shows it
 };
 

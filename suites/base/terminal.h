@@ -56,8 +56,8 @@ class Printout {
   // If that leaves too little room for the first cell of a row, that cell gets a line of its own.
   // Returns false and writes nothing if the other columns alone do not fit.
   bool table(const std::vector<Column>& columns, const std::vector<TableRow>& rows, size_t indent = 0);
-  void path(std::string_view path);  // writes it on one line, however long, so that it
-                                     // can be clicked and copied
+  // Writes the path on one line, however long, so that it can be clicked and copied.
+  void path(std::string_view path);
   void blank();
 
   const Screen& screen() const { return screen_; }

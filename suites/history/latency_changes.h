@@ -44,11 +44,11 @@ struct PaceChange {
 
 struct PaceComparison {
   std::vector<PaceChange> slower, faster;
-  std::vector<PaceChange> undecided;  // cases that would be slower or faster, but have a measurement
-                                      // that is not trusted
+  // Cases that would be slower or faster, but have a measurement that is not trusted.
+  std::vector<PaceChange> undecided;
   size_t compared = 0;
-  double spread = 0;      // standard deviation of log time between the runs,
-                          // in addition to their own intervals
+  // The standard deviation of log time between the runs, in addition to their own intervals.
+  double spread = 0;
   double resolution = 0;  // fraction by which half of the unchanged cases would have to be slower to be found
 };
 

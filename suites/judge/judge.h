@@ -18,22 +18,19 @@ class CoverageLog;
 class TestVectorCache;
 
 struct JudgeContext {
-  std::filesystem::path scratch;            // an empty folder for a case's files
-  std::filesystem::path targets;            // suites/targets
-  std::string program;                      // first word of a rerun line: "build/release/bin/qcts"
-  std::string rerun_options;                // options of a rerun in addition to --filter:
-                                            // "--plan quick --seed 7"; empty by default
+  std::filesystem::path scratch;  // an empty folder for a case's files
+  std::filesystem::path targets;  // suites/targets
+  std::string program;            // first word of a rerun line: "build/release/bin/qcts"
+  // Options of a rerun in addition to --filter: "--plan quick --seed 7". By default there are none.
+  std::string rerun_options;
   uint32_t threads = 1;                     // used by numerics; determinism also tries other numbers
   double latency_budget_s = 3.0;            // budget per latency case
   Seconds spent = process_seconds;          // clock that counts a latency case's busy threads
-  bool gate_latency = false;                // true: a missed latency target is a failure;
-                                            // false: it is only reported
+  bool gate_latency = false;                // a missed latency target fails; otherwise it is only reported
   uint64_t seed = 0;                        // mixed into synthetic inputs
   OpenOptions open;                         // options with which round_trip, assign and size open the file
-  const Registry* registry = nullptr;       // latency: registry in which to look
-                                            // for the dense baseline; may be null
-  TestVectorCache* test_vectors = nullptr;  // numerics, determinism: keeps the test vector
-                                            // that was made last; may be null
+  const Registry* registry = nullptr;       // latency: registry with the dense baseline; may be null
+  TestVectorCache* test_vectors = nullptr;  // numerics, determinism: the last test vector; may be null
   CoverageLog* coverage = nullptr;          // numerics: records every input that was judged; may be null
 };
 

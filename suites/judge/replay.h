@@ -58,9 +58,9 @@ struct ShrunkReplay {
   Verdict verdict;
 };
 struct Shrinking {
-  ShrunkReplay same;                    // the smallest replay with the status and the hypothesis of the start
-  std::optional<ShrunkReplay> smaller;  // a still smaller one that has the same status
-                                        // but not that hypothesis
+  ShrunkReplay same;  // the smallest replay with the status and the hypothesis of the start
+  // A still smaller replay that has the same status but not that hypothesis.
+  std::optional<ShrunkReplay> smaller;
   uint64_t tried = 0;
 };
 // Shrinks as long as the answer keeps the status and the hypothesis of `first`,

@@ -16,8 +16,8 @@ struct EnvironmentShard {
 };
 
 using Lookup = std::function<std::optional<std::string>(const std::string& name)>;
-std::optional<std::string> environment_variable(const std::string& name);  // returns nullopt if it
-                                                                           // is unset or empty
+// Returns nullopt if the variable is unset or empty.
+std::optional<std::string> environment_variable(const std::string& name);
 
 // Returns nullopt if no engine sets a shard. Throws std::runtime_error if a variable is not a number, an
 // index is out of range, the number of shards is missing, or two engines disagree. The variables are

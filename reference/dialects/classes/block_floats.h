@@ -19,8 +19,8 @@ std::optional<DType> mx_element(const Json& elem_dtype);
 
 struct BlockFloats {
   DType element = DType::float8_e4m3fn;
-  Tensor qdata;                // row-major, in the order of quantization: a transposed
-                               // weight's axes are swapped back
+  // Row-major in the order of quantization: the axes of a transposed weight are swapped back.
+  Tensor qdata;
   std::vector<int64_t> shape;  // shape of the elements, in the order of qdata
   const Tensor* scale = nullptr;
   const Tensor* outer = nullptr;  // NVFP4's per_tensor_scale

@@ -16,15 +16,15 @@
 namespace qcts {
 
 struct InnerTensor {
-  std::string name;  // dotted, depth-first in flatten order: "qdata", "tensor_impl.int_data";
-                     // "data" for a plain tensor
+  // A dotted name, depth-first in flatten order: "qdata", "tensor_impl.int_data"; "data" for a plain tensor.
+  std::string name;
   Tensor tensor;
 };
 
 struct NamedTensor {
-  std::string name;              // "linear1.weight"
-  std::string type;              // the producer's class without its module:
-                                 // "Int8Tensor", "AffineQuantizedTensor", "Tensor", "Parameter"
+  std::string name;  // "linear1.weight"
+  // The producer's class without its module: "Int8Tensor", "AffineQuantizedTensor", "Tensor", "Parameter".
+  std::string type;
   std::string scheme;            // Scheme::name; empty for a plain tensor and for a class of no scheme
   std::optional<Layout> layout;  // nullopt without a scheme, or if the file does not record it (CPU packs)
   Policy activation;             // one of the scheme's policies: the one that the file asks for

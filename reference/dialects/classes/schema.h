@@ -15,8 +15,8 @@ namespace qcts {
 struct Outer {
   std::vector<int64_t> shape;
   DType dtype = DType::float32;
-  std::string note = {};  // describes parts that contradict each other although the class's
-                          // own dequantize() allows it
+  // Describes parts that contradict each other although the class's own dequantize() allows it.
+  std::string note = {};
 };
 
 struct ClassSchema {

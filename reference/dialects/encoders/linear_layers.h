@@ -44,8 +44,8 @@ class LinearLayers {
   std::vector<Rule> rules_;
   std::string basis_;
   std::map<std::string, std::vector<int64_t>, std::less<>> shapes_;
-  std::set<std::string, std::less<>> transposed_;  // last words of the names of modules
-                                                   // whose weight is [in, out]
+  // Last words of the names of modules whose weight is [in, out].
+  std::set<std::string, std::less<>> transposed_;
 };
 
 }  // namespace qcts

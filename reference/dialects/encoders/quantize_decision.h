@@ -13,14 +13,13 @@
 namespace qcts {
 
 struct QuantizeRules {
-  std::vector<std::string> include,
-      exclude;                    // globs; each may match the whole name, "weight", the module's path,
-                                  // or the module's last word
-  std::vector<std::string> like;  // names quantized in another checkpoint;
-                                  // none if has_like is true and the list is empty
+  // Globs. Each may match the whole name, "weight", the module's path, or the module's last word.
+  std::vector<std::string> include, exclude;
+  // Names that are quantized in another checkpoint. An empty list selects none if has_like is true.
+  std::vector<std::string> like;
   bool has_like = false;
-  std::unordered_map<std::string, std::string> kept;  // reasons why tensors stay float without include
-                                                      // or like, by name
+  // Reasons why tensors stay float without include or like, by name.
+  std::unordered_map<std::string, std::string> kept;
 };
 
 struct QuantizeDecision {

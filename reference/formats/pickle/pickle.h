@@ -23,8 +23,9 @@ enum class Kind : uint8_t {
   none,
   boolean,
   integer,
-  big_integer,  // an integer beyond 64 bits; text = two's complement, little-endian, in the fewest bytes
-                // that keep the sign (9 to 255)
+  // An integer beyond 64 bits. `text` is its two's complement, little-endian, in the 9
+  // to 255 bytes that keep the sign.
+  big_integer,
   real,
   string,
   bytes,
@@ -32,10 +33,12 @@ enum class Kind : uint8_t {
   list,
   dict,
   set,
-  global,      // text = "module name" of a class or function, as in the file;
-               // items[0]: the tuple ("module", class, file, source), if a legacy file named the global by it
-  call,        // REDUCE: items[0] is the callable, items[1] the argument tuple, and appended items follow;
-               // pairs and state as below
+  // A class or function. `text` is "module name", as in the file. If a legacy file named the global
+  // by the tuple ("module", class, file, source), items[0] is this tuple.
+  global,
+  // REDUCE: items[0] is the callable, items[1] the argument tuple, and appended items follow.
+  // For pairs and state see Node.
+  call,
   new_object,  // NEWOBJ: items[0] is the class, items[1] the argument tuple
   persistent,  // BINPERSID: items[0] is the id tuple
 };

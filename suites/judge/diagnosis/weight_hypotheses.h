@@ -35,8 +35,8 @@ struct WeightExplanation {
   uint64_t wrong = 0, seen = 0;
   int64_t first_row = 0, first_column = 0;
   double want = 0, got = 0;  // values of the first wrong weight
-  std::string region;  // smallest region that contains all wrong weights: "the first column of each group";
-                       // empty if there is none
+  // The smallest region that contains all wrong weights: "the first column of each group". It may be empty.
+  std::string region;
   std::vector<RankedHypothesis> ranked;  // best first, score > 0
 
   // Returns true if one hypothesis predicts nearly all observed weights, so that it may be named.

@@ -22,8 +22,8 @@ namespace qcts {
 // It is stored as sets, which merge by union.
 struct ValueCoverage {
   std::set<int> codes_written, codes_read;  // indices of CodeSet::values
-  std::set<int> halfway;                    // i stands for the point between the i-th
-                                            // finite code value and the next
+  // A number i stands for the point between the i-th finite code value and the next.
+  std::set<int> halfway;
   // Maps a scale's dtype to the exponents e of scales in [2^e, 2^(e+1)).
   std::map<std::string, std::set<int>> exponents;
   // Special values that were seen: "zero", "-zero", "subnormal", "largest", "inf", "nan".

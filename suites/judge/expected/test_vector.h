@@ -65,8 +65,8 @@ class LinearReference {
   std::vector<ExactWeight> weights_;
   std::vector<double> x_, bias_;
   std::vector<OracleX> rows_of_x_;
-  std::vector<double> offsets_;  // offset of each row of quantized x
-                                 // (see linear_oracle()); empty for weight_only
+  // The offset of each row of quantized x (see linear_oracle()); empty for weight_only.
+  std::vector<double> offsets_;
 };
 
 // Keeps the last test vector, because the variants of a case run one after another with the same one.
