@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares everything that two checkpoints hold (E2):
-// the object graph with its kinds of containers and their order; every number, string and flag;
-// every tensor with its view, storage, device and attributes; the metadata of safetensors;
-// and the files next to a folder's tensors.
+// Compares everything that two checkpoints hold (E2): the object graph with its kinds of containers
+// and their order; every number, string and flag; every tensor with its view, storage, device and attributes;
+// the metadata of safetensors; and the files next to a folder's tensors.
 #pragma once
 
 #include <memory>

@@ -20,8 +20,8 @@
 
 namespace qcts {
 
-// Maps objects to the path under which the walk first met them. Two objects are shared in the same way if
-// both paths are equal.
+// Maps objects to the path under which the walk first met them.
+// Two objects are shared in the same way if both paths are equal.
 class FirstPaths {
  public:
   using Paths = std::pair<std::string, std::string>;

@@ -10,8 +10,8 @@
 
 namespace qcts {
 
-// The values 1, 1.0 and true differ from each other. A different order of an object's keys counts
-// as a different spelling only.
+// The values 1, 1.0 and true differ from each other.
+// A different order of an object's keys counts as a different spelling only.
 void compare_json(const std::string& path, const nlohmann::ordered_json& a, const nlohmann::ordered_json& b,
                   ContentFindings& out);
 // Compares two texts that differ. If both are JSON objects or arrays,

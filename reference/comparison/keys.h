@@ -24,8 +24,8 @@ struct KeyMatch {
   bool all_matched() const { return missing.empty() && unexpected.empty() && mismatched.empty(); }
 };
 
-// The skeleton is a state dict, on `meta` or with elements. Each list keeps the order of the file
-// that its names come from.
+// The skeleton is a state dict, on `meta` or with elements.
+// Each list keeps the order of the file that its names come from.
 KeyMatch match_keys(const Checkpoint& file, const Checkpoint& skeleton);
 
 }  // namespace qcts

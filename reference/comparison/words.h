@@ -24,12 +24,11 @@ std::string in_quotes(std::string_view text);
 std::pair<std::string, std::string> in_quotes_both(std::string_view a, std::string_view b);
 std::string shape_words(const std::vector<int64_t>& shape);  // "[2,3]"
 
-// Serializes a value and everything below it. Two results are equal if and only if the kinds
-// and the bits are. A hostile value is cut off after 64 KiB.
+// Serializes a value and everything below it.
+// Two results are equal if and only if the kinds and the bits are. A hostile value is cut off after 64 KiB.
 std::string identity_text(const pickle::Ref& node);
 
-// Returns the step that a key adds to the path of its mapping:
-// "lr" or ".lr", "[0]", "[(1, 2)]".
+// Returns the step that a key adds to the path of its mapping: "lr" or ".lr", "[0]", "[(1, 2)]".
 std::string key_step(const pickle::Ref& key, bool first);
 
 // Returns an element as text: "0x3c21 (0.00982666)" for a float, "0x3c21" for other types.

@@ -33,12 +33,12 @@ struct Assignment {
   bool complete() const { return missing.empty() && unexpected.empty() && mismatched.empty(); }
 };
 
-// Assigns the checkpoint. Names in the skeleton must be unique. A tensor whose shape or dtype differs counts
-// as mismatched and is not assigned.
+// Assigns the checkpoint. Names in the skeleton must be unique.
+// A tensor whose shape or dtype differs counts as mismatched and is not assigned.
 Assignment assign(const Checkpoint& checkpoint, std::span<const SkeletonTensor> skeleton);
 
-// Returns the skeleton that the checkpoint fits. It has the checkpoint's own names,
-// logical shapes and dtypes.
+// Returns the skeleton that the checkpoint fits.
+// It has the checkpoint's own names, logical shapes and dtypes.
 std::vector<SkeletonTensor> skeleton_of(const Checkpoint& checkpoint);
 
 }  // namespace qcts

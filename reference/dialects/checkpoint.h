@@ -69,8 +69,8 @@ struct OpenOptions {
   std::vector<std::pair<std::string, std::string>> map_locations;  // as TorchOptions::map_locations
 };
 
-// Opens a file, or a directory with config.json and shards. Throws Refused, IoError,
-// or std::invalid_argument for an unknown dialect.
+// Opens a file, or a directory with config.json and shards.
+// Throws Refused, IoError, or std::invalid_argument for an unknown dialect.
 Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions& options = {});
 // Reads a checkpoint from a mapped file, as tests, fuzzers and the cases of kind reject do.
 Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOptions& options = {});

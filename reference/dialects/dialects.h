@@ -42,9 +42,10 @@ struct HeldValue {
 };
 void for_each_held(const pickle::Ref& node, const std::function<void(const HeldValue&)>& visit);
 
-// Returns the tensors of a saved object, depth-first in file order, including those inside objects
-// that --allow keeps. Keys, attributes and indices are joined by '.'. Modules are named
-// as state_dict() names them. Leaves that are not tensors are skipped, but resave keeps them in the graph.
+// Returns the tensors of a saved object, depth-first in file order,
+// including those inside objects that --allow keeps.
+// Keys, attributes and indices are joined by '.'. Modules are named as state_dict() names them.
+// Leaves that are not tensors are skipped, but resave keeps them in the graph.
 // A lone tensor is named "tensor". If two names are equal, the second gets the suffix "#2".
 // Throws Refused (LimitExceeded) before it makes the names.
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits);
@@ -120,8 +121,8 @@ NamedTensor read_plain_entry(const SafetensorsEntry& entry, ReadBudget& budget);
 nlohmann::ordered_json parse_metadata_json(const std::string& text, const std::string& where,
                                            const Limits& limits, ReadBudget& budget);
 
-// Returns true if the file follows pytorch/ao#2338. Throws Refused (SubclassSchema)
-// if the file also matches torchao's own dialect.
+// Returns true if the file follows pytorch/ao#2338.
+// Throws Refused (SubclassSchema) if the file also matches torchao's own dialect.
 bool has_2338_keys(const SafetensorsView& view);
 std::vector<NamedTensor> read_torchao_2338(SafetensorsView& view, const OpenOptions& options,
                                            std::vector<std::string>& warnings);
@@ -146,8 +147,8 @@ void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file
 void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const OpenOptions& options);
 // Throws Refused (NotArchive) for a file of another known kind, and names the kind.
 void refuse_foreign_file(const MappedFile& file);
-// Detects dialects by key pattern after all shards are read. Throws Refused (SubclassSchema)
-// if two dialects match, or if the requested one does not.
+// Detects dialects by key pattern after all shards are read.
+// Throws Refused (SubclassSchema) if two dialects match, or if the requested one does not.
 void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget& budget);
 Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
 // Throws Refused: StJson for malformed JSON, LimitExceeded beyond 256 MiB or 64 levels.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Indexes the entries of safetensors files by name, records which of them a tensor uses,
-// and indexes their metadata. The tables are sorted, because a file can choose names
-// that collide in any hash table.
+// Indexes the entries of safetensors files by name,
+// records which of them a tensor uses, and indexes their metadata.
+// The tables are sorted, because a file can choose names that collide in any hash table.
 #pragma once
 
 #include <algorithm>

@@ -16,8 +16,8 @@ struct OtherValue {
 };
 
 // Returns the values of all pickles of the checkpoint, in file order.
-// Leaves out _metadata, which torch adds to a state dict. Throws Refused (LimitExceeded)
-// if shared containers would give more names than the file can hold.
+// Leaves out _metadata, which torch adds to a state dict.
+// Throws Refused (LimitExceeded) if shared containers would give more names than the file can hold.
 std::vector<OtherValue> other_values(const Checkpoint& checkpoint);
 
 }  // namespace qcts

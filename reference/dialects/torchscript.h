@@ -16,15 +16,16 @@ namespace qcts {
 struct ScriptModule {
   std::string path;  // "" for the root, "first.linear"
   const ScriptClass* cls = nullptr;
-  // The attributes other than tensors and modules, in slot order. Numbers, strings,
-  // lists and dicts are unchanged. A tensor inside them is {"_type": "Tensor", "_data": name}, a non-finite
-  // number {"_type": "float", "_data": "inf"}, and an enum member {"_type": class, "_data": value}.
+  // The attributes other than tensors and modules, in slot order.
+  // Numbers, strings, lists and dicts are unchanged.
+  // A tensor inside them is {"_type": "Tensor", "_data": name}, a non-finite number
+  // {"_type": "float", "_data": "inf"}, and an enum member {"_type": class, "_data": value}.
   // Tuples and all other values are encoded as in reference/dialects/classes/attributes.h.
   nlohmann::ordered_json attributes = nlohmann::ordered_json::object();
 };
 
-// Lists the modules depth-first in file order. Throws Refused (LimitExceeded)
-// if shared parts would make the list too long.
+// Lists the modules depth-first in file order.
+// Throws Refused (LimitExceeded) if shared parts would make the list too long.
 std::vector<ScriptModule> script_modules(const TorchScript& script, const Limits& limits);
 
 // Lists every tensor. The module's tensors come first, named by path, depth-first in file order:

@@ -105,8 +105,8 @@ struct TextHash {
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
 };
 
-// A vector of up to 2^32 - 1 elements. Its capacity grows by half. Items are moved as raw bytes,
-// so no T may hold an address inside itself.
+// A vector of up to 2^32 - 1 elements. Its capacity grows by half.
+// Items are moved as raw bytes, so no T may hold an address inside itself.
 template <typename T>
 class Array {
  public:

@@ -12,8 +12,8 @@
 
 namespace qcts {
 
-// The rule that maps a block's range to scale and zero point. Below, n = code_min, p = code_max,
-// low = min(min w, 0) and high = max(max w, 0).
+// The rule that maps a block's range to scale and zero point.
+// Below, n = code_min, p = code_max, low = min(min w, 0) and high = max(max w, 0).
 enum class Mapping : uint8_t {
   symmetric,              // max(-low, high) / ((p - n) / 2), zero point 0 for signed codes
   symmetric_no_clipping,  // the larger of low / n and high / p, zero point 0: nothing is clipped

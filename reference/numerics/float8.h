@@ -33,9 +33,9 @@ float float8_scale_floored(float largest, std::optional<float> upper = {});
 // _choose_qparams_affine with eps = 2^-23).
 float float8_scale_at_least(DType dtype, DType code, float largest);
 
-// Returns max(min(largest, upper) / max, 1 / (512 max)) in float32 (fbgemm_gpu,
-// experimental/gen_ai/src/quantize/quantize.cu, dynamicQuantizeMatrixRowwise). Equals float8_scale_floored
-// unless upper < 1/512. fbgemm's own maximum can lose a NaN; this one keeps it.
+// Returns max(min(largest, upper) / max, 1 / (512 max))
+// in float32 (fbgemm_gpu, experimental/gen_ai/src/quantize/quantize.cu, dynamicQuantizeMatrixRowwise).
+// Equals float8_scale_floored unless upper < 1/512. fbgemm's own maximum can lose a NaN; this one keeps it.
 float float8_scale_bounded(DType code, float largest, float upper);
 
 // Returns the code of x / scale in float32, clamped to the largest code (_quantize_affine_float8).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A scheme defines the meaning of quantized bytes: the recipe (float -> planes),
-// the layouts (planes -> packed planes), the size formula, the meaning (planes -> float),
-// and the exact weights that the oracle of `linear` sums. A scheme is scalar code, and bit-exact
-// to the producer that its file names.
+// the layouts (planes -> packed planes), the size formula,
+// the meaning (planes -> float), and the exact weights that the oracle of `linear` sums.
+// A scheme is scalar code, and bit-exact to the producer that its file names.
 #pragma once
 
 #include <cstdint>
@@ -99,8 +99,8 @@ struct SchemeInfo {
   std::string source;   // origin of the recipe: package, version, function
   int64_t group = 0;    // elements along k that share a scale; 0: the whole row
   SchemeParams params = {};
-  // The part of the name that a file records. Schemes that differ only in how they choose their planes share
-  // it. Empty: the whole name.
+  // The part of the name that a file records.
+  // Schemes that differ only in how they choose their planes share it. Empty: the whole name.
   std::string meaning = {};
   std::vector<LayoutInfo> layouts;
 };
@@ -154,8 +154,8 @@ class Scheme {
   // Returns the policies. "weight_only" is first if the producer has it. The default is weight_only alone.
   virtual std::span<const ActivationInfo> activations() const;
   // Returns the planes that a policy stores in addition to the weight's,
-  // in flatten order: scales of a static policy. They count in the size formula of a file,
-  // and follow the weight's planes wherever a policy reads them.
+  // in flatten order: scales of a static policy.
+  // They count in the size formula of a file, and follow the weight's planes wherever a policy reads them.
   virtual std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const;
   // Quantizes x [m, k] under a policy of activations() other than weight_only.
   // x.dtype is float32, float16 or bfloat16; activation_specs does not read x.bytes.
@@ -169,8 +169,8 @@ class Scheme {
                                 int64_t row, std::span<double> out) const;
 
   // Returns where the producer's own `linear` rounds, for goldens that record its y of dtype `y`.
-  // Each scheme cites the producer's code. The default throws std::logic_error, which says that the stages
-  // of this scheme and policy are unknown.
+  // Each scheme cites the producer's code.
+  // The default throws std::logic_error, which says that the stages of this scheme and policy are unknown.
   virtual LinearStages recorded_stages(const WeightShape& weight, Policy activation, DType y) const;
 
   // Describes byte `byte_offset` of plane `plane` in the scheme's terms: "group 3, column 17".

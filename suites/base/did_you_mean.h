@@ -19,8 +19,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 // Returns true if the candidate is so close that the user probably meant it.
 bool is_near(std::string_view word, std::string_view candidate);
 
-// Returns " (did you mean 'X'?)". If nothing is close, returns " (known: a, b, c)", or an empty string
-// if there are more than 20 candidates.
+// Returns " (did you mean 'X'?)".
+// If nothing is close, returns " (known: a, b, c)", or an empty string if there are more than 20 candidates.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A child process that runs this program again. Uses posix_spawn and never a bare fork,
-// which thread pools and CUDA do not survive.
+// A child process that runs this program again.
+// Uses posix_spawn and never a bare fork, which thread pools and CUDA do not survive.
 #pragma once
 
 #include <chrono>

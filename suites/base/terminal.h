@@ -45,8 +45,8 @@ class Printout {
   explicit Printout(Screen screen) : screen_(screen) {}
 
   // Writes the text from column `indent` on, with breaks between words.
-  // Later lines start two columns further right. A word that does not fit a line is broken
-  // after one of "/_.,:-", or else anywhere.
+  // Later lines start two columns further right.
+  // A word that does not fit a line is broken after one of "/_.,:-", or else anywhere.
   void text(std::string_view text, size_t indent = 0, Ink ink = Ink::plain);
   // Writes a shell command that can be pasted, with " \" before each line break.
   // A word that does not fit is broken by a backslash and continues in the first column.

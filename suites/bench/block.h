@@ -40,9 +40,9 @@ struct BlockRow {
 };
 
 // Runs the benchmark. `registry` has the kernels and `baseline` has a dense linear (Baseline::find).
-// The file is written to `folder` and removed. Every layer is verified at 256 sampled outputs
-// before it is timed. Throws std::runtime_error for a scheme without a kernel
-// or a file format, and for a wrong answer.
+// The file is written to `folder` and removed.
+// Every layer is verified at 256 sampled outputs before it is timed.
+// Throws std::runtime_error for a scheme without a kernel or a file format, and for a wrong answer.
 std::vector<BlockRow> run_block(const BlockRequest& request, const Registry& registry,
                                 const Registry& baseline, const std::filesystem::path& folder,
                                 const std::function<void(const std::string&)>& progress);

@@ -22,14 +22,14 @@ std::string golden_input(const std::string& golden_id, const std::string& scheme
 struct ExpandInputs {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;
-  // If true, the reference runs on synthetic inputs too. It is then compared with itself,
-  // which tests the cases and not the reference: they must not fail it.
+  // If true, the reference runs on synthetic inputs too.
+  // It is then compared with itself, which tests the cases and not the reference: they must not fail it.
   bool with_reference = false;
 };
 
 // Returns the cases of `plan` that `filter` may take and that an offer or the suite itself can judge.
-// They have no implementations and are sorted by id. Throws std::runtime_error if two cases share an id
-// or an id has a character outside the alphabet.
+// They have no implementations and are sorted by id.
+// Throws std::runtime_error if two cases share an id or an id has a character outside the alphabet.
 std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                          const IdFilter& filter = {});
 
@@ -42,8 +42,8 @@ struct OfferedCase {
 std::vector<OfferedCase> expand_offered(const Plan& plan, const ExpandInputs& inputs,
                                         const OfferTable& offers);
 
-// The inputs for programs that judge in their own process. Expansion then gives one case
-// for each implementation of `registry`, sorted by full id.
+// The inputs for programs that judge in their own process.
+// Expansion then gives one case for each implementation of `registry`, sorted by full id.
 struct RegistryInputs {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks up the plans and providers that a command line names. All commands report an unknown name
-// in the same way: RunError(Outcome::usage) with the nearest known name.
+// Looks up the plans and providers that a command line names.
+// All commands report an unknown name in the same way: RunError(Outcome::usage) with the nearest known name.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace qcts {
 
-// Loads a plan by its name in suites/plans or by its path. Throws RunError,
-// also for a file that is not a plan.
+// Loads a plan by its name in suites/plans or by its path.
+// Throws RunError, also for a file that is not a plan.
 Plan named_plan(const std::string& name);
 
 // Throws RunError unless `path` is a shared library (.so) or a program.

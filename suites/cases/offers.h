@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Descriptions of a provider's kernels. A worker sends them in its handshake,
-// so that the parent can pair cases with kernels without loading any.
+// Descriptions of a provider's kernels.
+// A worker sends them in its handshake, so that the parent can pair cases with kernels without loading any.
 #pragma once
 
 #include <deque>
@@ -38,8 +38,8 @@ struct Offer {
 // Returns the offers of one provider. Within an (op, family), the best comes first.
 std::vector<Offer> offers_of(const Registry& registry, std::string_view provider);
 
-// Returns the offers of the builtin kernels. Their own_kernel is set, because plans
-// that take only the best variant call it.
+// Returns the offers of the builtin kernels.
+// Their own_kernel is set, because plans that take only the best variant call it.
 std::vector<Offer> builtin_offers();
 
 // Convert an offer, without own_kernel, to and from JSON. offer_from_json throws std::runtime_error.
@@ -65,9 +65,8 @@ class OfferTable {
 std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
                                      bool with_reference = false);
 
-// Returns true if this program's own readers judge `c` as well. They judge every file,
-// with one exception: they judge a program's round trip only if no provider runs programs,
-// and the verdict then says so.
+// Returns true if this program's own readers judge `c` as well. They judge every file, with one exception:
+// they judge a program's round trip only if no provider runs programs, and the verdict then says so.
 bool is_judged_by_suite(const Case& c, std::span<const Offer* const> offers);
 
 // Sets the implementation or program runner of `c` to that of the provider and variant.

@@ -19,9 +19,8 @@ inline constexpr const char* kCompletePlan = "nightly";  // the plan of mustpass
 inline constexpr const char* kFullPlan = "full";         // the plan that is searched last for an exact id
 
 // The fields of suites/plans/<name>.json are its keys, and it has no other keys.
-// `cover`, `schemes_per_input`, `once_a_family`, `best_variant_alone`, `determinism_once`,
-// `emulated_once` and `kills` are optional. The keys from latency_ops on are required
-// if the kinds include latency.
+// `cover`, `schemes_per_input`, `once_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once`
+// and `kills` are optional. The keys from latency_ops on are required if the kinds include latency.
 struct Plan {
   std::string name;
   std::string description;

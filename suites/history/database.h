@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SQLite with destructors and exceptions. Every failure throws RunError (infrastructure) with the file's name
-// and SQLite's own message.
+// SQLite with destructors and exceptions.
+// Every failure throws RunError (infrastructure) with the file's name and SQLite's own message.
 #pragma once
 
 #include <cstdint>

@@ -71,8 +71,8 @@ class History {
   History(const std::filesystem::path& file, Database::Mode mode);
 
   // Adds a finished run as a whole or not at all: if the process dies here, the file stays as it was.
-  // A run that the history has already is not added again. Throws RunError (usage) for a shard,
-  // and for a run that started before the last run of its series.
+  // A run that the history has already is not added again.
+  // Throws RunError (usage) for a shard, and for a run that started before the last run of its series.
   Appended append(const RecordedRun& run);
 
   std::vector<HistorySeries> series();

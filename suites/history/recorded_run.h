@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A finished run as comparisons and the history see it. Each verdict is reduced to the parts that can change
-// from one night to the next.
+// A finished run as comparisons and the history see it.
+// Each verdict is reduced to the parts that can change from one night to the next.
 #pragma once
 
 #include <filesystem>

@@ -38,8 +38,8 @@ std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightSha
 // that no narrower type can hold.
 Planes policy_planes(const Scheme& scheme, const WeightShape& shape, Policy activation, bool exact);
 
-// Returns a float weight [n, k] that the scheme accepts: noise, with two of every four elements zero if the
-// scheme is sparse.
+// Returns a float weight [n, k] that the scheme accepts: noise, with two of every four elements zero
+// if the scheme is sparse.
 std::vector<std::byte> noise_weight_for(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 
 // Returns planes of a large weight without the cost of quantizing all of it.

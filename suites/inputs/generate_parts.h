@@ -88,9 +88,8 @@ std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, Poli
                                      const Planes& planes);
 
 // Elements of x with which a policy represents -1, 0 and 1 exactly: the smallest and the largest
-// of each block of `every` columns. A policy that also has a scale for all of x needs its maximum,
-// `of_all`, in the first of these blocks, which then represents nothing else;
-// 0: there is no such scale.
+// of each block of `every` columns. A policy that also has a scale for all of x needs its maximum, `of_all`,
+// in the first of these blocks, which then represents nothing else; 0: there is no such scale.
 struct ActivationAnchors {
   AnchorPair pair;
   int64_t every = 0;

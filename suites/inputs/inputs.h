@@ -33,8 +33,8 @@ const InputFamily& input_family(Generator generator);
 
 enum class InputSet : uint8_t { all, few };  // few: one shape and one m per family
 
-// Tells which generators a scheme supports. To find out, it quantizes a row with the reference,
-// so answers are cached by (dtype, k).
+// Tells which generators a scheme supports.
+// To find out, it quantizes a row with the reference, so answers are cached by (dtype, k).
 class GeneratorSupport {
  public:
   explicit GeneratorSupport(const Scheme& scheme) : scheme_(&scheme) {}
@@ -49,9 +49,10 @@ class GeneratorSupport {
   std::map<std::tuple<Generator, DType, int64_t>, bool> relations_;
 };
 
-// Returns the inputs of (kind, op, scheme, layout) that the scheme accepts, for every activation policy
-// of the op (linear: all; quantize_activation: all but weight_only). `layout` is "plain" except
-// for pack and unpack. Seeds derive from the input's name, so a new input does not change the others.
+// Returns the inputs of (kind, op, scheme, layout) that the scheme accepts,
+// for every activation policy of the op (linear: all; quantize_activation: all but weight_only).
+// `layout` is "plain" except for pack and unpack.
+// Seeds derive from the input's name, so a new input does not change the others.
 // `known` is a cache that the caller keeps between calls.
 std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout, InputSet set,
                                         GeneratorSupport* known = nullptr);

@@ -11,8 +11,8 @@ namespace qcts {
 
 inline constexpr double kLatencyConfidence = 0.95;
 // An A/A interval that is further than this from 1 is an alarm.
-// Without the margin, one case in twenty would raise an alarm. The margin is smaller than any difference
-// that the targets care about.
+// Without the margin, one case in twenty would raise an alarm.
+// The margin is smaller than any difference that the targets care about.
 inline constexpr double kAlarmMargin = 0.02;
 // A ratio interval that is further than this below 1 is a slowdown.
 // Without the margin, one comparison in forty would find a slowdown of 0 %.

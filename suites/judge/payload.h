@@ -30,8 +30,8 @@ struct WrittenFile {
   std::string taken_over{};
 };
 std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint);
-// Writes the same tensors as a new file with the current writer. Record names and padding differ,
-// a legacy file becomes a torch zip, and the payload keeps its order.
+// Writes the same tensors as a new file with the current writer.
+// Record names and padding differ, a legacy file becomes a torch zip, and the payload keeps its order.
 std::vector<WrittenFile> rewrite_files(const Checkpoint& checkpoint);
 
 // Writes `files` into `folder`, with copies of a directory's other files, and opens the result.

@@ -15,8 +15,8 @@
 
 namespace qcts {
 
-// The contents of a replay file: an input of one op with all its bytes. The expected answer is not stored,
-// because the reference computes it again.
+// The contents of a replay file: an input of one op with all its bytes.
+// The expected answer is not stored, because the reference computes it again.
 struct Replay {
   KernelInput input;
   bool exact_sums = false;  // linear: y must match bit for bit
@@ -33,8 +33,8 @@ Replay replay_from_json(const nlohmann::ordered_json& json);
 std::string replay_text(const Replay& replay);
 Replay read_replay(const std::filesystem::path& path);
 
-// Makes the replay's test vector with the reference's answer. Throws std::invalid_argument
-// for an op that cannot be replayed.
+// Makes the replay's test vector with the reference's answer.
+// Throws std::invalid_argument for an op that cannot be replayed.
 TestVector test_vector_of(const Replay& replay);
 
 // Judges a given test vector as the numerics kind does: fills in status, reason, mismatch and measures.

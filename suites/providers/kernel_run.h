@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls a kernel once on caller-owned, guarded buffers. The kinds numerics and determinism use this;
-// latency has its own buffers.
+// Calls a kernel once on caller-owned, guarded buffers.
+// The kinds numerics and determinism use this; latency has its own buffers.
 #pragma once
 
 #include <cstddef>

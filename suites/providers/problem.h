@@ -48,9 +48,9 @@ struct KernelInput {
 // Owns the text and parameters that a qcts_problem points to.
 class ProblemBuilder {
  public:
-  // Sets op, scheme and its parameters, layout, policy, m, n, k, group, dtypes and unpadded row strides,
-  // but no data. Without a scheme, as for a dense layer, the family is `kernel_scheme`
-  // and there are no parameters.
+  // Sets op, scheme and its parameters, layout, policy, m, n,
+  // k, group, dtypes and unpadded row strides, but no data.
+  // Without a scheme, as for a dense layer, the family is `kernel_scheme` and there are no parameters.
   ProblemBuilder(const KernelInput& input, uint32_t threads, const char* kernel_scheme = "");
   ProblemBuilder(const ProblemBuilder&) = delete;
   ProblemBuilder& operator=(const ProblemBuilder&) = delete;

@@ -20,8 +20,8 @@ class ProviderFault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Reports that the provider wrote out of bounds. It may have damaged anything,
-// so this process must not judge more cases.
+// Reports that the provider wrote out of bounds.
+// It may have damaged anything, so this process must not judge more cases.
 class OverrunFault : public ProviderFault {
  public:
   using ProviderFault::ProviderFault;

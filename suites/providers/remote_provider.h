@@ -40,8 +40,8 @@ class SharedMemory {
 
 class RemoteProvider {
  public:
-  // Starts the program and does the handshake. `memory_limit_bytes` limits the program's private memory;
-  // 0: no limit. Throws std::runtime_error.
+  // Starts the program and does the handshake.
+  // `memory_limit_bytes` limits the program's private memory; 0: no limit. Throws std::runtime_error.
   RemoteProvider(const std::filesystem::path& program, uint64_t memory_limit_bytes);
   RemoteProvider(const RemoteProvider&) = delete;
   RemoteProvider& operator=(const RemoteProvider&) = delete;

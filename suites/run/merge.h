@@ -28,10 +28,9 @@ struct MergeRequest {
   std::vector<std::string> arguments;  // the command line, for the report
 };
 
-// Writes out/{run.jsonl.gz,report.json,junit.xml,report.html,summary.md} as the undivided
-// run would have, and prints its summary. Throws RunError (usage) as check_parts() does,
-// and if the parts come from a different installation: version, plan, fixtures, selection,
-// providers and their hashes, processor.
+// Writes out/{run.jsonl.gz,report.json,junit.xml,report.html,summary.md} as the undivided run would
+// have, and prints its summary. Throws RunError (usage) as check_parts() does, and if the parts come
+// from a different installation: version, plan, fixtures, selection, providers and their hashes, processor.
 Outcome merge(const MergeRequest& request);
 
 }  // namespace qcts

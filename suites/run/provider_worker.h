@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs one provider in worker processes, for commands that use a single provider.
-// The provider's code never runs in this process. If a worker dies, hangs or writes nonsense,
-// this becomes a verdict, and the next case gets a fresh worker.
+// The provider's code never runs in this process.
+// If a worker dies, hangs or writes nonsense, this becomes a verdict, and the next case gets a fresh worker.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ class ProviderWorker {
   // Judges `tasks` in order with one worker and passes each verdict on.
   void ask(const std::vector<Task>& tasks, const std::function<void(Verdict)>& on_verdict);
 
-  // Returns the verdict of the offer's kernel on the replay. Throws std::runtime_error
-  // if no further worker can be started.
+  // Returns the verdict of the offer's kernel on the replay.
+  // Throws std::runtime_error if no further worker can be started.
   Verdict ask(const Replay& replay, const Offer& offer, double timeout_s);
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The record of a run. The first line describes the run; each further line is one verdict.
 // During the run, the record is run.jsonl, and each line is flushed at once.
-// A finished run has run.jsonl.gz instead. The record is enough to resume a killed run, to join the shards
-// of a run, and to compare runs.
+// A finished run has run.jsonl.gz instead.
+// The record is enough to resume a killed run, to join the shards of a run, and to compare runs.
 #pragma once
 
 #include <filesystem>
@@ -36,8 +36,8 @@ nlohmann::ordered_json to_json(const RunHead& head);
 RunHead run_head_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error naming the field
 
 // Returns the first field that shows that two heads belong to different runs, as "seed: 0 there, 7 here".
-// Returns "" if their verdicts belong in one report. Ignores start time, arguments,
-// shard and the machine's load.
+// Returns "" if their verdicts belong in one report.
+// Ignores start time, arguments, shard and the machine's load.
 std::string difference(const RunHead& there, const RunHead& here);
 
 // Returns the SHA-256 of the sorted full ids, one per line.

@@ -17,9 +17,9 @@ namespace qcts {
 std::string summary_text(const RunReport& report, const std::vector<std::string>& files,
                          const Screen& screen);
 
-// Returns the verdicts that prevent conformance, in groups of one cause. Wrong answers come first,
-// then crashes and similar failures. Within these, numerics comes before determinism,
-// and then the largest group is first.
+// Returns the verdicts that prevent conformance, in groups of one cause.
+// Wrong answers come first, then crashes and similar failures.
+// Within these, numerics comes before determinism, and then the largest group is first.
 std::vector<Group> failure_groups(const RunReport& report);
 
 // Print those parts of the summary that have source files of their own.

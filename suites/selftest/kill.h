@@ -32,8 +32,9 @@ struct Killer {
   std::string where;  // the first difference: "optimizer.param_groups[0].lr"
 };
 
-// One row of the matrix. A file mutant is judged twice. With the claim that it keeps a file's bytes,
-// any other byte is wrong (E3). Without the claim, the values that it loses have to be noticed (E2).
+// One row of the matrix. A file mutant is judged twice.
+// With the claim that it keeps a file's bytes, any other byte is wrong (E3).
+// Without the claim, the values that it loses have to be noticed (E2).
 struct KillRow {
   const MutantInfo* mutant = nullptr;
   std::vector<Killer> killers;  // in the order of judging
@@ -46,8 +47,8 @@ struct KillRow {
   bool killed() const { return !killers.empty() && (!needs_both() || !without_claim.empty()); }
 };
 
-// Returns the kinds of mutants to judge; empty: all kinds. Throws RunError if the plan does not exist
-// or names an unknown kind.
+// Returns the kinds of mutants to judge; empty: all kinds.
+// Throws RunError if the plan does not exist or names an unknown kind.
 std::vector<MutantKind> mutant_kinds(const KillRequest& request);
 bool selects_any(const KillRequest& request);
 

@@ -14,8 +14,8 @@ namespace qcts::selftest {
 enum class MutantKind : uint8_t { kernel, format, comparator, runner, merge, bench };
 std::string_view mutant_kind_name(MutantKind kind);
 std::optional<MutantKind> find_mutant_kind(std::string_view name);
-// Kinds that are parts of the judge, which exams test. Mutants of the other kinds are judged like
-// any other provider or file.
+// Kinds that are parts of the judge, which exams test.
+// Mutants of the other kinds are judged like any other provider or file.
 inline constexpr MutantKind kExaminedKinds[] = {MutantKind::comparator, MutantKind::runner, MutantKind::merge,
                                                 MutantKind::bench};
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the dense baseline for a worker's latency cases, first in its own provider,
-// then in the plug-ins next to the program. The baseline is loaded into the same process,
-// so that both are timed in the same rounds.
+// Finds the dense baseline for a worker's latency cases, first in its own provider, then in the plug-ins next
+// to the program. The baseline is loaded into the same process, so that both are timed in the same rounds.
 #pragma once
 
 #include "kernels/registry.h"

@@ -17,8 +17,8 @@ struct BusyThreads {
   double calling = 0;  // while this thread calls the target in a loop
 };
 
-// A larger excess than this is not an error of the clock. The CPU time of a thread
-// on another core is accurate to one tick (4 ms of 40), and is never overstated.
+// A larger excess than this is not an error of the clock.
+// The CPU time of a thread on another core is accurate to one tick (4 ms of 40), and is never overstated.
 inline constexpr double kBusyMargin = 0.25;
 
 // A clock that counts seconds. Only differences matter.

@@ -5,9 +5,9 @@
 // If there is none, the second test is for a level that is left and reached again:
 // the same over all arcs, as in circular binary segmentation (Olshen et al. 2004).
 // Ranks assume no distribution, and a night with a wild value counts no more than any other.
-// The threshold is derived, not tuned: the p value is the share of permutations of the same nights
-// that reach the statistic (Phipson and Smyth 2010). A series with a change is divided there,
-// and each part is tested again (Vostrikova 1981).
+// The threshold is derived, not tuned: the p value is the share of permutations
+// of the same nights that reach the statistic (Phipson and Smyth 2010).
+// A series with a change is divided there, and each part is tested again (Vostrikova 1981).
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,8 @@ inline constexpr double kChangeLevel = 0.02;
 struct ChangePoint {
   size_t at = 0;  // index of the first value of the new level
   double p_value = 1;
-  // The new level minus the old level: the median of all differences (Hodges and Lehmann 1963),
-  // with the 95 % interval that belongs to the rank sum. The interval is infinite
-  // if the levels have too few values.
+  // The new level minus the old level: the median of all differences (Hodges and Lehmann 1963), with the 95 %
+  // interval that belongs to the rank sum. The interval is infinite if the levels have too few values.
   Interval step;
 };
 

@@ -32,11 +32,11 @@ struct Series {
 // Returns the series of this name, or nullptr.
 const Series* find_series(std::span<const Series> series, std::string_view name);
 
-// Runs rounds until the first series' ratio to each other series is known closely enough or the budget
-// is spent, but at least 3 rounds. Discards two warm-up samples of each series (one if it is long).
-// Every other round runs backward, and each pair of rounds starts one series later,
-// so that no series is always first. A series that is much slower than the first skips pairs
-// of rounds to save budget.
+// Runs rounds until the first series' ratio to each other series is known closely enough
+// or the budget is spent, but at least 3 rounds.
+// Discards two warm-up samples of each series (one if it is long). Every other round runs backward,
+// and each pair of rounds starts one series later, so that no series is always first.
+// A series that is much slower than the first skips pairs of rounds to save budget.
 void time_rounds(std::vector<Series>& series, double budget_s, uint64_t seed);
 
 }  // namespace qcts

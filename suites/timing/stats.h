@@ -29,9 +29,8 @@ struct Interval {
 Interval bootstrap_median(std::span<const double> values, size_t block, double confidence, size_t resamples,
                           uint64_t seed);
 
-// Returns the interval of numerator / denominator from pairs that were timed one right after the other:
-// exp of the interval of the median log-ratio. Both spans must have the same length,
-// and all values must be > 0.
+// Returns the interval of numerator / denominator from pairs that were timed one right after the other: exp
+// of the interval of the median log-ratio. Both spans must have the same length, and all values must be > 0.
 Interval ratio_interval(std::span<const double> numerator, std::span<const double> denominator, size_t block,
                         double confidence, uint64_t seed);
 

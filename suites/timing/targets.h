@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Latency targets from suites/targets/<machine class>.json. Machines of a class without a file are measured
-// and reported, but not gated.
+// Latency targets from suites/targets/<machine class>.json.
+// Machines of a class without a file are measured and reported, but not gated.
 #pragma once
 
 #include <cstdint>

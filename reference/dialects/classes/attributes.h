@@ -28,9 +28,9 @@ namespace qcts {
 
 using Json = nlohmann::ordered_json;
 
-// Encodes a value that contains no tensors. `where` ("0.weight: act_quant_kwargs") begins the detail
-// of a refusal. Throws Refused: SubclassSchema for an unknown enum value, PickleType for a value
-// that cannot be an attribute.
+// Encodes a value that contains no tensors.
+// `where` ("0.weight: act_quant_kwargs") begins the detail of a refusal. Throws Refused:
+// SubclassSchema for an unknown enum value, PickleType for a value that cannot be an attribute.
 Json attribute_json(const pickle::Ref& node, const std::string& where);
 
 // Charges the budget before it encodes the value.

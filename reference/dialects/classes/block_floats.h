@@ -36,15 +36,15 @@ struct BlockFloats {
   std::vector<int64_t> logical_shape() const;  // the shape that the model sees
 };
 
-// Reads the parts of either class by any of their names. Returns nullopt for other classes,
-// for missing parts, and for blocks that do not divide the elements.
+// Reads the parts of either class by any of their names.
+// Returns nullopt for other classes, for missing parts, and for blocks that do not divide the elements.
 std::optional<BlockFloats> block_floats_of(const NamedTensor& tensor);
 // Returns the number of scales that the tensor must store.
 int64_t stored_scales(const BlockFloats& floats);
 
 // Dequantizes as the class's dequantize() does, for any block size and number of dimensions,
-// transposed weights, and one outer scale for each expert. Returns nullopt for other classes
-// and for scales that do not fit.
+// transposed weights, and one outer scale for each expert.
+// Returns nullopt for other classes and for scales that do not fit.
 std::optional<Tensor> dense_of_block_floats(const NamedTensor& tensor);
 
 }  // namespace qcts

@@ -7,15 +7,14 @@
 
 namespace qcts {
 
-// Defined in decoders/float8.cc for Float8Tensor, PrototypeFloat8Tensor
-// and Float8Sparse2x4_2DData2DMetadataTensor.
+// Float8Tensor, PrototypeFloat8Tensor, Float8Sparse2x4_2DData2DMetadataTensor: defined in decoders/float8.cc.
 Outer float8_outer(const NamedTensor& tensor);
 Outer prototype_float8_outer(const NamedTensor& tensor);
 Outer sparse_float8_outer(const NamedTensor& tensor);
-// Defined in decoders/mx.cc for MXTensor and NVFP4Tensor.
+// MXTensor and NVFP4Tensor: defined in decoders/mx.cc.
 Outer mx_outer(const NamedTensor& tensor);
 Outer nvfp4_outer(const NamedTensor& tensor);
-// Defined in decoders/nf4.cc for NF4Tensor.
+// NF4Tensor: defined in decoders/nf4.cc.
 Outer nf4_outer(const NamedTensor& tensor);
 
 }  // namespace qcts

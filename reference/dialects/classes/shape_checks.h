@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Building blocks of the schemas' shape rules. Every inconsistency is a refusal
-// (SubclassSchema) that names the tensor.
+// Building blocks of the schemas' shape rules.
+// Every inconsistency is a refusal (SubclassSchema) that names the tensor.
 #pragma once
 
 #include <initializer_list>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decoders map a class's tensors to a scheme: they say which tensors a scheme describes,
-// and where its planes are. Each file decoders/<name>.cc handles one family of classes
-// and has a line in decoders.inc.
+// Decoders map a class's tensors to a scheme:
+// they say which tensors a scheme describes, and where its planes are.
+// Each file decoders/<name>.cc handles one family of classes and has a line in decoders.inc.
 #pragma once
 
 #include <initializer_list>
@@ -26,8 +26,8 @@ struct Decoder {
   // Returns the name of the inner tensor that holds a plane. nullptr: the inner tensor has the plane's name.
   std::string (*part)(const NamedTensor& tensor, std::string_view plane) = nullptr;
   // Converts a plane that the producer stored in another form, without changing its meaning.
-  // `part` is nullptr if the tensor has no such part. Returns nullopt if the plane cannot be converted.
-  // nullptr: every part is a plane already.
+  // `part` is nullptr if the tensor has no such part.
+  // Returns nullopt if the plane cannot be converted. nullptr: every part is a plane already.
   std::optional<Plane> (*convert)(const NamedTensor& tensor, const Tensor* part,
                                   const PlaneSpec& spec) = nullptr;
   // Returns the policy planes that come from attributes and have no payload.

@@ -81,8 +81,8 @@ EditedZip replace_tensors(const TorchObject& object, const Replacements& replace
 // Returns the graph of `object` with layers of TinyQ (tinyq.py at 006b7b9) instead of some weights.
 // In the place of a weight "M.weight", its dict receives "M.bias" if present,
 // then the planes "M.int8_weights", "M.scales" and, under W8A32, "M.zero_points".
-// Parameters come before buffers, as in Module.state_dict(). The keys of the map are the places
-// of the weights, which must be in dicts.
+// Parameters come before buffers, as in Module.state_dict().
+// The keys of the map are the places of the weights, which must be in dicts.
 EditedZip replace_by_tinyq(const TorchObject& object, const Replacements& layers);
 // Returns the names and tensors of a TinyQ layer without its bias. `module` ends in '.' or is empty.
 std::vector<std::pair<std::string, Tensor>> tinyq_parts(const SchemeTensor& layer, const std::string& module);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encoders write torchao's classes. Each file encoders/<name>.cc handles one family of classes
-// and has a line in encoders.inc.
+// Encoders write torchao's classes.
+// Each file encoders/<name>.cc handles one family of classes and has a line in encoders.inc.
 #pragma once
 
 #include <optional>

@@ -28,8 +28,9 @@ struct QuantizeDecision {
   std::string reason;  // the reason why it is not quantized; empty if it can be
 };
 
-// Returns one decision per tensor, in order. By default selects the weights of Linear layers
-// (linear_layers.h). With include or like, selects only the tensors that they name. Exclude always wins.
+// Returns one decision per tensor, in order.
+// By default selects the weights of Linear layers (linear_layers.h).
+// With include or like, selects only the tensors that they name. Exclude always wins.
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
                                                  Layout layout, const QuantizeRules& rules,
                                                  Policy activation = kWeightOnly);
@@ -38,8 +39,8 @@ std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, c
 // "names and shapes (no config.json)", "--include".
 std::string basis_of_choice(const Checkpoint& checkpoint, const QuantizeRules& rules);
 
-// Returns the dtype in which a scheme takes a float weight. TinyQ's W8A32 casts to float32 first;
-// all other schemes keep the dtype.
+// Returns the dtype in which a scheme takes a float weight.
+// TinyQ's W8A32 casts to float32 first; all other schemes keep the dtype.
 DType recipe_dtype(const Scheme& scheme, DType weight);
 
 // Returns true if a tensor is quantized by default, which means

@@ -10,8 +10,9 @@
 namespace qcts {
 
 // Describes a file that this project does not read and says which file to pass instead:
-// "a git-lfs pointer, not the file that it stands for: ...". Returns "" for files that are read
-// and for unknown ones. Formats without a signature are recognized by the ending of `name`.
+// "a git-lfs pointer, not the file that it stands for: ...".
+// Returns "" for files that are read and for unknown ones.
+// Formats without a signature are recognized by the ending of `name`.
 std::string foreign_file(std::span<const std::byte> bytes, std::string_view name);
 
 // Returns the text to append to "FILE is not JSON": ", but ..." with the file's real type.

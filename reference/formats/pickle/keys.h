@@ -25,8 +25,8 @@ class KeySet {
   bool insert(const Ref& key);
 
  private:
-  // A file can choose keys that collide in any hash table. Keys that do not fit into a run
-  // of this length go into a tree.
+  // A file can choose keys that collide in any hash table.
+  // Keys that do not fit into a run of this length go into a tree.
   static constexpr size_t kLongestRun = 128;
 
   struct Entry {

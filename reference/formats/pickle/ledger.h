@@ -33,8 +33,8 @@ class Ledger {
     heap_ += bytes;
     if (heap_ > limits_.pickle_heap_bytes) check_heap();
   }
-  // Charges text that is compared or hashed. Throws Refused (LimitExceeded) if the total is out
-  // of proportion to the bytes read.
+  // Charges text that is compared or hashed.
+  // Throws Refused (LimitExceeded) if the total is out of proportion to the bytes read.
   void charge(uint64_t bytes);
   // Returns true if `key` is new to `target`. The caller then adds it.
   // Throws Refused (PickleType) for a value that cannot be a key.
@@ -46,8 +46,8 @@ class Ledger {
   }
 
  private:
-  // Up to this number, keys are compared one by one. Most dicts are small, and a set
-  // for each would cost more.
+  // Up to this number, keys are compared one by one.
+  // Most dicts are small, and a set for each would cost more.
   static constexpr size_t kFewKeys = 8;
 
   [[noreturn]] void refuse_heap() const;

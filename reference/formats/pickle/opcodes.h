@@ -14,8 +14,8 @@ namespace qcts::pickle {
 std::string opcode_words(uint8_t opcode);
 
 // Returns the length in bytes of an opcode of the allow-list with its operands.
-// `rest` begins with the opcode. Returns nullopt for GLOBAL, STOP, other opcodes,
-// and data that end inside the opcode.
+// `rest` begins with the opcode.
+// Returns nullopt for GLOBAL, STOP, other opcodes, and data that end inside the opcode.
 std::optional<size_t> opcode_bytes(std::span<const std::byte> rest);
 
 }  // namespace qcts::pickle

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and writes pickle protocol 2 as torch.save writes it: converts bytes
-// to a graph of values with identity, and back. The reader interprets an allow-list
+// Reads and writes pickle protocol 2 as torch.save writes it:
+// converts bytes to a graph of values with identity, and back. The reader interprets an allow-list
 // of 34 opcodes (the set of torch/_weights_only_unpickler.py, 2.13) and calls nothing.
-// The writer emits the same bytes as CPython's C pickler. Memo indices follow the identity of nodes,
-// never their value, which is why nodes are shared.
+// The writer emits the same bytes as CPython's C pickler.
+// Memo indices follow the identity of nodes, never their value, which is why nodes are shared.
 #pragma once
 
 #include <atomic>
@@ -33,8 +33,8 @@ enum class Kind : uint8_t {
   list,
   dict,
   set,
-  // A class or function. `text` is "module name", as in the file. If a legacy file named the global
-  // by the tuple ("module", class, file, source), items[0] is this tuple.
+  // A class or function. `text` is "module name", as in the file.
+  // If a legacy file named the global by the tuple ("module", class, file, source), items[0] is this tuple.
   global,
   // REDUCE: items[0] is the callable, items[1] the argument tuple, and appended items follow.
   // For pairs and state see Node.
@@ -143,8 +143,8 @@ Ref persistent(Ref id);
 bool is_global(const Ref& node, std::string_view module, std::string_view name);
 // Returns true if `node` is a call of this global.
 bool is_call(const Ref& node, std::string_view module, std::string_view name);
-// Returns the digits of an integer or big_integer. They are decimal up to 256 bits, and "0x..."
-// beyond, so that the time is linear.
+// Returns the digits of an integer or big_integer.
+// They are decimal up to 256 bits, and "0x..." beyond, so that the time is linear.
 std::string integer_text(const Ref& node);
 // Returns the value of a string key in a dict or an OrderedDict call, or nullptr if the key is absent.
 Ref find(const Ref& mapping, std::string_view key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads one pickle from front to back. If the data ends early or is too long,
-// the refusal has the offset of the current opcode.
+// Reads one pickle from front to back.
+// If the data ends early or is too long, the refusal has the offset of the current opcode.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace qcts::pickle {
 
 class Source {
  public:
-  // Reads at most limits.pickle_bytes of `data`. Offsets count from `base_offset`,
-  // the pickle's position in its file.
+  // Reads at most limits.pickle_bytes of `data`.
+  // Offsets count from `base_offset`, the pickle's position in its file.
   Source(std::span<const std::byte> data, const Limits& limits, uint64_t base_offset);
 
   uint8_t begin_opcode() {

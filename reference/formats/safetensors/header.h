@@ -47,14 +47,14 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const Safetens
 // of eight bytes (safetensors/src/tensor.rs, prepare).
 std::string format_safetensors_header(const SafetensorsHeader& header);
 
-// Convert between "BF16" and DType::bfloat16. Ranks follow safetensors' enum Dtype (0.8.0),
-// which is in the order of alignment.
+// Convert between "BF16" and DType::bfloat16.
+// Ranks follow safetensors' enum Dtype (0.8.0), which is in the order of alignment.
 std::optional<DType> dtype_of_safetensors(std::string_view name);
 std::string_view safetensors_dtype(DType dtype);  // throws Refused (Dtype) for a type that the format lacks
 int safetensors_rank(DType dtype);                // place in the enum
 
-// Returns the shape for the header. For packed float4 the header counts elements,
-// while torch counts pairs of them.
+// Returns the shape for the header.
+// For packed float4 the header counts elements, while torch counts pairs of them.
 Array<uint64_t> safetensors_shape(const Tensor& tensor);
 
 }  // namespace qcts

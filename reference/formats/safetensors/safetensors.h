@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and writes safetensors files: a u64 header length, a JSON object, and the data
-// (safetensors/src/tensor.rs, 0.8.0). Strict by default: a deviation from the specification is refused even
-// if the Rust reader tolerates it.
+// Reads and writes safetensors files: a u64 header length,
+// a JSON object, and the data (safetensors/src/tensor.rs, 0.8.0).
+// Strict by default: a deviation from the specification is refused even if the Rust reader tolerates it.
 #pragma once
 
 #include <memory>

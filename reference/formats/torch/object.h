@@ -70,11 +70,11 @@ std::optional<Tensor> storage_of(const TorchObject& object, const pickle::Ref& n
 // `storage_key` is "0", "1", ...
 pickle::Ref tensor_node(const Tensor& tensor, const std::string& storage_key, bool requires_grad = false);
 
-// Returns the device of a storage tag: "cuda" for "cuda:0". The first package of torch's registry
-// that accepts the tag decides (torch/serialization.py, 2.13, register_package, by priority: cpu 10,
-// cuda 20, mps 21, meta 22, privateuse1 23, hpu 24, xpu 25, mtia 26). Names that other versions
-// and renamed backends wrote follow, then the names in `allow`, which match whole or with ":index".
-// Returns nullopt if torch.load could not place the storage either.
+// Returns the device of a storage tag: "cuda" for "cuda:0".
+// The first package of torch's registry that accepts the tag decides (torch/serialization.py, 2.13,
+// register_package, by priority: cpu 10, cuda 20, mps 21, meta 22, privateuse1 23, hpu 24, xpu 25, mtia 26).
+// Names that other versions and renamed backends wrote follow, then the names in `allow`,
+// which match whole or with ":index". Returns nullopt if torch.load could not place the storage either.
 std::optional<std::string> device_of_location(std::string_view tag, const std::vector<std::string>& allow);
 
 // Returns the tag as which `maps` (TorchOptions::map_locations) reads a device tag.

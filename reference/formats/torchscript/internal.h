@@ -18,9 +18,9 @@ void read_script_classes(std::string_view source, const std::string& module, Scr
 // torch's custom classes, the functions of torch.jit._pickle, and storage types.
 std::vector<std::string> script_globals(const ScriptClasses& classes);
 
-// Checks every object and call of a graph against the classes. Throws Refused: PickleGlobal for a value
-// that TorchScript cannot hold, PickleCall and PickleType for arguments that its functions do not take,
-// SubclassSchema for objects that contradict their class.
+// Checks every object and call of a graph against the classes.
+// Throws Refused: PickleGlobal for a value that TorchScript cannot hold, PickleCall and PickleType
+// for arguments that its functions do not take, SubclassSchema for objects that contradict their class.
 void check_script_values(const pickle::Ref& root, const ScriptClasses& classes,
                          const std::vector<std::string>& allow, const std::string& pickle);
 

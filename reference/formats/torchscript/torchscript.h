@@ -67,8 +67,8 @@ TorchScript read_torchscript(std::shared_ptr<const MappedFile> file, const Torch
 // Returns the class of an object (a `__torch__` instance or enum member), or null
 // for anything else, custom classes included.
 const ScriptClass* script_class_of(const ScriptClasses& classes, const pickle::Ref& node);
-// Returns true for a C++ class that torch registered,
-// as "__torch__.torch.classes.quantized.LinearPackedParamsBase".
+// Returns true for a C++ class
+// that torch registered, as "__torch__.torch.classes.quantized.LinearPackedParamsBase".
 bool is_custom_class(std::string_view name);
 // Returns the class name of any object, as "__torch__.model.Net", or an empty string for other nodes.
 std::string script_class_name(const pickle::Ref& node);

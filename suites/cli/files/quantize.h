@@ -39,9 +39,9 @@ struct QuantizePlan {
   }
 };
 
-// Replaces the words of torchao's first recipes. If no scheme is given, takes the scheme and the policy
-// from --like. Throws Failure if the tensors of --like have more than one scheme or policy,
-// and UsageError if there is no scheme.
+// Replaces the words of torchao's first recipes.
+// If no scheme is given, takes the scheme and the policy from --like. Throws Failure if the tensors
+// of --like have more than one scheme or policy, and UsageError if there is no scheme.
 QuantizeArguments spelled_out(QuantizeArguments words);
 // Throws UsageError that names what cannot be written.
 QuantizePlan quantize_plan(const QuantizeArguments& words);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Explains a wrong answer by the weights that produced it. The weights come from linear with one-hot rows
-// or from the output of dequantize.
+// Explains a wrong answer by the weights that produced it.
+// The weights come from linear with one-hot rows or from the output of dequantize.
 #pragma once
 
 #include <string>

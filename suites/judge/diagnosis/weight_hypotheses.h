@@ -45,9 +45,8 @@ struct WeightExplanation {
 
 WeightExplanation explain_weights(const SeenWeights& seen);
 
-// Returns "96 of 1024 weights differ, first at row 0, column 64: want 0.25, got 0.5;
-// hypothesis: nibbles swapped (predicts 96 of 96)", or "no single hypothesis explains them"
-// if none predicts nearly all.
+// Returns "96 of 1024 weights differ, first at row 0, column 64: want 0.25, got 0.5; hypothesis: nibbles
+// swapped (predicts 96 of 96)", or "no single hypothesis explains them" if none predicts nearly all.
 std::string describe(const WeightExplanation& explanation);
 
 }  // namespace qcts

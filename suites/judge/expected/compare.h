@@ -33,9 +33,8 @@ struct Comparison {
 // Packed types and types of less than a byte compare as bytes.
 Comparison compare_bitwise(DType dtype, std::span<const std::byte> want, std::span<const std::byte> got);
 
-// Compares the planes of one weight: names, dtypes, shapes, then bytes.
-// Returns nullopt if they are equal. `where` is the plane and Scheme::place of the first difference.
-// count and total are summed over all planes.
+// Compares the planes of one weight: names, dtypes, shapes, then bytes. Returns nullopt if they are equal.
+// `where` is the plane and Scheme::place of the first difference. count and total are summed over all planes.
 std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape, Layout layout,
                                        const Planes& want, const Planes& got);
 // Compares the planes of quantized x. `where` is the plane, row and column.
