@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares everything that two checkpoints hold (E2): the object graph with its kinds of containers
-// and their order; every number, string and flag; every tensor with its view, storage, device and attributes;
-// the metadata of safetensors; and the files next to a folder's tensors.
+// Compares everything that two checkpoints hold (E2):
+//   - the object graph with its kinds of containers and their order;
+//   - every number, string and flag;
+//   - every tensor with its view, storage, device and attributes;
+//   - the metadata of safetensors;
+//   - the files next to a folder's tensors.
 #pragma once
 
 #include <memory>
@@ -31,10 +34,11 @@ inline Content content_of(const Checkpoint& checkpoint, std::string cpu_layout =
   return {checkpoint, files_beside(checkpoint), std::move(cpu_layout)};
 }
 
-// Compares two pickles node by node, whatever container holds them, and safetensors of one dialect entry
-// by entry. Compares a pickle with a safetensors file, or safetensors of two dialects, tensor by tensor,
-// as their dialects read them. Values that one of the formats cannot hold are then listed
-// as not comparable. Throws Refused (LimitExceeded).
+// Compares two pickles node by node, whatever container holds them.
+// Compares safetensors of one dialect entry by entry. All other pairs are compared tensor by tensor,
+// as their dialects read them: a pickle with a safetensors file, or safetensors of two dialects.
+// Values that one of the formats cannot hold are then listed as not comparable.
+// Throws Refused (LimitExceeded).
 ContentFindings compare_content(const Content& a, const Content& b);
 // Counts everything that is not comparable as a difference.
 ContentFindings strictly(ContentFindings findings);

@@ -14,9 +14,8 @@ namespace qcts {
 // A different order of an object's keys counts as a different spelling only.
 void compare_json(const std::string& path, const nlohmann::ordered_json& a, const nlohmann::ordered_json& b,
                   ContentFindings& out);
-// Compares two texts that differ. If both are JSON objects or arrays,
-// compares their values, and equal values count as a different spelling.
-// Otherwise the texts themselves differ.
+// Compares two texts that differ. If both are JSON objects or arrays, their values are compared.
+// Equal values then count as a different spelling. Otherwise the texts themselves differ.
 void compare_json_texts(const std::string& path, const std::string& a, const std::string& b,
                         ContentFindings& out);
 

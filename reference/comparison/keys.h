@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks whether a file fits a model. Compares the names and shapes of its tensors with those of a skeleton,
-// as Module.load_state_dict(strict=True, assign=True) does, but needs no module.
+// Checks whether a file fits a model, without the module.
+// Compares the names and shapes of its tensors with those of a skeleton,
+// as Module.load_state_dict(strict=True, assign=True) does.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Takes nodes apart for the comparison: mappings, sets and bytes in every spelling,
-// and the wrappers around the elements of a tensor.
+// Takes nodes apart for the comparison: mappings, sets and bytes in every spelling.
+// Also finds the wrappers around the elements of a tensor.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ std::optional<std::vector<pickle::Ref>> members_of(const pickle::Ref& node);
 // Returns the value of bytes, stored as bytes or as a call of _codecs.encode on a latin1 text.
 std::optional<std::string> bytes_value(const pickle::Ref& node);
 
-// The wrappers of a tensor: the torch.Tensor, Parameter and attributes around
-// the call that makes its elements.
+// The wrappers of a tensor. They are the torch.Tensor, Parameter and attributes
+// around the call that makes its elements.
 struct Layers {
   bool parameter = false;
   pickle::Ref requires_grad, hooks;  // arguments of the Parameter
@@ -49,15 +49,15 @@ std::optional<PlainCall> plain_call(const pickle::Ref& node);
 // Returns the name of argument `index` of a torch function, or an empty string for any other function.
 std::string argument_name(const pickle::Ref& callable, size_t index);
 
-// Returns the path of a function as canonical_function() names it: "module.CLASS.NAME" for a method,
-// which a pickle spells getattr(CLASS, NAME), and "module.name" for a global.
-// Returns nullopt for other nodes.
+// Returns the path of a function as canonical_function() names it.
+// A method, which a pickle spells getattr(CLASS, NAME), has the path "module.CLASS.NAME".
+// A global has the path "module.name". Returns nullopt for other nodes.
 std::optional<std::string> function_path(const pickle::Ref& node);
 
 enum class SameGlobal : uint8_t { no, by_another_path, yes };
-// Returns yes if both paths are equal, and by_another_path if they differ but name the same global:
-// builtins of Python 2, numpy.core and numpy._core, a class or function that moved between modules
-// of torchao, or a TorchScript class with another number.
+// Returns yes if both paths are equal. Returns by_another_path if they differ but name the same global.
+// Such globals are builtins of Python 2, numpy.core and numpy._core, a TorchScript class with another number,
+// and a class or function that moved between modules of torchao.
 SameGlobal same_global(const pickle::Ref& a, const pickle::Ref& b);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Assigns a checkpoint to a skeleton, as load_state_dict(..., assign=True) does with a model on the meta
-// device. The skeleton is a list of names, shapes and dtypes, and takes over the checkpoint's tensors.
+// Assigns a checkpoint to a skeleton, as load_state_dict(..., assign=True) does with a model on device meta.
+// The skeleton is a list of names, shapes and dtypes, and takes over the checkpoint's tensors.
 // Nothing is copied or dequantized; an assigned tensor views the mapping of its file.
 #pragma once
 

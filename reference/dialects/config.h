@@ -10,9 +10,9 @@
 
 namespace qcts {
 
-// A quantization_config whose quant_method is "torchao", in either form: quant_type is a string
-// with quant_type_kwargs, or an object {"default": {"_type", "_version", "_data"}}
-// (torchao 0.18.0, core/config.py, config_to_dict).
+// A quantization_config whose quant_method is "torchao" (torchao 0.18.0, core/config.py, config_to_dict).
+// It has one of two forms. In one, quant_type is a string with quant_type_kwargs.
+// In the other, quant_type is an object {"default": {"_type", "_version", "_data"}}.
 struct TorchAoQuantization {
   std::string name;  // "int8_weight_only", "Int8WeightOnlyConfig"
   nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
@@ -25,8 +25,9 @@ std::optional<TorchAoQuantization> torchao_quantization(const nlohmann::ordered_
 // Returns "dtype" (transformers 5) or "torch_dtype" (transformers 4); nullopt if it is absent or unknown.
 std::optional<DType> config_dtype(const nlohmann::ordered_json& config);
 
-// Checks the tensors against config.json. A class, group or module that contradicts it is a finding,
-// or a warning if the options are lenient. A different dtype is always a warning.
+// Checks the tensors against config.json.
+// A class, group or module that contradicts it is a finding, or a warning if the options are lenient.
+// A different dtype is always a warning.
 void check_config(Checkpoint& checkpoint, const OpenOptions& options);
 
 }  // namespace qcts

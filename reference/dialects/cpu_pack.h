@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds out which CPU packed the int4 weights of a file. torch's packs have the same shape and dtype on every
-// processor, and no file records the order of the codes. Two properties of asymmetric quantization show the
-// order, because only the right order gives each group's scale and zero the codes that were made with them:
-//   ends     The smallest weight of a group has code 0 and the largest has code 15, so nearly every group
-//            reaches both ends. cpu_avx2 and cpu_default differ only in the order of whole rows, so groups
-//            reach both ends equally often under either of them.
+// Finds out which CPU packed the int4 weights of a file.
+// torch's packs have the same shape and dtype on every processor, and no file records the order of the codes.
+// Two properties of asymmetric quantization show the order.
+// Only the right order gives each group's scale and zero the codes that were made with them:
+//   ends     The smallest weight of a group has code 0 and the largest has code 15.
+//            Nearly every group therefore reaches both ends.
+//            cpu_avx2 and cpu_default differ only in the order of whole rows.
+//            Groups reach both ends equally often under either of them.
 //   middle   Weights scatter around 0, so the mean of a group's codes is near the code of 0.
 //            That code is 8 - zero / scale and differs from group to group.
-// For each property, a sign test compares two packs over the groups that tell them apart. Its model is that
-// such a group favours either pack with probability 1/2 if neither pack is right. A pack is decided if it
-// beats every other pack with p < kMaxChance over all weights of the file together. No pack is decided if
-//   - the quantization is symmetric (zeros of 0);
-//   - fewer than kMinShare of the pack's groups reach both ends, as with clipped scales that are too wide;
-//   - the weights of the file contradict each other.
+// For each property, a sign test compares two packs over the groups that tell them apart.
+// If neither pack is right, its model is that such a group favours either pack with probability 1/2.
+// A pack is decided if it beats every other pack with p < kMaxChance over all weights of the file together.
+// No pack is decided if one of these is true:
+//   - The quantization is symmetric (zeros of 0).
+//   - Fewer than kMinShare of the pack's groups reach both ends, as with clipped scales that are too wide.
+//   - The weights of the file contradict each other.
 #pragma once
 
 #include <string>

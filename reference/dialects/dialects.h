@@ -31,8 +31,8 @@ struct TensorLeaf {
   TensorPlace place;  // one node may be at several places
 };
 
-// A direct child of a node: an element of a dict, list, tuple or set, or an argument, element or attribute
-// of an object that --allow keeps.
+// A direct child of a node. It is an element of a dict, list, tuple or set.
+// In an object that --allow keeps, it is an argument, element or attribute.
 struct HeldValue {
   const pickle::Ref* value = nullptr;
   const pickle::Ref* key = nullptr;  // nullptr: the child has an index instead
@@ -42,8 +42,8 @@ struct HeldValue {
 };
 void for_each_held(const pickle::Ref& node, const std::function<void(const HeldValue&)>& visit);
 
-// Returns the tensors of a saved object, depth-first in file order,
-// including those inside objects that --allow keeps.
+// Returns the tensors of a saved object, depth-first in file order.
+// The tensors inside objects that --allow keeps are included.
 // Keys, attributes and indices are joined by '.'. Modules are named as state_dict() names them.
 // Leaves that are not tensors are skipped, but resave keeps them in the graph.
 // A lone tensor is named "tensor". If two names are equal, the second gets the suffix "#2".
@@ -60,8 +60,8 @@ struct TensorNode {
   bool parameter = false;
   pickle::Ref plain;  // a node for tensor_of() if the tensor holds its own data
   pickle::Ref cls;    // global of the subclass; null for a plain tensor
-  // Arguments of _rebuild_wrapper_subclass: class, dtype, size, stride,
-  // offset, layout, device, requires_grad.
+  // Arguments of _rebuild_wrapper_subclass:
+  // class, dtype, size, stride, offset, layout, device, requires_grad.
   pickle::Refs wrapper;
   pickle::Ref state;  // state of a subclass, or other attributes of a tensor or Parameter
 };
@@ -84,17 +84,17 @@ NamedTensor read_torchao_v1(const TorchObject& object, const TensorLeaf& leaf, R
 bool is_dtensor(const TensorNode& parts);
 // Reads a DTensor. A file holds one rank's local part of it.
 // If that part is the whole tensor, it is read as a tensor of its own class.
-// Otherwise the names in the payload begin with "_local_tensor". The attributes under "dtensor."
-// hold the spec: the placements and the mesh.
+// Otherwise the names in the payload begin with "_local_tensor".
+// The attributes under "dtensor." hold the spec: the placements and the mesh.
 NamedTensor read_dtensor(const TorchObject& object, const TensorLeaf& leaf, bool lenient,
                          std::vector<std::string>& warnings, ReadBudget& budget);
-// Adds the tensors of a value to the payload and its other values to the attributes, under `name`
-// and dotted names below it.
+// Adds the tensors of a value to the payload, and its other values to the attributes.
+// Their names are `name` and dotted names below it.
 void read_parts(const TorchObject& object, const pickle::Ref& value, const std::string& name,
                 NamedTensor& tensor, ReadBudget& budget);
 
-// Reads a wrapper subclass. Tensors of its state go into `payload` under `prefix`,
-// other values into `attributes`, and nested subclasses under "prefix.".
+// Reads a wrapper subclass. Tensors of its state go into `payload` under `prefix`.
+// Other values go into `attributes`, and nested subclasses under "prefix.".
 // Sets shape and dtype from the wrapper's arguments.
 void read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,
                          ReadBudget& budget);
@@ -106,8 +106,9 @@ struct SafetensorsView {
   ReadBudget budget;                  // the budget that remains after reading the files
   std::vector<std::string> left_out;  // names that are listed but have no entry in the files
 };
-// The form of torchao's keys: keys without torchao metadata, keys with ':' (up to torchao 0.14), or keys
-// with '_' (since 0.15). detect_safetensors_keys() throws Refused (SubclassSchema) if both forms match.
+// The form of torchao's keys: plain keys have no torchao metadata.
+// Other keys contain ':' (up to torchao 0.14) or '_' (since 0.15).
+// detect_safetensors_keys() throws Refused (SubclassSchema) if both of these forms match.
 enum class SafetensorsKeys : uint8_t { plain, colon, underscore };
 SafetensorsKeys detect_safetensors_keys(const SafetensorsView& view);
 std::vector<NamedTensor> read_torchao_safetensors(SafetensorsView& view, SafetensorsKeys keys,
@@ -116,8 +117,9 @@ std::vector<NamedTensor> read_torchao_safetensors(SafetensorsView& view, Safeten
 std::vector<NamedTensor> read_plain_safetensors(SafetensorsView& view);
 NamedTensor read_plain_entry(const SafetensorsEntry& entry, ReadBudget& budget);
 
-// Parses JSON in metadata and charges the budget. Throws Refused: SubclassSchema for malformed JSON
-// or a duplicate key, LimitExceeded for too deep nesting or too many keys.
+// Parses JSON in metadata and charges the budget.
+// Throws Refused (SubclassSchema) for malformed JSON or a duplicate key.
+// Throws Refused (LimitExceeded) for too deep nesting or too many keys.
 nlohmann::ordered_json parse_metadata_json(const std::string& text, const std::string& where,
                                            const Limits& limits, ReadBudget& budget);
 
@@ -140,8 +142,8 @@ bool join_tinyq_layers(std::vector<NamedTensor>& tensors, ReadBudget& budget);
 // Each charges the budget that it receives and passes it on.
 void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const OpenOptions& options,
                       ReadBudget& budget);
-// Reads a torch zip or a legacy file, depending on its first bytes, into `zips` or `legacies`
-// and into `tensors`. Throws Refused (NotArchive) for any other file.
+// Reads a torch zip or a legacy file, depending on its first bytes.
+// Adds it to `zips` or `legacies`, and its tensors to `tensors`. Throws Refused (NotArchive) for other files.
 void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options,
                   ReadBudget& budget);
 void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const OpenOptions& options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Indexes the entries of safetensors files by name,
-// records which of them a tensor uses, and indexes their metadata.
+// Indexes the entries of safetensors files and their metadata by name.
+// Also records which entries a tensor uses.
 // The tables are sorted, because a file can choose names that collide in any hash table.
 #pragma once
 

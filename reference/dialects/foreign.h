@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Recognizes weights that are quantized in formats of other libraries, by config.json
-// and by the names and dtypes of their tensors. They are neither judged nor dequantized.
+// Recognizes weights that are quantized in formats of other libraries.
+// config.json and the names and dtypes of their tensors reveal them.
+// These weights are neither judged nor dequantized.
 // Whoever writes a reader for a format removes its row.
 #pragma once
 
@@ -17,10 +18,11 @@ struct ForeignFormat {
   std::string_view what;  // a description for people
   // Values of quant_method or quant_algo, in lower case, separated by blanks.
   std::string_view methods;
-  // The names of a weight's parts. '|' separates alternatives. Each alternative is a list
-  // of endings that follow the same stem, and the first ending belongs to the codes.
-  // ":f8,i8" lists the possible dtypes of a part. '!' before an ending: the format requires the part,
-  // so a missing part is a contradiction. '?' before an ending: the part is optional.
+  // The names of a weight's parts. '|' separates alternatives.
+  // Each alternative is a list of endings that follow the same stem.
+  // The first ending belongs to the codes. ":f8,i8" lists the possible dtypes of a part.
+  // '!' before an ending: the format requires the part, so a missing part is a contradiction.
+  // '?' before an ending: the part is optional.
   // An ending without a mark: the pattern matches only if the part is there.
   std::string_view parts;
 };
@@ -29,8 +31,8 @@ std::span<const ForeignFormat> foreign_formats();
 const ForeignFormat* foreign_by_method(std::string_view method);
 
 // Returns the method that config.json names; empty if it names none, or torchao's.
-// In a directory, the files hf_quant_config.json (ModelOpt), quantize_config.json (GPTQ)
-// and quant_config.json (AWQ) count too.
+// Three more files of a directory count too: hf_quant_config.json (ModelOpt),
+// quantize_config.json (GPTQ) and quant_config.json (AWQ).
 std::string foreign_method(const nlohmann::ordered_json& config, const std::filesystem::path& directory);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lists the values of a pickle that are not tensors: numbers, texts, and the classes
-// of the objects that --allow keeps.
+// Lists the values of a pickle that are not tensors: numbers and texts.
+// Also lists the classes of the objects that --allow keeps.
 #pragma once
 
 #include <string>

@@ -19,8 +19,8 @@ std::map<std::string, std::string> metadata_of(const Checkpoint& checkpoint);
 class DescribedTensors {
  public:
   explicit DescribedTensors(const Checkpoint& checkpoint);
-  // Returns the name of the tensor that a key describes, "" for a list of tensors,
-  // or nullopt for any other key.
+  // Returns the name of the tensor that a key describes. Returns "" for a list of tensors.
+  // Returns nullopt for any other key.
   std::optional<std::string> name_of(const std::string& key) const;
 
  private:

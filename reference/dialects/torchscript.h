@@ -18,8 +18,9 @@ struct ScriptModule {
   const ScriptClass* cls = nullptr;
   // The attributes other than tensors and modules, in slot order.
   // Numbers, strings, lists and dicts are unchanged.
-  // A tensor inside them is {"_type": "Tensor", "_data": name}, a non-finite number
-  // {"_type": "float", "_data": "inf"}, and an enum member {"_type": class, "_data": value}.
+  // A tensor inside them is {"_type": "Tensor", "_data": name}.
+  // A non-finite number is {"_type": "float", "_data": "inf"}.
+  // An enum member is {"_type": class, "_data": value}.
   // Tuples and all other values are encoded as in reference/dialects/classes/attributes.h.
   nlohmann::ordered_json attributes = nlohmann::ordered_json::object();
 };
@@ -28,8 +29,8 @@ struct ScriptModule {
 // Throws Refused (LimitExceeded) if shared parts would make the list too long.
 std::vector<ScriptModule> script_modules(const TorchScript& script, const Limits& limits);
 
-// Lists every tensor. The module's tensors come first, named by path, depth-first in file order:
-// "first.linear.weight". Items of lists, tuples and dicts are named by index or key.
+// Lists every tensor. The module's tensors come first, depth-first in file order.
+// They are named by path: "first.linear.weight". Items of lists, tuples and dicts are named by index or key.
 // The constants follow under the names that the code uses, "CONSTANTS.c0".
 // NamedTensor::type is the declaration in the code: "Parameter", "Buffer", "Attribute" or "Constant".
 std::vector<NamedTensor> script_tensors(const TorchScript& script, const Limits& limits);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text and Array: strings and vectors of the size of one pointer, for values that a file may hold
-// by the million. An empty std::string takes 32 bytes, an empty std::vector 24.
+// Text and Array are strings and vectors of the size of one pointer.
+// They are for values that a file may hold by the million.
+// An empty std::string takes 32 bytes, an empty std::vector 24.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The errors of every reader. A file is either read exactly or refused with a class, a detail
-// and, if there is one, a byte offset. reference/formats and reference/dialects throw no other exception
-// for the content of a file.
+// The errors of every reader. A file is either read exactly or refused.
+// A refusal has a class, a detail and, if there is one, a byte offset.
+// reference/formats and reference/dialects throw no other exception for the content of a file.
 #pragma once
 
 #include <cstdint>
@@ -91,8 +91,9 @@ struct Limits {
   uint64_t pickle_stack = 1u << 20;
   uint64_t pickle_depth = 512;  // at most 1024
   uint64_t pickle_string_bytes = 16u << 20;
-  // Heap bytes that the values of a pickle may take by the reader's account,
-  // in addition to the pickle's own bytes. torch.save's dicts of tensors take about 40 bytes per opcode.
+  // Heap bytes that the values of a pickle may take by the reader's account.
+  // The pickle's own bytes are allowed in addition.
+  // torch.save's dicts of tensors take about 40 bytes per opcode.
   // Lists that contain only lists take 80, so a million of them fit.
   uint64_t pickle_heap_bytes = 40u << 20;
   uint64_t pickle_heap_bytes_per_op = 48;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The common output of all readers: element types, storages, and tensors,
-// which are strided views of storages.
+// The common output of all readers: element types, storages and tensors.
+// A tensor is a strided view of a storage.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace qcts {
 
-// Element types under torch's names (torch/csrc/utils/tensor_dtypes.cpp, 2.13), then the two types
-// that only safetensors has.
+// Element types under torch's names (torch/csrc/utils/tensor_dtypes.cpp, 2.13).
+// The last two are types that only safetensors has.
 enum class DType : uint8_t {
   float32,
   float64,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Affine quantization with an integer zero point, w = (code - zero_point) * scale,
-// as torchao 0.18.0 computes it: quantization/quant_primitives.py, _choose_qparams_affine,
-// _quantize_affine_no_dtype_cast, _dequantize_affine_no_dtype_check. Every operation rounds to a type.
-// The choice of parameters rounds to the input's type. An operation on input and scale rounds
-// to their common type, which is float32 unless both have the same type (torch's promotion).
+// Affine quantization with an integer zero point: w = (code - zero_point) * scale.
+// The source is torchao 0.18.0, quantization/quant_primitives.py: _choose_qparams_affine,
+// _quantize_affine_no_dtype_cast and _dequantize_affine_no_dtype_check.
+// Every operation rounds to a type. The choice of parameters rounds to the input's type.
+// An operation on input and scale rounds to their common type.
+// This type is float32 unless both have the same type (torch's promotion).
 #pragma once
 
 #include <span>
@@ -40,8 +41,8 @@ DType promoted(DType a, DType b);
 // A block that contains a NaN gets a NaN scale and zero point 0.
 AffineParameters choose_affine(const AffineRecipe& recipe, std::span<const float> block);
 // Quantizes one block: clamp(round(w * (1 / scale)) + zero_point, code_min, code_max), half to even.
-// NaN becomes 0, because float32 -> int8 goes through int32, whose indefinite value
-// 0x80000000 has a low byte of 0.
+// NaN becomes 0, because float32 -> int8 goes through int32.
+// The low byte of int32's indefinite value 0x80000000 is 0.
 class AffineQuantizer {
  public:
   AffineQuantizer(const AffineRecipe& recipe, AffineParameters parameters);

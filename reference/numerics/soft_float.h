@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Floating-point element types in software. Converts bits to double and back, and does arithmetic that rounds
-// to a type. Uses neither _Float16 nor F16C, because their results differ between machines.
+// Floating-point element types in software.
+// Converts bits to double and back, and does arithmetic that rounds to a type.
+// Uses neither _Float16 nor F16C, because their results differ between machines.
 //
 // Widths and special values:
 //   float64, float32, float16     IEEE 754-2019 binary64, binary32, binary16
@@ -24,8 +25,9 @@
 
 namespace qcts {
 
-// The bit layout of an element type. A normal value is (-1)^sign * 2^(exponent - bias) * 1.mantissa,
-// a subnormal one (-1)^sign * 2^(1 - bias) * 0.mantissa.
+// The bit layout of an element type.
+// A normal value is (-1)^sign * 2^(exponent - bias) * 1.mantissa.
+// A subnormal value is (-1)^sign * 2^(1 - bias) * 0.mantissa.
 struct FloatFormat {
   int exponent_bits = 0;
   int mantissa_bits = 0;
@@ -50,26 +52,28 @@ const FloatFormat& float_format(DType dtype);
 double decode_float(DType dtype, uint64_t bits);
 
 // Returns the nearest element, ties to even, with one rounding.
-// Overflow follows the casts of torch 2.13 on a CPU (c10/util/Float8_e4m3fn.h, Float8_e5m2.h, Half.h,
-// BFloat16.h): e4m3fn saturates to +-448, also from Inf; the other types overflow to Inf if they have it.
+// Overflow follows the casts of torch 2.13 on a CPU.
+// The sources are Float8_e4m3fn.h, Float8_e5m2.h, Half.h and BFloat16.h in c10/util.
+// e4m3fn saturates to +-448, also from Inf. The other types overflow to Inf if they have it.
 // NaN keeps its sign and becomes the quiet pattern; types without NaN get 0.
-// For e8m0 (c10/util/Float8_e8m0fnu.h), the sign is ignored, values below half of 2^-127 and 0 give 2^-127,
-// ties go up, and Inf gives NaN.
+// For e8m0 (c10/util/Float8_e8m0fnu.h), the sign is ignored, ties go up, and Inf gives NaN.
+// Values below half of 2^-127 and 0 give 2^-127.
 uint64_t encode_float(DType dtype, double value);
 
 // Returns decode_float(encode_float(value)).
 double round_to(DType dtype, double value);
 float round_to(DType dtype, float value);
 
-// Compute one operation as ATen's CPU kernels do it for narrow types: widen the operands to float32,
-// compute in float32, round to `dtype` (aten/src/ATen/native/cpu/BinaryOpsKernel.cpp, opmath).
+// Compute one operation as ATen's CPU kernels do it for narrow types.
+// They widen the operands to float32, compute in float32, and round to `dtype`.
+// The source is aten/src/ATen/native/cpu/BinaryOpsKernel.cpp, opmath.
 // For float32 this is the plain operation.
 float add_in(DType dtype, float a, float b);
 float sub_in(DType dtype, float a, float b);
 float mul_in(DType dtype, float a, float b);
 float div_in(DType dtype, float a, float b);
-// Returns a * b + c with one rounding, for any exponents. a * b must be exact in double,
-// as the product of a code and a scale is.
+// Returns a * b + c with one rounding, for any exponents.
+// a * b must be exact in double, as the product of a code and a scale is.
 double fma_in(DType dtype, double a, double b, double c);
 
 // Loads element `index` of a row-major little-endian buffer. Supports types of whole bytes only.

@@ -77,8 +77,8 @@ struct LinearBound {
   double bound = 0;  // max(high - y, y - low): |got - y| <= bound, for reports
 };
 
-// Computes the bound. If the oracle is NaN or Inf, then error, low,
-// high and bound are NaN, and accepts() requires the same special value.
+// Computes the bound. If the oracle is NaN or Inf, then error, low, high and bound are NaN.
+// accepts() then requires the same special value.
 // Throws std::invalid_argument for an accumulator or a type that is not in the lists above.
 LinearBound linear_bound(const LinearOracle& oracle, const LinearStages& stages, const LinearDTypes& dtypes);
 

@@ -6,8 +6,9 @@
 //     (without MSLK on Hopper), for Float8WeightOnlyConfig and Float8DynamicActivationFloat8WeightConfig;
 //   - PrototypeFloat8Tensor.from_hp in prototype/quantization/float8_static_quant/prototype_float8_tensor.py,
 //     for Float8StaticActivationFloat8WeightConfig.
-// reference/numerics/float8.h computes the numbers. The meaning is code.float() * scale in float32, then the
-// cast to the logical dtype (_dequantize_affine_float8).
+// The numbers are computed in reference/numerics/float8.h.
+// The meaning is code.float() * scale in float32, then the cast to the logical dtype
+// (_dequantize_affine_float8).
 #pragma once
 
 #include <string>

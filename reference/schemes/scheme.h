@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A scheme defines the meaning of quantized bytes: the recipe (float -> planes),
-// the layouts (planes -> packed planes), the size formula,
-// the meaning (planes -> float), and the exact weights that the oracle of `linear` sums.
+// A scheme defines the meaning of quantized bytes. It consists of
+//   the recipe         float -> planes
+//   the layouts        planes -> packed planes
+//   the size formula
+//   the meaning        planes -> float
+//   the exact weights  that the oracle of `linear` sums
 // A scheme is scalar code, and bit-exact to the producer that its file names.
 #pragma once
 
@@ -45,9 +48,9 @@ struct Plane {
 };
 using Planes = std::vector<Plane>;
 
-// One weight before any rounding: product + zero, each exact in double. product = code * scale,
-// after an integer scheme has subtracted its zero point from the code (int8: q - zero_point, int4: q - 8).
-// zero is the floating zero-point term.
+// One weight before any rounding: product + zero, each exact in double.
+// `product` is code * scale. An integer scheme has subtracted its zero point from the code
+// (int8: q - zero_point, int4: q - 8). `zero` is the floating zero-point term.
 struct ExactWeight {
   double product = 0;
   double zero = 0;
@@ -145,17 +148,17 @@ class Scheme {
 
   virtual CodeSet codes() const = 0;
   // Returns the k codes of one row of layout "plain" as indices of codes().values.
-  // -1 means that the element has no code (2:4 sparsity). The default reads the first plane:
-  // one code per byte, or two codes with the even k in the low nibble. codes() gives the number of bits.
-  // Not available if codes() is empty.
+  // -1 means that the element has no code (2:4 sparsity). Not available if codes() is empty.
+  // The default reads the first plane, which has one or two codes per byte.
+  // If there are two, the even k is in the low nibble. codes() gives the number of bits.
   virtual void row_codes(const Planes& plain, const WeightShape& shape, int64_t row,
                          std::span<int> out) const;
 
   // Returns the policies. "weight_only" is first if the producer has it. The default is weight_only alone.
   virtual std::span<const ActivationInfo> activations() const;
-  // Returns the planes that a policy stores in addition to the weight's,
-  // in flatten order: scales of a static policy.
-  // They count in the size formula of a file, and follow the weight's planes wherever a policy reads them.
+  // Returns the planes that a policy stores in addition to the weight's, in flatten order.
+  // These are the scales of a static policy. They count in the size formula of a file.
+  // They follow the weight's planes wherever a policy reads them.
   virtual std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const;
   // Quantizes x [m, k] under a policy of activations() other than weight_only.
   // x.dtype is float32, float16 or bfloat16; activation_specs does not read x.bytes.
@@ -221,12 +224,13 @@ const Plane& plane(const Planes& planes, std::string_view name);  // throws std:
 
 // Makes zero-filled planes of these specs, in order.
 Planes make_planes(const std::vector<PlaneSpec>& specs);
-// Throws std::invalid_argument, which names the plane, if a plane is missing or differs
-// from its spec in dtype, shape or size.
+// Throws std::invalid_argument, which names the plane, if a plane is missing.
+// Throws the same if a plane differs from its spec in dtype, shape or size.
 void require_planes(const Planes& planes, const std::vector<PlaneSpec>& specs);
-// Returns the byte offset of the first element that differs between two planes of one spec,
-// or nullopt if they are equal. In floating planes all NaNs are equal, because 0/0 has the sign bit on x86
-// and not on Arm. Everything else is compared bitwise.
+// Returns the byte offset of the first element that differs between two planes of one spec.
+// Returns nullopt if they are equal.
+// In floating planes all NaNs are equal, because 0/0 has the sign bit on x86 and not on Arm.
+// Everything else is compared bitwise.
 std::optional<uint64_t> first_difference(const Plane& want, const Plane& got);
 
 // Describes an index of [.., cols] by the names of its two parts: "row 3, k 17".
@@ -234,12 +238,13 @@ std::string named_indices(std::string_view row, std::string_view col, int64_t in
 // Describes the weights [n, k] of a byte with two codes:
 // "row 5, k 12 (low nibble of byte 326); row 5, k 13 (high nibble)".
 // " (padding)" follows those that are in `stored` but not in `shape`.
-// nibble_of(n, k) is twice the code's byte, plus one for the high nibble.
+// The result of nibble_of(n, k) is twice the code's byte, plus one for the high nibble.
 std::string named_nibbles(const WeightShape& shape, const WeightShape& stored, int64_t byte,
                           const std::function<int64_t(int64_t, int64_t)>& nibble_of);
 
-// The oracle of linear: y = sum_k x[k] * w[row,k] + bias in double, with the sums over k that the bound needs
-// (reference/oracle/bound.h). Below, p = product, z = zero, c = code and s = scale of each weight.
+// The oracle of linear: y = sum_k x[k] * w[row,k] + bias in double.
+// It includes the sums over k that the bound needs (reference/oracle/bound.h).
+// Below, p = product, z = zero, c = code and s = scale of each weight.
 struct LinearOracle {
   double y = 0;  // sum x*(p+z), plus bias
   double bias = 0;
@@ -272,8 +277,8 @@ struct OracleWeights {
   bool has_zero = false;
   bool finite = true;  // true if every p, z, p+z and c is finite, so that 0 times it is 0
 };
-// Prepares a row of weights. `group` is the number of elements along k that share a scale,
-// or 0 for the whole row (Scheme::group()). `row` must outlive the result.
+// Prepares a row of weights, which must outlive the result.
+// `group` is the number of elements along k that share a scale, or 0 for the whole row (Scheme::group()).
 OracleWeights oracle_weights(std::span<const ExactWeight> row, int64_t group);
 
 // The part of the oracle that depends only on a row of x.
@@ -285,8 +290,8 @@ struct OracleX {
 // Prepares a row of x: k values, exact in double, which must outlive the result.
 OracleX oracle_x(std::span<const double> row);
 
-// Computes the oracle. `offset` is zero point times scale of a row of quantized x;
-// nullopt if x is not quantized.
+// Computes the oracle. `offset` is zero point times scale of a row of quantized x.
+// It is nullopt if x is not quantized.
 LinearOracle linear_oracle(const OracleWeights& weights, const OracleX& x, double bias,
                            std::optional<double> offset = std::nullopt);
 LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const double> x, double bias,

@@ -15,8 +15,8 @@ struct LayoutInfo {
 };
 
 // The form in which activations reach the weight of `linear`. It is a key apart from the scheme.
-// "weight_only" takes activations unchanged, "dyn_..." quantizes the x of each call, and "static_..."
-// quantizes it with scales of the checkpoint.
+// "weight_only" takes activations unchanged. "dyn_..." quantizes the x of each call.
+// "static_..." quantizes x with scales of the checkpoint.
 struct ActivationInfo {
   std::string_view name;
   std::string_view source;  // upstream file, version and function
@@ -26,8 +26,8 @@ inline constexpr LayoutInfo kPlainInfo = {"plain", ""};
 inline constexpr ActivationInfo kWeightOnlyInfo = {"weight_only", ""};
 
 // A handle for an entry of a table, which outlives the handle.
-// The default is the entry that all schemes share. Entries of two schemes are equal
-// if they have the same name, and are ordered by it.
+// The default is the entry that all schemes share.
+// Entries of two schemes are equal if they have the same name. They are ordered by name.
 template <class Info, const Info& kShared>
 class TableEntry {
  public:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An affine quantized weight of torchao's first generation, decoded: one code per element,
-// and scales and zero points over a grid of blocks. Covers the class and attribute names of torchao 0.5
-// and 0.6 ("layout_tensor", *AQTLayout) and those since 0.7 ("tensor_impl", *AQTTensorImpl).
+// An affine quantized weight of torchao's first generation, decoded.
+// It has one code per element, and scales and zero points over a grid of blocks.
+// torchao 0.5 and 0.6 have the class and attribute names "layout_tensor" and *AQTLayout.
+// Since 0.7 the names are "tensor_impl" and *AQTTensorImpl.
 #pragma once
 
 #include <optional>
@@ -40,17 +41,18 @@ std::optional<std::vector<double>> floatx_codes(const Tensor& packed, int64_t ro
 // The format has subnormals, but neither infinity nor NaN.
 double floatx_value(int code, int exponent_bits, int mantissa_bits);
 
-// Returns the prefix that names the AffineQuantizedTensor's parts in a tensor:
-// "" or "original_weight_tensor.". Returns nullopt if the tensor contains no AffineQuantizedTensor.
+// Returns the prefix that names the AffineQuantizedTensor's parts in a tensor.
+// It is "" or "original_weight_tensor.". Returns nullopt if the tensor contains no AffineQuantizedTensor.
 std::optional<std::string> affine_prefix(const NamedTensor& tensor);
-// Decodes a tensor. Returns nullopt for other classes, for unknown layouts,
-// for transposed layouts except those of float8, and for inconsistent parts.
+// Decodes a tensor. Returns nullopt for other classes, unknown layouts and inconsistent parts.
+// Returns nullopt for transposed layouts too, except those of float8.
 std::optional<Affine> read_affine(const NamedTensor& tensor);
 // Decodes classes that are affine without an AffineQuantizedTensor around a layout (flat_affine.cc).
 std::optional<Affine> read_flat_affine(const NamedTensor& tensor);
 
-// Returns the block size that follows from a scale's shape: one number for the whole tensor,
-// or one for each block of equal size. Returns an empty vector if the scales do not fit the shape.
+// Returns the block size that follows from a scale's shape.
+// There is one scale for the whole tensor, or one for each block of equal size.
+// Returns an empty vector if the scales do not fit the shape.
 std::vector<int64_t> blocks_by_scale(const std::vector<int64_t>& shape, const Tensor& scale);
 // Returns the number of blocks, or 0 if the blocks do not divide the shape.
 int64_t block_count(const Affine& affine);
@@ -58,11 +60,11 @@ int64_t block_count(const Affine& affine);
 bool all_integers(const Tensor& tensor);
 Tensor dense_of_affine(const Affine& affine, const std::string& name);
 
-// Dequantizes tensors that no scheme describes, as the producer's own dequantize() does:
-// torchao's first-generation subclasses, and subclasses around a plain weight.
+// Dequantizes tensors that no scheme describes, as the producer's own dequantize() does.
+// These are torchao's first-generation subclasses, and subclasses around a plain weight.
 // The result is row-major, in the tensor's shape and dtype.
 // Returns nullopt for unknown classes, layouts or values, such as a zero point that is not an integer.
-// affine.cc names the sources.
+// The sources are listed in affine.cc.
 std::optional<Tensor> dense_by_dialect(const NamedTensor& tensor);
 
 }  // namespace qcts

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Attributes of torchao's tensor subclasses in torchao's own JSON encoding (torchao 0.18.0,
-// prototype/safetensors/safetensors_utils.py, TensorSubclassAttributeJSONEncoder):
+// Attributes of torchao's tensor subclasses in torchao's own JSON encoding.
+// It is TensorSubclassAttributeJSONEncoder in torchao 0.18.0, prototype/safetensors/safetensors_utils.py:
 //   torch.dtype            {"_type": "torch.dtype", "_data": "bfloat16"}
 //   enum                   {"_type": class, "_data": NAME}; a pickle holds the value, not the name
 //   dataclass, NamedTuple  {"_type": class, "_data": {field: value}}
 //   list, number, string, bool and None are unchanged
+//
 // qcts adds encodings for values that this encoder cannot express:
 //   tuple                  {"_type": "tuple", "_data": [...]}
 //   torch.device, layout   {"_type": "torch.device", "_data": "cpu"}
@@ -29,8 +30,8 @@ namespace qcts {
 using Json = nlohmann::ordered_json;
 
 // Encodes a value that contains no tensors.
-// `where` ("0.weight: act_quant_kwargs") begins the detail of a refusal. Throws Refused:
-// SubclassSchema for an unknown enum value, PickleType for a value that cannot be an attribute.
+// `where` ("0.weight: act_quant_kwargs") begins the detail of a refusal.
+// Throws Refused: SubclassSchema for an unknown enum value, PickleType if the value cannot be an attribute.
 Json attribute_json(const pickle::Ref& node, const std::string& where);
 
 // Charges the budget before it encodes the value.
@@ -39,8 +40,8 @@ Json attribute_json(const pickle::Ref& node, const std::string& where, ReadBudge
 // Returns a mapping's key as tensor names show it: text unchanged, 7, True, or the JSON of any other key.
 std::string key_text(const pickle::Ref& key);
 
-// Checks that `value`, read from safetensors metadata, contains only types that torchao's decoder builds:
-// known classes, enum names and dtypes. Throws Refused (SubclassSchema).
+// Checks that `value`, read from safetensors metadata, contains only types that torchao's decoder builds.
+// These are known classes, enum names and dtypes. Throws Refused (SubclassSchema).
 // The refusal is marked as security if a dtype names anything else in torch.
 void check_attribute_json(const Json& value, const std::string& where);
 

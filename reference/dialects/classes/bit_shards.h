@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of 1 to 7 bits in shards of 4, 2 and 1 bits: torchao 0.5 to 0.18,
-// dtypes/uintx/bitpacking.py (prototype/dtypes since 0.16).
+// Codes of 1 to 7 bits in shards of 4, 2 and 1 bits.
+// The source is torchao 0.5 to 0.18, dtypes/uintx/bitpacking.py (prototype/dtypes since 0.16).
 #pragma once
 
 #include <optional>

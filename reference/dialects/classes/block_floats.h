@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MXTensor and NVFP4Tensor: small floats with one scale for each block of elements that are consecutive
-// in memory. Parts and attributes have four spellings: _data, _scale_e8m0 or _scale_e4m3,
-// and _elem_dtype (torchao 0.7 to 0.12); qdata with the same scales (0.13, 0.14);
-// qdata, scale and _elem_dtype (0.15); and today's names.
+// MXTensor and NVFP4Tensor: small floats with one scale for each block of elements.
+// The elements of a block are consecutive in memory. Parts and attributes have four spellings:
+//   torchao 0.7 to 0.12  _data, _scale_e8m0 or _scale_e4m3, _elem_dtype
+//   torchao 0.13, 0.14   qdata, the same scales
+//   torchao 0.15         qdata, scale, _elem_dtype
+//   since then           today's names
 #pragma once
 
 #include <optional>
@@ -28,8 +30,8 @@ struct BlockFloats {
   bool transposed = false, swizzled = false;
   bool high_first = false;  // four bits: the even element is in the high nibble, as up to torchao 0.14
   bool packed_six = false;  // six bits: four elements in three bytes
-  // If true, the outer scale, and its product with a scale, are rounded to the weight's
-  // dtype, as up to torchao 0.15.
+  // If true, the outer scale is rounded to the weight's dtype, and so is its product with a scale.
+  // torchao did this up to 0.15.
   bool scales_in_dtype = false;
 
   int64_t blocks() const { return numel_of(shape) / block; }
@@ -42,8 +44,8 @@ std::optional<BlockFloats> block_floats_of(const NamedTensor& tensor);
 // Returns the number of scales that the tensor must store.
 int64_t stored_scales(const BlockFloats& floats);
 
-// Dequantizes as the class's dequantize() does, for any block size and number of dimensions,
-// transposed weights, and one outer scale for each expert.
+// Dequantizes as the class's dequantize() does, for any block size and number of dimensions.
+// Transposed weights, and one outer scale for each expert, are supported too.
 // Returns nullopt for other classes and for scales that do not fit.
 std::optional<Tensor> dense_of_block_floats(const NamedTensor& tensor);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao's quantized states of optimizers: OptimState8bit,
-// OptimState4bit, OptimStateFp8 (torchao/optim, 0.18.0).
+// torchao's quantized states of optimizers (torchao/optim, 0.18.0).
+// The classes are OptimState8bit, OptimState4bit and OptimStateFp8.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Schemas of torchao's tensor subclasses, for pickles and safetensors: names of their parts, encodings
-// of their attributes, and rules that derive the shape that the model sees from the shapes of the parts.
-// Names and their order come from tensor_data_names, optional_tensor_data_names, tensor_attribute_names
-// and optional_tensor_attribute_names of torchao 0.18.0.
+// Schemas of torchao's tensor subclasses, for pickles and safetensors.
+// A schema has the names of the parts, the encodings of the attributes, and a rule for the shape.
+// The rule derives the shape that the model sees from the shapes of the parts.
+// The names and their order come from four attributes in torchao 0.18.0: tensor_data_names,
+// optional_tensor_data_names, tensor_attribute_names and optional_tensor_attribute_names.
 #pragma once
 
 #include <string_view>
@@ -24,8 +25,8 @@ struct ClassSchema {
   std::vector<std::string_view> tensors, optional_tensors;
   std::vector<std::string_view> attributes, optional_attributes;
   // Derives the shape and dtype of the whole tensor from its parts.
-  // Throws Refused (SubclassSchema) for inconsistent parts. nullptr: only the names are known,
-  // and the parts are kept unchanged.
+  // Throws Refused (SubclassSchema) for inconsistent parts.
+  // nullptr means that only the names are known, and the parts are kept unchanged.
   Outer (*outer)(const NamedTensor& tensor);
   // True if torchao's safetensors writer and reader support the class (ALLOWED_TENSORS_SUBCLASSES).
   bool in_safetensors;
@@ -36,12 +37,12 @@ struct ClassSchema {
 // Finds the schema of a class, with the names that torchao 0.18 gives the parts.
 // Returns nullptr for an unknown class.
 const ClassSchema* find_class(std::string_view name);
-// Finds the class of a tensor. If the tensor has all part names of an older version,
-// the schema has those names.
+// Finds the schema of a tensor's class.
+// If the tensor has all part names of an older version, the schema has those names.
 const ClassSchema* find_class(const NamedTensor& tensor);
 
-// Sorts the payload in flatten order (required, then optional)
-// and the attributes in the order of torchao's encoder (optional, then required).
+// Sorts the payload in flatten order (required, then optional).
+// Sorts the attributes in the order of torchao's encoder (optional, then required).
 // A missing optional attribute becomes null, as in TorchAOBaseTensor.__setstate__.
 // Throws Refused (SubclassSchema) for missing parts and, unless lenient, for unknown parts.
 // If lenient, keeps unknown parts and adds a warning.
@@ -53,9 +54,9 @@ const Tensor* find_payload(const NamedTensor& tensor, std::string_view name);  /
 // Sets `scheme` and `layout` of a tensor with checked parts, if one of schemes() describes its bytes.
 void recognize_scheme(NamedTensor& tensor);
 
-// Checks the nested implementations of torchao's first generation (torchao 0.7 to 0.15, torchao/dtypes):
-// Int4CPULayout, TensorCoreTiledLayout, PlainLayout, Float8Layout. Payload and attributes have dotted names.
-// Accepts unknown layouts without a check.
+// Checks the nested implementations of torchao's first generation (torchao 0.7 to 0.15, torchao/dtypes).
+// These are Int4CPULayout, TensorCoreTiledLayout, PlainLayout and Float8Layout.
+// Payload and attributes have dotted names. Accepts unknown layouts without a check.
 void check_affine_quantized(const NamedTensor& tensor);
 
 // Formats a shape: "[32, 64]".

@@ -47,8 +47,8 @@ struct Padded {
 };
 // Returns the size of the padded matrix that the words of `_convert_weight_to_int4pack` hold.
 // The words have the shape [n/8][k/(16 t)][32][t/2] with t inner k tiles.
-// The matrix must cover `shape` and be padded as torchao pads: k to a multiple of 1024, and n to a multiple
-// of 8, or of 16 for AMD's tiles.
+// The matrix must cover `shape` and be padded as torchao pads.
+// torchao pads k to a multiple of 1024, and n to a multiple of 8, or of 16 for AMD's tiles.
 Padded padded_tile(const NamedTensor& tensor, const Tensor& words, const std::vector<int64_t>& shape,
                    int64_t inner_k_tiles);
 

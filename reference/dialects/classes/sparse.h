@@ -9,8 +9,9 @@
 
 namespace qcts {
 
-// Expands torch's BSR under torchao's names. AT + bsr_crow_indices [n/b + 1]
-// and bsr_col_indices [blocks] are int32 or int64; bsr_values is [blocks, b, b].
+// Expands torch's BSR under torchao's names. The part bsr_values is [blocks, b, b].
+// The parts bsr_crow_indices [n/b + 1] and bsr_col_indices [blocks] are int32 or int64.
+// The value of `at` precedes the name of each part.
 // The result is row-major, in the tensor's shape and the dtype of the values.
 // Returns nullopt for inconsistent parts.
 std::optional<Tensor> dense_of_blocks(const NamedTensor& tensor, const std::string& at);
@@ -19,9 +20,9 @@ std::optional<Tensor> dense_of_blocks(const NamedTensor& tensor, const std::stri
 // Returns nullopt for other classes and for inconsistent parts.
 std::optional<Tensor> dense_of_sparse_weight(const NamedTensor& tensor);
 
-// The ClassSchema::outer functions of these two classes and of SparseSemiStructuredTensorCUSPARSELT
-// (torch 2.13.0, torch/sparse/semi_structured.py), whose `packed` holds n x k/2 kept
-// elements and cuSPARSELt's metadata.
+// The ClassSchema::outer functions of these two classes and of SparseSemiStructuredTensorCUSPARSELT.
+// The `packed` part of the latter holds n x k/2 kept elements and cuSPARSELt's metadata.
+// The source is torch 2.13.0, torch/sparse/semi_structured.py.
 Outer block_sparse_outer(const NamedTensor& tensor);
 Outer semi_structured_outer(const NamedTensor& tensor);
 Outer cusparselt_outer(const NamedTensor& tensor);

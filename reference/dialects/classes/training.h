@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dequantizes classes that no scheme describes, each with its own formula:
-// optimizer states, weights for training, and lookup tables.
+// Dequantizes classes that no scheme describes, each with its own formula.
+// They are optimizer states, weights for training, and lookup tables.
 // All functions return the values of the class's own dequantize(), in its dtype.
 // They return nullopt for other classes and for parts that contradict each other.
 #pragma once
@@ -13,8 +13,8 @@ namespace qcts {
 
 // OptimState8bit, OptimState4bit and OptimStateFp8. The result is float32, whatever dtype the state claims.
 std::optional<Tensor> dense_of_optimizer_state(const NamedTensor& tensor);
-// Weights that stay dense and are quantized only when they are multiplied,
-// packed BitNet weights, and Float8TrainingTensor.
+// Weights that stay dense and are quantized only when they are multiplied.
+// Packed BitNet weights and Float8TrainingTensor are supported too.
 std::optional<Tensor> dense_of_training_weight(const NamedTensor& tensor);
 // CodebookQuantizedTensor for Core ML, with one table for each block.
 std::optional<Tensor> dense_of_codebook(const NamedTensor& tensor);

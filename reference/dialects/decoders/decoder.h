@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decoders map a class's tensors to a scheme:
-// they say which tensors a scheme describes, and where its planes are.
+// Decoders map a class's tensors to a scheme.
+// A decoder says which tensors a scheme describes, and where its planes are.
 // Each file decoders/<name>.cc handles one family of classes and has a line in decoders.inc.
 #pragma once
 
@@ -42,13 +42,13 @@ std::span<const Decoder* const> decoders();
 // Returns true if the attribute is absent or null.
 bool is_null(const NamedTensor& tensor, std::string_view attribute);
 bool any_payload(const NamedTensor& tensor, std::initializer_list<std::string_view> names);
-// Returns the integers of an attribute that is a list or an encoded tuple,
-// or an empty vector if it is absent.
+// Returns the integers of an attribute that is a list or an encoded tuple.
+// Returns an empty vector if the attribute is absent.
 std::vector<int64_t> list_of(const NamedTensor& tensor, std::string_view attribute);
 std::vector<int64_t> block_size_of(const NamedTensor& tensor);
 bool one_scale_a_row(const NamedTensor& tensor);
-// Returns the name in an enum or dtype object: "NAME" for {"_type": .., "_data": "NAME"},
-// "" for any other value.
+// Returns the name in an enum or dtype object: "NAME" for {"_type": .., "_data": "NAME"}.
+// Returns "" for any other value.
 std::string data_name(const nlohmann::ordered_json& value);
 
 // Returns true if every byte is zero.

@@ -13,8 +13,9 @@
 namespace qcts {
 
 // A quantized tensor as planes of its scheme, in the file's layout.
-// Planes that an older torchao stored in another form are converted: Int8Tensor's scales
-// in the logical dtype become float32, and an absent zero_point becomes zeros (torchao 0.15).
+// Planes that an older torchao stored in another form are converted.
+// Int8Tensor's scales in the logical dtype become float32.
+// An absent zero_point becomes zeros (torchao 0.15).
 struct SchemeTensor {
   const Scheme* scheme = nullptr;
   Layout layout;                  // the packing that the planes are in

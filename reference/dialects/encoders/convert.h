@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes the tensors of a checkpoint into another container or dialect.
 // Parts and attributes stay as they were read, and nothing is quantized again.
-// If the target cannot hold a tensor, every function throws std::invalid_argument
-// with the tensor's name and the reason.
+// Every function throws std::invalid_argument if the target cannot hold a tensor.
+// The message has the tensor's name and the reason.
 #pragma once
 
 #include <span>
@@ -13,14 +13,15 @@
 
 namespace qcts {
 
-// Returns the dialect in which a safetensors file holds these tensors: "torchao_2338" if one tensor
-// is a LinearActivationQuantizedTensor, "torchao_safetensors" if one has another class, "tinyq", or "plain".
+// Returns the dialect in which a safetensors file holds these tensors.
+// It is "torchao_2338" if one tensor is a LinearActivationQuantizedTensor.
+// It is "torchao_safetensors" if one has another class, and otherwise "tinyq" or "plain".
 std::string_view safetensors_dialect(std::span<const NamedTensor> tensors);
 
 // Returns the entries and metadata of a file in `dialect`.
-// The dialect torchao_safetensors is as torchao 0.18.0 writes it, with only those tensors
-// that its reader gives back. The dialect torchao_2338 is as the script in that issue writes it.
-// `lone`: there is one tensor without a name.
+// torchao_safetensors is written as torchao 0.18.0 does, with only those tensors that its reader gives back.
+// torchao_2338 is written as the script in that issue does.
+// If `lone`, there is one tensor without a name.
 EncodedSafetensors encode_safetensors(std::span<const NamedTensor> tensors, std::string_view dialect,
                                       bool lone);
 

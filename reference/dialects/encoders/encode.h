@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes quantized tensors as torchao 0.18.0 does, for pickles and safetensors, and as torchao 0.9.0
-// to 0.17.0 did, for pickles.
+// Encodes quantized tensors as torchao 0.18.0 does, for pickles and safetensors.
+// For pickles, also encodes them as torchao 0.9.0 to 0.17.0 did.
 #pragma once
 
 #include <memory>
@@ -38,16 +38,19 @@ class StorageTable {
   std::vector<std::shared_ptr<const Storage>> storages_;
 };
 
-// Encodes the tensors of one archive. Objects that Python interns or creates once (attribute names,
-// torch.strided, enum members) are one node for all tensors, so the pickle has the same memo as torch.save's.
+// Encodes the tensors of one archive.
+// Python interns or creates some objects once: attribute names, torch.strided, enum members.
+// These are one node for all tensors, so the pickle has the same memo as torch.save's.
 class TorchaoEncoder {
  public:
-  // Returns torch.save's node for a wrapper subclass: _rebuild_from_type_v2
-  // with the class's __dict__ in its order. The bytes of the planes become storages of `table`.
+  // Returns torch.save's node for a wrapper subclass.
+  // It is _rebuild_from_type_v2 with the class's __dict__ in its order.
+  // The bytes of the planes become storages of `table`.
   // Requires that torchao_class() finds a class. SchemeTensor::dialect chooses if there are several.
   pickle::Ref encode(const SchemeTensor& tensor, StorageTable& table);
-  // Returns the node for a tensor as its dialect reads it. Supports the classes of torchao 0.18.0's
-  // safetensors, and LinearActivationQuantizedTensor (torchao 0.13.0) around a plain weight.
+  // Returns the node for a tensor as its dialect reads it.
+  // Supports the classes of torchao 0.18.0's safetensors.
+  // Supports LinearActivationQuantizedTensor (torchao 0.13.0) around a plain weight too.
   // Throws std::invalid_argument for any other class.
   pickle::Ref encode(const NamedTensor& tensor, StorageTable& table);
 
@@ -69,8 +72,8 @@ class TorchaoEncoder {
 };
 
 // Returns the graph of `object` with some tensors replaced. Everything else is kept with its identity.
-// Storages are renumbered in order of appearance, unused ones are dropped, and persistent ids are written
-// as in a torch zip. The keys of the map are TensorLeaf::place.
+// Storages are renumbered in order of appearance, and unused ones are dropped.
+// Persistent ids are written as in a torch zip. The keys of the map are TensorLeaf::place.
 using Replacements = std::unordered_map<TensorPlace, const SchemeTensor*, TensorPlaceHash>;
 struct EditedZip {
   pickle::Ref root;
@@ -79,8 +82,8 @@ struct EditedZip {
 EditedZip replace_tensors(const TorchObject& object, const Replacements& replacements);
 
 // Returns the graph of `object` with layers of TinyQ (tinyq.py at 006b7b9) instead of some weights.
-// In the place of a weight "M.weight", its dict receives "M.bias" if present,
-// then the planes "M.int8_weights", "M.scales" and, under W8A32, "M.zero_points".
+// In the place of a weight "M.weight", its dict receives "M.bias" if present, then the planes.
+// The planes are "M.int8_weights", "M.scales" and, under W8A32, "M.zero_points".
 // Parameters come before buffers, as in Module.state_dict().
 // The keys of the map are the places of the weights, which must be in dicts.
 EditedZip replace_by_tinyq(const TorchObject& object, const Replacements& layers);
@@ -95,9 +98,10 @@ struct OutputTensor {
 };
 EditedZip encode_state_dict(const std::vector<OutputTensor>& tensors);
 
-// The entries and __metadata__ that torchao's flatten_tensor_state_dict makes ("MODULE._PARAM_qdata";
-// the JSON is as Python's json.dumps writes it). encode_safetensors() throws std::invalid_argument
-// if two tensors would become the same entry, or if the name of a quantized tensor has no '.'.
+// The entries and __metadata__ that torchao's flatten_tensor_state_dict makes ("MODULE._PARAM_qdata").
+// The JSON is as Python's json.dumps writes it.
+// encode_safetensors() throws std::invalid_argument if two tensors would become the same entry.
+// It throws the same if the name of a quantized tensor has no '.'.
 struct EncodedSafetensors {
   std::vector<std::pair<std::string, Tensor>> entries;
   std::vector<std::string> owners;  // for each entry, the name of its tensor
@@ -105,8 +109,9 @@ struct EncodedSafetensors {
 };
 EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors);
 
-// Returns a tensor's attributes in torchao's JSON encoding and order. They are equal to those
-// that the reader finds in the encoded tensor, which must be of one of today's classes.
+// Returns a tensor's attributes in torchao's JSON encoding and order.
+// They are equal to those that the reader finds in the encoded tensor.
+// The tensor must be of one of today's classes.
 nlohmann::ordered_json encoded_attributes(const SchemeTensor& tensor);
 
 // Formats JSON like Python's json.dumps(value), with ", " and ": " between items and non-ASCII escaped.

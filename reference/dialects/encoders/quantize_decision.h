@@ -35,16 +35,16 @@ std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, c
                                                  Layout layout, const QuantizeRules& rules,
                                                  Policy activation = kWeightOnly);
 
-// Names the source of the choice of layers: "architecture gpt2",
-// "names and shapes (no config.json)", "--include".
+// Names the source of the choice of layers:
+// "architecture gpt2", "names and shapes (no config.json)", "--include".
 std::string basis_of_choice(const Checkpoint& checkpoint, const QuantizeRules& rules);
 
 // Returns the dtype in which a scheme takes a float weight.
 // TinyQ's W8A32 casts to float32 first; all other schemes keep the dtype.
 DType recipe_dtype(const Scheme& scheme, DType weight);
 
-// Returns true if a tensor is quantized by default, which means
-// that it is the floating-point weight of a Linear.
+// Returns true if a tensor is quantized by default.
+// These tensors are the floating-point weights of Linear layers.
 bool is_candidate(const NamedTensor& tensor, const LinearLayers& layers);
 
 // Returns the globs that match no tensor, and the names of `like` that the checkpoint lacks.

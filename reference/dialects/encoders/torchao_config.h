@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The configuration that makes a quantized weight, as transformers 5.24.0 writes it into config.json:
-// its TorchAoConfig around a configuration of torchao 0.18.0 (torchao/core/config.py, config_to_dict).
+// The configuration that makes a quantized weight, as transformers 5.24.0 writes it into config.json.
+// It is transformers' TorchAoConfig around a configuration of torchao 0.18.0.
+// The source is torchao/core/config.py, config_to_dict.
 // Objects are sorted by key, as json.dumps(sort_keys=True) writes them.
 #pragma once
 
@@ -13,8 +14,8 @@
 namespace qcts {
 
 // Returns {"_type": "Int8WeightOnlyConfig", "_version": 2, "_data": {...}}.
-// Returns nullopt if torchao has no configuration for the scheme in the layout under the policy,
-// or if transformers does not accept it.
+// Returns nullopt if torchao has no configuration for the scheme in the layout under the policy.
+// Returns nullopt too if transformers does not accept the configuration.
 std::optional<nlohmann::json> torchao_config(const Scheme& scheme, Layout layout, Policy activation);
 
 // Returns the quantization_config of a config.json around a configuration.

@@ -10,8 +10,8 @@
 
 namespace qcts {
 
-// Computes the CRC-32 of zip archives (reflected polynomial 0xEDB88320, initial value
-// and final XOR all ones), as zlib's crc32(0, ...) does.
+// Computes the CRC-32 of zip archives, as zlib's crc32(0, ...) does.
+// The reflected polynomial is 0xEDB88320. The initial value and the final XOR are all ones.
 uint32_t crc32_of(std::span<const std::byte> bytes);
 
 // Computes the CRC-32 of several records in order, on a helper thread, while the caller writes them.

@@ -9,8 +9,9 @@
 
 namespace qcts {
 
-// Inflates `stored`, which must give exactly `bytes` bytes and leave no input over. Throws Refused
-// (ZipStructure) otherwise. A size that deflate cannot reach is refused before any memory is allocated.
+// Inflates `stored`, which must give exactly `bytes` bytes and leave no input over.
+// Throws Refused (ZipStructure) otherwise.
+// A size that deflate cannot reach is refused before any memory is allocated.
 // `what` and `offset` name the record in the refusal.
 std::vector<std::byte> inflate(std::span<const std::byte> stored, uint64_t bytes, const std::string& what,
                                uint64_t offset);

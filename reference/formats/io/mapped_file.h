@@ -28,8 +28,8 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
-  // Reads bytes [offset, offset + into.size()) of the mapped file
-  // without faulting pages in, whatever its path names by now. The range must lie inside bytes().
+  // Reads bytes [offset, offset + into.size()) of the mapped file, whatever its path names by now.
+  // Does not fault pages in. The range must lie inside bytes().
   // Throws IoError, also if the file has become shorter.
   void read(uint64_t offset, std::span<std::byte> into) const;
 
@@ -43,8 +43,9 @@ class MappedFile {
 };
 
 // A small window for reading scattered places of a file, such as record headers, with pread.
-// A page fault maps sixteen pages, and unmapping costs as much again: for 400 records in 1 GiB,
-// this was more than half of the time to open the file. pread takes a fifth of that time.
+// A page fault maps sixteen pages, and unmapping costs as much again.
+// For 400 records in 1 GiB, this was more than half of the time to open the file.
+// pread takes a fifth of that time.
 class PreadWindow {
  public:
   explicit PreadWindow(const MappedFile& file) : file_(&file), bytes_(file.bytes()) {}

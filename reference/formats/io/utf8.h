@@ -5,8 +5,9 @@
 
 namespace qcts {
 
-// Returns true if `text` is well-formed UTF-8 (RFC 3629). With `surrogates`, the three-byte forms
-// of U+D800..U+DFFF are well-formed too, as in Python's "surrogatepass", which pickle uses.
+// Returns true if `text` is well-formed UTF-8 (RFC 3629).
+// With `surrogates`, the three-byte forms of U+D800..U+DFFF are well-formed too.
+// This is Python's "surrogatepass", which pickle uses.
 bool is_utf8(std::string_view text, bool surrogates = false);
 
 // Returns true if `text` is well-formed and every character is at most U+00FF.

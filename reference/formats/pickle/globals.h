@@ -50,8 +50,9 @@ std::optional<GlobalInfo> known_global(std::string_view module, std::string_view
 // Looks up a global by Node::text: "module name".
 std::optional<GlobalInfo> known_global(std::string_view text);
 
-// Returns true for a part of the pickle of a numpy array. Such a part is known only inside the form
-// in which torch before 2.2 saved tensors of XLA devices (numpy_arrays.h).
+// Returns true for a part of the pickle of a numpy array.
+// Such a part is known only inside the form in which torch before 2.2 saved tensors of XLA devices.
+// See numpy_arrays.h.
 bool is_numpy_part(std::string_view module, std::string_view name);
 
 // Explains the purpose of a global that is not on the list, if its name does not make it plain.
@@ -63,8 +64,8 @@ std::string_view global_note(std::string_view module, std::string_view name);
 [[noreturn]] void refuse_globals(const std::vector<std::string>& names, std::string_view note,
                                  uint64_t offset);
 
-// Returns true if this module is refused even when the caller
-// allows it (torch/_weights_only_unpickler.py, _blocklisted_modules).
+// Returns true if this module is refused even when the caller allows it.
+// The source is torch/_weights_only_unpickler.py, _blocklisted_modules.
 bool is_blocked_module(std::string_view module);
 
 }  // namespace qcts::pickle

@@ -12,12 +12,12 @@
 
 namespace qcts::pickle {
 
-// The longest path that is read or written, whatever Limits says, because walking,
-// writing and destroying a graph recurse.
+// The longest path that is read or written, whatever Limits says.
+// It is limited because walking, writing and destroying a graph recurse.
 inline constexpr uint64_t kMaxGraphDepth = 1024;
 
-// Maps the nodes that a walk has met to values. Uses open addressing at half load, because a walk over a file
-// of 70,000 tensors spends nearly all of its time in this table.
+// Maps the nodes that a walk has met to values. Uses open addressing at half load.
+// A walk over a file of 70,000 tensors spends nearly all of its time in this table.
 template <typename Value>
 class NodeMap {
  public:

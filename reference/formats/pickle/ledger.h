@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tracks the memory and time that reading a pickle has cost, and the keys of open dicts.
-// A few bytes can demand much memory (a node per opcode) and much time (a long memoised string
-// that is a key again and again). Only the pickle reader includes this header.
+// A few bytes can demand much memory: a node per opcode.
+// A few bytes can demand much time: a long memoised string that is a key again and again.
+// Only the pickle reader includes this header.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 
 namespace qcts::pickle {
 
-// Heap bytes by the reader's account: of a node; of a slot in an array that grows by half,
-// with its share of the array's header; of a string that is stored outside its node.
+// Heap bytes by the reader's account: of a node, of a slot in an array, of a string outside its node.
+// The array grows by half, and a slot includes its share of the array's header.
 inline constexpr uint64_t kNodeBytes = sizeof(Node), kSlotBytes = 16;
 inline uint64_t string_bytes(uint64_t length) { return length > 7 ? length + 16 : 0; }
 
@@ -21,8 +22,8 @@ class Ledger {
  public:
   explicit Ledger(const Limits& limits) : limits_(limits) {}
 
-  // Starts an opcode. `ops` is the number of opcodes before it, `bytes` the number of bytes
-  // of the pickle read so far, and `offset` the position that a refusal names.
+  // Starts an opcode. `ops` is the number of opcodes before it.
+  // `bytes` is the number of bytes of the pickle read so far. A refusal names `offset`.
   void begin(uint64_t ops, uint64_t bytes, uint64_t offset) {
     ops_ = ops;
     bytes_ = bytes;

@@ -14,12 +14,12 @@ namespace qcts::pickle {
 
 // Returns true if this function's first argument is a numpy array.
 bool takes_numpy_array(std::string_view module, std::string_view name);
-// Returns the tuple (array, dtype, device, requires_grad) of a call of such a function,
-// or of a call of _rebuild_from_type_v2 with it. Returns nullptr for any other node.
+// Returns the tuple (array, dtype, device, requires_grad) of a call of such a function.
+// A call of _rebuild_from_type_v2 with it counts too. Returns nullptr for any other node.
 const Ref* numpy_arguments_of(const Ref& node);
 
-// Throws Refused (PickleGlobal) if a numpy array, or a part of one, is anywhere but in that argument,
-// unless `allowed` contains the names, "module.name".
+// Throws Refused (PickleGlobal) if a numpy array, or a part of one, is anywhere but in that argument.
+// The exception is names in `allowed`, "module.name".
 void check_numpy_parts(const Ref& root, const std::unordered_set<std::string>& allowed);
 
 }  // namespace qcts::pickle

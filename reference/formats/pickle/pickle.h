@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and writes pickle protocol 2 as torch.save writes it:
-// converts bytes to a graph of values with identity, and back. The reader interprets an allow-list
-// of 34 opcodes (the set of torch/_weights_only_unpickler.py, 2.13) and calls nothing.
+// Reads and writes pickle protocol 2 as torch.save writes it.
+// Converts bytes to a graph of values with identity, and back.
+// The reader interprets an allow-list of 34 opcodes and calls nothing.
+// The opcodes are the set of torch/_weights_only_unpickler.py, 2.13.
 // The writer emits the same bytes as CPython's C pickler.
 // Memo indices follow the identity of nodes, never their value, which is why nodes are shared.
 #pragma once
@@ -23,8 +24,8 @@ enum class Kind : uint8_t {
   none,
   boolean,
   integer,
-  // An integer beyond 64 bits. `text` is its two's complement, little-endian, in the 9
-  // to 255 bytes that keep the sign.
+  // An integer beyond 64 bits. `text` is its two's complement, little-endian.
+  // It has as few bytes as keep the sign (9 to 255).
   big_integer,
   real,
   string,
@@ -172,15 +173,16 @@ Ref read(std::span<const std::byte> data, const ReadOptions& options = {});
 Ref read_first(std::span<const std::byte> data, uint64_t& used, const ReadOptions& options = {});
 
 struct WriteOptions {
-  // String nodes that the writer treats as one object if their texts are equal, as Python does for the tags
-  // and keys of torch's persistent ids.
+  // String nodes that the writer treats as one object if their texts are equal.
+  // Python does this for the tags and keys of torch's persistent ids.
   std::unordered_set<const Node*> shared_strings;
   bool module_ids =
       true;  // false: a class that a legacy file named by the id of a module is written by its name
 };
 
-// Writes the graph. read(write(g)) has the shape and the identities of g, and write(read(b)) == b for bytes
-// that CPython wrote. Equal globals are one object, whichever nodes hold them.
+// Writes the graph. read(write(g)) has the shape and the identities of g.
+// write(read(b)) == b for bytes that CPython wrote.
+// Equal globals are one object, whichever nodes hold them.
 std::vector<std::byte> write(const Ref& root, const WriteOptions& options = {});
 
 }  // namespace qcts::pickle

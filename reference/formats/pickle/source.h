@@ -42,8 +42,8 @@ class Source {
   uint64_t opcode_at() const { return opcode_at_; }  // offset of the current opcode in the file
 
   [[noreturn]] void fail(RefusalClass cls, std::string_view what) const;
-  // Throws Refused (PickleGlobal) for `module.name` and for all later globals that `is_known` does
-  // not accept, as far as the rest of the pickle can be parsed.
+  // Throws Refused (PickleGlobal) for `module.name` and for all later globals that `is_known` rejects.
+  // It finds the later globals as far as the rest of the pickle can be parsed.
   using IsKnown = std::function<bool(const std::string& module, const std::string& name)>;
   [[noreturn]] void fail_globals(const std::string& module, const std::string& name,
                                  const IsKnown& is_known) const;

@@ -32,8 +32,9 @@ struct SafetensorsHeader {
 };
 
 // Returns the memory that a header grants in addition to the 64 MiB of every file.
-// An entry takes 65 to 120 bytes of the header, and 930 bytes of memory once it is a named tensor,
-// so about 300,000 tensors can be read. The grant is limited to the header's own size plus 192 MiB.
+// An entry takes 65 to 120 bytes of the header, and 930 bytes of memory once it is a named tensor.
+// About 300,000 tensors can therefore be read.
+// The grant is limited to the header's own size plus 192 MiB.
 constexpr uint64_t granted_bytes(uint64_t header_bytes) {
   constexpr uint64_t kTimes = 15, kMaxBytes = 192u << 20;
   return header_bytes + std::min(kTimes * header_bytes, kMaxBytes);
@@ -43,8 +44,8 @@ constexpr uint64_t granted_bytes(uint64_t header_bytes) {
 // Throws Refused (StJson, StLayout, Overflow, Dtype, LimitExceeded).
 SafetensorsHeader parse_safetensors_header(std::string_view text, const SafetensorsOptions& options);
 
-// Formats compact JSON as serde does, padded with spaces to a multiple
-// of eight bytes (safetensors/src/tensor.rs, prepare).
+// Formats compact JSON as serde does, padded with spaces to a multiple of eight bytes.
+// The source is safetensors/src/tensor.rs, prepare.
 std::string format_safetensors_header(const SafetensorsHeader& header);
 
 // Convert between "BF16" and DType::bfloat16.

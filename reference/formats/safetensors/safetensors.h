@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and writes safetensors files: a u64 header length,
-// a JSON object, and the data (safetensors/src/tensor.rs, 0.8.0).
+// Reads and writes safetensors files (safetensors/src/tensor.rs, 0.8.0).
+// A file has a u64 header length, a JSON object, and the data.
 // Strict by default: a deviation from the specification is refused even if the Rust reader tolerates it.
 #pragma once
 
@@ -41,8 +41,8 @@ struct Safetensors {
 
 Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const SafetensorsOptions& options = {});
 
-// Writes the file again from the parsed entries, in their order,
-// with the order of the metadata and the writer's rule for padding.
+// Writes the file again from the parsed entries, in their order.
+// The order of the metadata and the writer's rule for padding are kept.
 // The result equals the input byte for byte for files of safetensors >= 0.4.
 // The header text is copied only if its spacing differs from the writer's.
 void rebuild_safetensors(const Safetensors& file, ByteSink& out);

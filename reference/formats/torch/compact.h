@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Removes storage bytes that no tensor uses, such as those that remain after saving a slice
-// of a large tensor. Tensors that share a storage still share it, including overlaps.
+// Removes storage bytes that no tensor uses.
+// Saving a slice of a large tensor leaves such bytes.
+// Tensors that share a storage still share it, including overlaps.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and writes torch.save's first format: files with _use_new_zipfile_serialization=False,
-// and all files before torch 1.6 (torch/serialization.py, 2.13: _legacy_save).
-// The file has five consecutive pickles: the magic number, the protocol, the writer's machine,
-// the object, and the sorted storage keys. For each key, an element count (u64) and the bytes follow.
+// Reads and writes torch.save's first format (torch/serialization.py, 2.13: _legacy_save).
+// It is the format of all files before torch 1.6, and of _use_new_zipfile_serialization=False.
+// The file begins with five consecutive pickles:
+// the magic number, the protocol, the writer's machine, the object, and the sorted storage keys.
+// For each key, an element count (u64) and the bytes follow.
 // Integers and elements are little-endian on every machine.
 #pragma once
 
@@ -38,12 +39,17 @@ struct TorchLegacy : TorchObject {
 // Returns true if the file begins with a pickle: PROTO and a version.
 bool begins_with_pickle(std::span<const std::byte> file);
 
-// Reads a legacy file. Throws Refused for faults of its pickles and for these: NotArchive
-// (another magic number), PickleOpcode (a magic number that is not a literal), Version (the protocol,
-// or the pickle's), StorageRef (unknown, missing or repeated keys; a count that differs from the id's),
-// TensorBounds (a view outside its storage), Truncated, TrailingData, ByteOrder (complex elements
-// of a big-endian writer, which swaps their halves: torch/csrc/serialization.cpp, THPStorage_writeFileRaw).
-// Offsets count from the file's first byte.
+// Reads a legacy file. Offsets count from the file's first byte.
+// Throws Refused for faults of its pickles and for these faults:
+//   NotArchive    another magic number
+//   PickleOpcode  a magic number that is not a literal
+//   Version       another version of the protocol or of the pickle
+//   StorageRef    unknown, missing or repeated keys; a count that differs from the id's
+//   TensorBounds  a view outside its storage
+//   Truncated     a file that ends early
+//   TrailingData  bytes after the last storage
+//   ByteOrder     complex elements of a big-endian writer, which swaps their halves
+//                 (torch/csrc/serialization.cpp, THPStorage_writeFileRaw)
 TorchLegacy read_torch_legacy(std::shared_ptr<const MappedFile> file, const TorchOptions& options = {});
 
 // Writes the file again from the parsed graph and storages.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The content of both containers of torch.save, zip and legacy: an object graph, and the storages
-// that its persistent ids name.
+// The content of both containers of torch.save, zip and legacy.
+// It is an object graph, and the storages that its persistent ids name.
 #pragma once
 
 #include <functional>
@@ -52,13 +52,13 @@ struct TorchObject {
       5;  // parts of a persistent id: kind, class, key, location, count, and in the legacy format a view
 };
 
-// Returns the budget that remains after reading an object from a container with `records` records
-// and a directory of `directory_bytes`.
+// Returns the budget that remains after reading an object from a container.
+// The container has `records` records and a directory of `directory_bytes`.
 ReadBudget budget_of(const TorchObject& object, const pickle::ReadCost& cost, size_t records,
                      uint64_t directory_bytes, uint64_t file_bytes);
 
-// Returns the tensor of a node (_rebuild_tensor_v2, _v3, _rebuild_parameter),
-// or nullopt if the node is not a plain tensor. Refuses a tensor that contradicts its storage.
+// Returns the tensor of a node (_rebuild_tensor_v2, _v3, _rebuild_parameter).
+// Returns nullopt if the node is not a plain tensor. Refuses a tensor that contradicts its storage.
 // Two views of data/0 share one Storage.
 std::optional<Tensor> tensor_of(const TorchObject& object, const pickle::Ref& node);
 
@@ -71,18 +71,20 @@ std::optional<Tensor> storage_of(const TorchObject& object, const pickle::Ref& n
 pickle::Ref tensor_node(const Tensor& tensor, const std::string& storage_key, bool requires_grad = false);
 
 // Returns the device of a storage tag: "cuda" for "cuda:0".
-// The first package of torch's registry that accepts the tag decides (torch/serialization.py, 2.13,
-// register_package, by priority: cpu 10, cuda 20, mps 21, meta 22, privateuse1 23, hpu 24, xpu 25, mtia 26).
-// Names that other versions and renamed backends wrote follow, then the names in `allow`,
-// which match whole or with ":index". Returns nullopt if torch.load could not place the storage either.
+// The first package of torch's registry that accepts the tag decides.
+// torch/serialization.py (2.13, register_package) sorts the registry by priority:
+// cpu 10, cuda 20, mps 21, meta 22, privateuse1 23, hpu 24, xpu 25, mtia 26.
+// Names that other versions and renamed backends wrote come next.
+// The names in `allow` come last, and match whole or with ":index".
+// Returns nullopt if torch.load could not place the storage either.
 std::optional<std::string> device_of_location(std::string_view tag, const std::vector<std::string>& allow);
 
 // Returns the tag as which `maps` (TorchOptions::map_locations) reads a device tag.
 std::string mapped_location(std::string_view tag,
                             const std::vector<std::pair<std::string, std::string>>& maps);
 
-// Replaces device tags in the graph as `maps` says, like torch.load(map_location): those of storages,
-// of tensors of devices without storages, and of wrapper subclasses.
+// Replaces device tags in the graph as `maps` says, like torch.load(map_location).
+// The tags are those of storages, of tensors of devices without storages, and of wrapper subclasses.
 void map_locations(const pickle::Ref& root, const std::vector<std::pair<std::string, std::string>>& maps);
 
 // Tells which parts a rebuilt file copies because the writer would not produce them.

@@ -10,8 +10,8 @@
 
 namespace qcts {
 
-// Returns the tensor of a call of _rebuild_tensor, _v2 or _v3 with these arguments,
-// or nullopt for a lazily conjugated or negated tensor.
+// Returns the tensor of a call of _rebuild_tensor, _v2 or _v3 with these arguments.
+// Returns nullopt for a lazily conjugated or negated tensor.
 std::optional<Tensor> rebuild_plain(const TorchObject& object, std::string_view function,
                                     const pickle::Refs& args, uint64_t max_dims);
 // Reads a tuple of integers, or a torch.Size of one.

@@ -14,13 +14,15 @@ namespace qcts {
 void read_script_classes(std::string_view source, const std::string& module, ScriptClasses& classes,
                          ReadBudget& budget);
 
-// Returns the globals that a TorchScript pickle may name in addition to torch.save's: the code's classes,
-// torch's custom classes, the functions of torch.jit._pickle, and storage types.
+// Returns the globals that a TorchScript pickle may name in addition to torch.save's.
+// These are the code's classes, torch's custom classes, the functions of torch.jit._pickle,
+// and storage types.
 std::vector<std::string> script_globals(const ScriptClasses& classes);
 
-// Checks every object and call of a graph against the classes.
-// Throws Refused: PickleGlobal for a value that TorchScript cannot hold, PickleCall and PickleType
-// for arguments that its functions do not take, SubclassSchema for objects that contradict their class.
+// Checks every object and call of a graph against the classes. Throws Refused for these faults:
+//   PickleGlobal            a value that TorchScript cannot hold
+//   PickleCall, PickleType  arguments that its functions do not take
+//   SubclassSchema          objects that contradict their class
 void check_script_values(const pickle::Ref& root, const ScriptClasses& classes,
                          const std::vector<std::string>& allow, const std::string& pickle);
 

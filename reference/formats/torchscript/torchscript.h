@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads TorchScript archives (torch 1.4 to 2.13; torch/csrc/jit/serialization/export_module.cpp and
-// import.cpp): a zip like torch.save's that also holds a program's sources. The sources are never executed,
-// and such an archive is never written.
+// Reads TorchScript archives (torch 1.4 to 2.13). Such an archive is a zip like torch.save's
+// that also holds a program's sources. The sources are never executed, and the archive is never written.
+// The format is that of torch/csrc/jit/serialization/export_module.cpp and import.cpp:
 //    data.pkl, data/N            the module: an object graph of the program's own classes, and its storages
 //    constants.pkl, constants/N  a tuple of the tensors that the code calls CONSTANTS.c0, CONSTANTS.c1, ...
 //    code/__torch__/... .py      the sources, deflated, each with a .debug_pkl
@@ -60,15 +60,15 @@ struct TorchScript {
   ReadBudget budget;  // the budget that remains after reading; those in `program` and `constants` are unused
 };
 
-// Reads an archive. Allows the classes that its code defines, torch's custom classes,
-// and options.allow. Throws Refused.
+// Reads an archive. Throws Refused.
+// Allows the classes that its code defines, torch's custom classes, and options.allow.
 TorchScript read_torchscript(std::shared_ptr<const MappedFile> file, const TorchZipOptions& options = {});
 
-// Returns the class of an object (a `__torch__` instance or enum member), or null
-// for anything else, custom classes included.
+// Returns the class of an object (a `__torch__` instance or enum member).
+// Returns null for anything else, custom classes included.
 const ScriptClass* script_class_of(const ScriptClasses& classes, const pickle::Ref& node);
-// Returns true for a C++ class
-// that torch registered, as "__torch__.torch.classes.quantized.LinearPackedParamsBase".
+// Returns true for a C++ class that torch registered. The name of such a class is
+// "__torch__.torch.classes.quantized.LinearPackedParamsBase" or similar.
 bool is_custom_class(std::string_view name);
 // Returns the class name of any object, as "__torch__.model.Net", or an empty string for other nodes.
 std::string script_class_name(const pickle::Ref& node);

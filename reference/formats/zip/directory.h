@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads the structure of a zip archive of stored entries and checks it from both ends.
-// The central directory, local headers and data descriptors must agree, and every byte
-// of the file must belong to exactly one record.
+// The central directory, local headers and data descriptors must agree.
+// Every byte of the file must belong to exactly one record.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +50,9 @@ ZipDirectory read_zip_directory(const MappedFile& file, const Limits& limits, bo
 ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& limits, bool lenient,
                                 ZipKind kind = ZipKind::torch_save);
 
-// Returns true if the directory has a name that only TorchScript archives have: constants.pkl,
-// or a record below code/. Returns false if the file is not an archive. Checks nothing else.
+// Returns true if the directory has a name that only TorchScript archives have.
+// Such names are constants.pkl and records below code/.
+// Returns false if the file is not an archive. Checks nothing else.
 bool names_torchscript(std::span<const std::byte> file);
 
 }  // namespace qcts

@@ -11,9 +11,10 @@
 
 namespace qcts {
 
-// Writes stored entries exactly as PyTorchStreamWriter does (caffe2/serialize/inline_container.cc
-// and its patched miniz): unused header fields are zero, an extra field "FB" aligns the data,
-// and a descriptor after the data holds sizes and CRC.
+// Writes stored entries exactly as PyTorchStreamWriter does.
+// The source is caffe2/serialize/inline_container.cc and its patched miniz.
+// Unused header fields are zero, and an extra field "FB" aligns the data.
+// A descriptor after the data holds sizes and CRC.
 class ZipWriter {
  public:
   // Aligns the data of every record to `alignment_bytes` (1 to 65536).
