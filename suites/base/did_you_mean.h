@@ -8,8 +8,8 @@
 
 namespace qcts {
 
-// Counts the insertions, deletions, replacements and swaps of neighbours that turn a into b
-// (optimal string alignment). A '*' in a matches anything, a '?' any character.
+// Counts the insertions, deletions, replacements and swaps of neighbours that turn a into b.
+// This is the optimal string alignment. A '*' in a matches anything, a '?' any character.
 size_t edit_distance(std::string_view a, std::string_view b);
 
 // Returns the candidate with the smallest distance, or the first such candidate on a tie.

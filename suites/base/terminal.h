@@ -14,15 +14,15 @@ struct Screen {
   bool terminal = false;
   bool colour = false;
 };
-// Returns the properties of the terminal. The width is COLUMNS if that is a positive number,
-// otherwise the terminal's width, otherwise 80 columns; it is at least 40.
+// Returns the properties of the terminal. The width is COLUMNS if that is a positive number.
+// Otherwise it is the terminal's width, or 80 columns. It is at least 40.
 // Colour needs a terminal, a TERM other than dumb, and NO_COLOR unset or empty.
 Screen screen_of(int fd);
 
 enum class Ink { plain, bold, green, red, yellow, faint };
 
-// Returns the columns that UTF-8 text takes on a terminal: two for wide East Asian characters
-// and emoji, one for others.
+// Returns the columns that UTF-8 text takes on a terminal.
+// Wide East Asian characters and emoji take two, all others one.
 size_t columns_of(std::string_view text);
 // Returns the longest beginning of the text that takes at most `columns`.
 // It ends in "..." if anything is left out.

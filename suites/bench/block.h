@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times the linear layers of one decoder block of Llama-3.1-8B,
-// like the benchmark in the transformers documentation. Quantizes seeded weights, times them,
-// saves and reloads them and times them again, next to the same layers in bfloat16.
+// Times the linear layers of one decoder block of Llama-3.1-8B.
+// The model is the benchmark in the transformers documentation.
+// Seeded weights are quantized and timed, then saved, reloaded and timed again.
+// The same layers are timed in bfloat16 too.
 // Covers linear layers only: no attention, norms or embeddings.
 #pragma once
 

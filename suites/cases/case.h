@@ -40,7 +40,7 @@ struct Case {
   bool warm = false;         // latency: one copy of the operands, in the caches, instead of rotating copies
   const Implementation* implementation = nullptr;  // the kernel to judge; nullptr for cases that judge files
   // The provider that loads, runs and saves a TorchScript golden, for its round_trip case.
-  // nullptr means that no such provider is loaded; the verdict is then not_supported.
+  // If it is nullptr, no such provider is loaded, and the verdict is not_supported.
   const qcts_provider* runner = nullptr;
 
   bool judges_file() const { return implementation == nullptr && runner == nullptr; }
@@ -50,8 +50,8 @@ struct Case {
   std::string full_id() const;  // the id, followed by "/provider_variant" if there is a provider
 };
 
-// Prefill calls are fewer and longer than decode calls, so they get this many times
-// the share of the latency budget.
+// Share of the latency budget for a prefill call, relative to a decode call.
+// It is larger because prefill calls are fewer and longer.
 inline constexpr double kPrefillBudgetShare = 4;
 double budget_share(const Case& c);  // relative share of a latency case
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Expands a plan and goldens into cases. The functions are pure: the same arguments give the same sorted
-// cases with unique ids, and no provider is called.
+// Expands a plan and goldens into cases. The functions are pure, and call no provider.
+// The same arguments give the same sorted cases with unique ids.
 #pragma once
 
 #include <span>
@@ -14,8 +14,9 @@
 
 namespace qcts {
 
-// Returns the input name of the case that judges a whole golden under `scheme`. It is the golden's id
-// without the scheme: "torchao_0_18_0_toy" for "torchao_0_18_0/int8_row/toy" and int8_row.
+// Returns the input name of the case that judges a whole golden under `scheme`.
+// It is the golden's id without the scheme.
+// For "torchao_0_18_0/int8_row/toy" and int8_row, the name is "torchao_0_18_0_toy".
 // Cases on one tensor append "_NAME".
 std::string golden_input(const std::string& golden_id, const std::string& scheme);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chooses a plan's synthetic inputs: all of them, or a sample that is spread over
-// schemes and families of schemes.
+// Chooses a plan's synthetic inputs: all of them, or a sample.
+// A sample is spread over schemes and families of schemes.
 #pragma once
 
 #include <map>
@@ -37,8 +37,8 @@ class InputSampler {
   struct Siblings {
     size_t place = 0, count = 0;  // place of a scheme in its family, and the family's size
   };
-  // The inputs of one family of schemes for a (kind, op, layout), and the input that was chosen
-  // for each input family and policy.
+  // The inputs of one family of schemes for a (kind, op, layout).
+  // `chosen` has the input that was chosen for each input family and policy.
   struct FamilyInputs {
     std::map<const Scheme*, std::vector<Synthetic>> by_scheme;
     std::map<std::pair<Generator, Policy>, std::pair<const Scheme*, std::string>> chosen;

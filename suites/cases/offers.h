@@ -59,14 +59,15 @@ class OfferTable {
   std::map<std::pair<Op, std::string>, std::vector<const Offer*>, std::less<>> by_op_;
 };
 
-// Returns the offers that judge `c`, best first. They are kernels of its op,
-// family and policy, or, for round_trip and reject, providers that load and save files.
+// Returns the offers that judge `c`, best first. They are kernels of its op, family and policy.
+// For round_trip and reject, they are providers that load and save files.
 // `with_reference` includes the reference on synthetic inputs, where it is compared with itself.
 std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
                                      bool with_reference = false);
 
-// Returns true if this program's own readers judge `c` as well. They judge every file, with one exception:
-// they judge a program's round trip only if no provider runs programs, and the verdict then says so.
+// Returns true if this program's own readers judge `c` as well. They judge every file.
+// There is one exception: they judge a program's round trip only if no provider runs programs.
+// The verdict then says so.
 bool is_judged_by_suite(const Case& c, std::span<const Offer* const> offers);
 
 // Sets the implementation or program runner of `c` to that of the provider and variant.

@@ -17,20 +17,20 @@ namespace qcts::cli {
 // Validates an option of unsigned type, which would read "-1" as a very large number.
 CLI::Validator not_negative();
 
-// If an option with one value is repeated, the last one wins, so that scripts can put defaults
-// before a user's options. Call this after declaring the options.
+// If an option with one value is repeated, the last one wins.
+// Scripts can therefore put defaults before a user's options. Call this after declaring the options.
 void last_option_wins(CLI::App& command);
 
 // Adds --junit cells|cases, which decides what a testcase in junit.xml stands for.
 void add_junit_option(CLI::App& command, JunitForm& form);
 
-// Writes a json_document() to a file and reports this on stdout, unless the document is printed there
-// as well. Throws RunError (infrastructure) if the file cannot be written.
+// Writes a json_document() to a file. Reports this on stdout, unless the document is printed there.
+// Throws RunError (infrastructure) if the file cannot be written.
 void write_document(const std::filesystem::path& file, std::string_view name,
                     const nlohmann::ordered_json& body, bool silent);
 
-// Returns the exit code of `body`. For an exception, prints one line on stderr and returns the code
-// of its RunError, or 5 for any other exception.
+// Returns the exit code of `body`. For an exception, prints one line on stderr.
+// Its code is that of the RunError, or 5 for any other exception.
 int exit_code_of(const std::function<Outcome()>& body);
 
 }  // namespace qcts::cli

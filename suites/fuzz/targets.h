@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Readers under fuzzing. A target reads arbitrary bytes, uses the values
-// that the reader accepted and checks its invariants. A reader may throw only Refused.
+// Readers under fuzzing. A target reads arbitrary bytes, uses the accepted values and checks its invariants.
+// A reader may throw only Refused.
 // Anything else that escapes (Finding, another exception, a sanitizer's abort) is a finding.
 #pragma once
 

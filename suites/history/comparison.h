@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements `qcts compare`: lists what has changed from one run to another,
-// or from the last run in a history.
+// Implements `qcts compare`.
+// Lists what has changed from one run to another, or from the last run in a history.
 #pragma once
 
 #include <optional>
@@ -59,13 +59,13 @@ RunComparison compare(const RecordedRun& before, const RecordedRun& after, const
                       const PaceHistory& history = {});
 
 // Returns failed if a case fails newly, is gone, is newly not supported or is slower.
-// Otherwise returns inconclusive if a case is newly inconclusive or a change of latency is undecided,
-// and otherwise conformant. Returns nothing_proved if the runs are not comparable.
+// Otherwise returns inconclusive if a case is newly inconclusive or a change of latency is undecided.
+// Otherwise returns conformant. Returns nothing_proved if the runs are not comparable.
 Outcome outcome_of(const RunComparison& comparison);
 
-// Returns the reason why two runs cannot be compared: another plan, selection or shard;
-// or, if both have latency and `options` asks for it, another machine class or number of threads.
-// Returns "" if they can be compared.
+// Returns the reason why two runs cannot be compared: another plan, selection or shard.
+// If both have latency and `options` asks for it, another machine class or number of threads is a reason too.
+// Returns "" if the runs can be compared.
 std::string why_not_comparable(const RecordedRun& before, const RecordedRun& after,
                                const CompareOptions& options);
 

@@ -21,8 +21,8 @@ nlohmann::ordered_json gbench_json(const RunRecord& record);
 // Numbers that were not measured are empty.
 std::string csv_text(const RunRecord& record);
 
-// Returns the counts, the passes by scheme and operation, the failures,
-// and the latency, for a page or a comment.
+// Returns a text for a page or a comment.
+// It has the counts, the passes by scheme and operation, the failures, and the latency.
 std::string run_markdown(const RunRecord& record);
 
 }  // namespace qcts

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The history of runs in one SQLite file. Runs belong to series: one machine class, plan,
-// selection and number of threads. Nothing is ever compared or drawn across two series.
+// The history of runs in one SQLite file. Runs belong to series.
+// A series has one machine class, plan, selection and number of threads.
+// Nothing is ever compared or drawn across two series.
 // Only changes of verdicts are stored, so a night that equals the one before takes a few KB.
 // Latency is stored each night.
 #pragma once
@@ -66,8 +67,9 @@ struct Appended {
 class History {
  public:
   // Mode::write creates the file if necessary and makes sure that it can be written.
-  // Throws RunError: usage if the file is missing (Mode::read) or belongs to another program
-  // or another schema, infrastructure if it cannot be read or written.
+  // Throws RunError (usage) if the file is missing (Mode::read).
+  // Throws RunError (usage) if it belongs to another program or another schema.
+  // Throws RunError (infrastructure) if it cannot be read or written.
   History(const std::filesystem::path& file, Database::Mode mode);
 
   // Adds a finished run as a whole or not at all: if the process dies here, the file stays as it was.
@@ -83,8 +85,7 @@ class History {
 
   // Returns the last run of `run`'s series that came before `run`, or nullopt if there is none.
   std::optional<RecordedRun> last_before(const RecordedRun& run);
-  // Returns the trusted nights of each case up to the night of last_before(), starting
-  // at the last change point.
+  // Returns the trusted nights of each case, from its last change point up to the night of last_before().
   PaceHistory pace_history(const RecordedRun& run);
 
  private:
@@ -96,8 +97,8 @@ class History {
   Database database_;
 };
 
-// A case's trusted nights. `logs` has the logarithms of its time over the roof's,
-// or of its time alone if that varies less from night to night.
+// A case's trusted nights. `logs` has the logarithms of its time over the roof's.
+// If its time alone varies less from night to night, `logs` has the logarithms of that time.
 // `nights` has the index of each night in PaceSeries::nights.
 struct PaceLevels {
   bool over_roof = true;

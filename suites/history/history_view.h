@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements `qcts history`: shows the runs of a history, the cases whose status changes,
-// and the trend of each latency case with its change points.
+// Implements `qcts history`: shows the runs of a history and the cases whose status changes.
+// Also shows the trend of each latency case with its change points.
 #pragma once
 
 #include <string>
@@ -38,8 +38,8 @@ std::vector<SeriesView> view_history(History& history, const HistoryViewOptions&
 nlohmann::ordered_json history_json(const std::vector<SeriesView>& views);  // reports/history.schema.json
 std::string history_text(const std::vector<SeriesView>& views, const HistoryViewOptions& options);
 
-// Returns one character per night: "▁" for the fastest to "█" for the slowest,
-// "x" for a night that is not trusted.
+// Returns one character per night: "▁" for the fastest to "█" for the slowest.
+// "x" stands for a night that is not trusted.
 std::string sparkline(const PaceSeries& series, bool over_roof, size_t nights);
 
 }  // namespace qcts

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides which latency cases of two runs are slower or faster. A case is compared by its time over the time
-// of the roof in the same rounds, so that no kernel seems slower because the whole machine is slower. If its
-// time alone has the narrower interval, that time is compared: for a kernel a hundred times slower than its
-// roof, the roof contributes most of the noise. In either case both ratios must point the same way.
+// Decides which latency cases of two runs are slower or faster.
+// A case is compared by its time over the time of the roof in the same rounds.
+// A machine that is slower as a whole therefore makes no kernel slower.
+// If its time alone has the narrower interval, that time is compared.
+// For a kernel a hundred times slower than its roof, the roof contributes most of the noise.
+// In either case both ratios must point the same way.
 //
-// Two runs of the same kernels differ by more than the intervals within each run suggest, because memory lies
-// elsewhere and neighbours come and go. The additional spread is estimated from the runs themselves:
-//   - With a history of the case, the spread follows from its earlier nights (prediction interval of one
-//     further night).
-//   - Otherwise the spread follows from all cases of the two runs. It is the common spread with which half of
-//     the cases lie within the median of their own distribution. (The estimate of Paule and Mandel 1982 uses
-//     a sum instead of this median. The median keeps the few cases that did change from widening the spread.)
-//     Fewer than kCasesForSpread cases are not enough. The times of the roofs, whose code is the same in both
-//     runs, then show how far apart the runs are.
-// Intervals are simultaneous (Bonferroni): in at most one of twenty comparisons does any unchanged case
-// seem slower or faster.
+// Two runs of the same kernels differ by more than the intervals within each run suggest.
+// Memory lies elsewhere, and neighbours come and go.
+// The additional spread is estimated from the runs themselves:
+//   - With a history of the case, the spread follows from its earlier nights.
+//     It is the prediction interval of one further night.
+//   - Otherwise the spread follows from all cases of the two runs.
+//     With this common spread, half of the cases lie within the median of their own distribution.
+//     The estimate of Paule and Mandel 1982 uses a sum instead of this median.
+//     The median keeps the few cases that did change from widening the spread.
+//     Fewer than kCasesForSpread cases are not enough.
+//     The times of the roofs, whose code is the same in both runs, then show how far apart the runs are.
+// Intervals are simultaneous (Bonferroni).
+// In at most one of twenty comparisons does any unchanged case seem slower or faster.
 #pragma once
 
 #include <map>
@@ -54,8 +58,8 @@ struct PaceComparison {
 
 PaceComparison compare_paces(const RecordedRun& before, const RecordedRun& after, const PaceHistory& history);
 
-// Returns the s >= 0 at which the median of deviation² / (error² + s²) is that of a chi-squared variable
-// with one degree of freedom.
+// Returns the s >= 0 at which the median of deviation² / (error² + s²) has a given value.
+// The value is the median of a chi-squared variable with one degree of freedom.
 double spread_beyond(const std::vector<double>& deviations, const std::vector<double>& errors);
 
 }  // namespace qcts

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes the data of the synthetic inputs of suites/inputs/inputs.h from a seed.
-// Nothing here depends on a family of schemes: the reference quantizes float weights,
-// and the planes may then be edited.
+// Nothing here depends on a family of schemes.
+// The reference quantizes float weights, and the planes may then be edited.
 #pragma once
 
 #include <cstdint>
@@ -27,25 +27,25 @@ Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& 
 int64_t one_hot_column(int64_t row, int64_t m, int64_t k);
 
 // Returns a float weight with elements on both sides of code boundaries.
-// For a step of the reference's own quantizer, these are the last float before it, the float before
-// that one, and the first float after it. Bisection finds them.
+// For a step of the reference's own quantizer, these are the last two floats before it
+// and the first float after it. Bisection finds them.
 std::vector<std::byte> boundary_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 // Returns m rows of x with elements on both sides of the code boundaries of a policy.
 std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightShape& shape, Policy activation,
                                            const Planes& planes, int64_t m, uint64_t seed);
 
-// Returns the planes that a policy stores: powers of two and -3 if `exact`, otherwise scales
-// that no narrower type can hold.
+// Returns the planes that a policy stores: powers of two and -3 if `exact`.
+// Otherwise the planes have scales that no narrower type can hold.
 Planes policy_planes(const Scheme& scheme, const WeightShape& shape, Policy activation, bool exact);
 
-// Returns a float weight [n, k] that the scheme accepts: noise, with two of every four elements zero
-// if the scheme is sparse.
+// Returns a float weight [n, k] of noise that the scheme accepts.
+// If the scheme is sparse, two of every four elements are zero.
 std::vector<std::byte> noise_weight_for(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 
 // Returns planes of a large weight without the cost of quantizing all of it.
 // Every unit of 32 rows is a random unit of some quantized rows of noise.
-// If the planes cannot be assembled in this way (n is not a multiple of 32, or a scale covers more
-// than 32 rows), the whole weight is quantized.
+// In some cases the planes cannot be assembled in this way, and the whole weight is quantized.
+// This is so if n is not a multiple of 32, or if a scale covers more than 32 rows.
 Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 
 }  // namespace qcts

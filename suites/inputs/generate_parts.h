@@ -51,8 +51,8 @@ inline bool is_sparse(const Scheme& scheme, const WeightShape& shape) {
   return false;
 }
 
-// The smallest and the largest element of a group, in units of its scale,
-// with which the recipe's scale is a power of two and small integers are restored exactly.
+// The smallest and the largest element of a group, in units of its scale.
+// With these elements, the recipe's scale is a power of two, and small integers are restored exactly.
 // Suitable pairs are found by trying the reference.
 struct AnchorPair {
   double low, high;
@@ -65,8 +65,8 @@ bool has_finite_weights(const Scheme& scheme, const WeightShape& shape);
 // Returns true if a weight of this scheme can hold small integers exactly, as exact_sums() requires.
 bool has_exact_sums(const Scheme& scheme, const WeightShape& shape);
 // Makes a linear whose sums are exact in every order and at every stage.
-// `order` is a permutation of the k columns of both the weight and x that keeps each column
-// in its group; empty: none.
+// `order` is a permutation of the k columns of both the weight and x; empty: none.
+// It must keep each column in its group.
 Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
                      const std::vector<int64_t>& order = {});
 
@@ -76,8 +76,8 @@ bool has_outliers(const Scheme& scheme, const WeightShape& shape);
 // The elements of the last group are far smaller, and their exact sum is the answer.
 Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
 
-// Makes large terms whose sum is near zero: the second half of k repeats the first half in the weight
-// and negates it in x. Partial sums of the first half exceed the range of float16.
+// Makes large terms whose sum is near zero. Partial sums of the first half exceed the range of float16.
+// The second half of k repeats the first half in the weight and negates it in x.
 void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input);
 // Puts every code at an end of its range, with all but one code of a group at the same end.
 // All elements of x have one magnitude and one sign.
@@ -87,9 +87,10 @@ void one_sign(const Scheme& scheme, const Synthetic& synthetic, KernelInput& inp
 std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, Policy activation,
                                      const Planes& planes);
 
-// Elements of x with which a policy represents -1, 0 and 1 exactly: the smallest and the largest
-// of each block of `every` columns. A policy that also has a scale for all of x needs its maximum, `of_all`,
-// in the first of these blocks, which then represents nothing else; 0: there is no such scale.
+// Elements of x with which a policy represents -1, 0 and 1 exactly.
+// They are the smallest and the largest of each block of `every` columns.
+// If a policy also has a scale for all of x, `of_all` is the maximum that this scale needs.
+// The first of the blocks has this maximum and represents nothing else. Without such a scale, `of_all` is 0.
 struct ActivationAnchors {
   AnchorPair pair;
   int64_t every = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Metamorphic relations of linear: inputs whose answers determine each other, whatever the reference
-// computes. All sums are exact, so a relation holds bit for bit in a correct kernel.
+// Metamorphic relations of linear: inputs whose answers determine each other.
+// They do so whatever the reference computes.
+// All sums are exact, so a relation holds bit for bit in a correct kernel.
 //
 // scaled_x    y(8 x) is 8 y(x)
 // permuted_k  reordering the columns of the weight and of x within their groups gives the same y
@@ -23,8 +24,8 @@ bool has_relation(const Scheme& scheme, Generator generator, const WeightShape& 
 // Turns exact sums into the relation's first input and adds the other inputs.
 void relate(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, Generated& made);
 
-// The first element, row-major [m, n], at which the answers to the other inputs contradict y,
-// the answer to the first input. `bias` is [n]; zeros if there is none.
+// The first element, row-major [m, n], at which the answers to the other inputs contradict y.
+// y is the answer to the first input. `bias` is [n]; zeros if there is none.
 struct Contradiction {
   size_t index;
   double want, got;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Synthetic inputs with values that noise never has: NaN, infinities, zero points of every size,
-// exponents at the ends of their range. Each of them finds kernels that pass on all other inputs.
+// Synthetic inputs with values that noise never has.
+// These are NaN, infinities, zero points of every size, and exponents at the ends of their range.
+// Each input finds kernels that pass on all other inputs.
 #pragma once
 
 #include <string_view>
@@ -22,14 +23,16 @@ std::vector<int64_t> given_scale_batches(Op op);
 bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape);
 
 // Turns an input of generator "noise" into one of those below. Returns false for any other generator.
-// non_finite     For quantize: three rows of four have a NaN, +Inf or -Inf. For linear: x has a NaN in the
-//                next to last row and, if no zero is subtracted, an infinity in another row; the bias has
-//                both; a scale is NaN, or codes are NaN if the scheme has such codes, which meet zeros in x.
-// zero_points    Integer zero points have the whole range of a byte, and another value in each row. linear
-//                of hard_x has them too, even if the producer's forward never reads them.
+// non_finite     For quantize, three rows of four have a NaN, +Inf or -Inf.
+//                For linear, the next to last row of x has a NaN, and the bias has a NaN and an infinity.
+//                Another row of x has an infinity if no zero is subtracted.
+//                If the scheme has codes that are NaN, some codes are NaN, and they meet zeros in x.
+//                Otherwise a scale is NaN.
+// zero_points    Integer zero points cover the whole range of a byte and differ in each row.
+//                The input hard_x of linear has them too, even if the producer's forward never reads them.
 // tiny_scales    Scales (and zeros) are multiplied by 2^-60 in even rows or groups and by 2^-122 in odd ones.
-// block_scales   Scales of blocks in e4m3 and e8m0 have one value per row: subnormals, the largest, and
-//                exponents far from 0.
+// block_scales   Scales of blocks in e4m3 and e8m0 have one value per row.
+//                The values are subnormals, the largest, and exponents far from 0.
 // given_scales   The given scale of x is one that no quantizer finds. Some of x is zero. There is no bias.
 // overflow       Answers of odd rows are sums of positive terms beyond the largest finite number.
 //                Answers of even rows are small.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of synthetic inputs for each operation. expand() combines it with schemes
-// and implementations, and the kinds numerics and determinism make the data.
+// The table of synthetic inputs for each operation.
+// expand() combines it with schemes and implementations.
+// The kinds numerics and determinism make the data.
 // Each input is there because some wrong kernel fails on it.
 #pragma once
 
@@ -23,8 +24,9 @@ struct InputFamily {
   std::vector<Op> ops;
   bool every_shape = false;  // in bfloat16 and weight_only, use all shapes of the scheme
   bool every_dtype = false;  // use float32 and float16 in addition to bfloat16
-  // Skipped in reduced plans and excluded from sampling over schemes. This is for inputs that take up
-  // to a second, and for new inputs that must not change how the others are sampled.
+  // Skipped in reduced plans and excluded from sampling over schemes.
+  // This is for inputs that take up to a second.
+  // It is also for new inputs that must not change how the others are sampled.
   bool excluded_from_sampling = false;
   size_t max_shapes = 2;  // applies unless every_shape is set
 };
@@ -49,8 +51,9 @@ class GeneratorSupport {
   std::map<std::tuple<Generator, DType, int64_t>, bool> relations_;
 };
 
-// Returns the inputs of (kind, op, scheme, layout) that the scheme accepts,
-// for every activation policy of the op (linear: all; quantize_activation: all but weight_only).
+// Returns the inputs of (kind, op, scheme, layout) that the scheme accepts.
+// There are inputs for every activation policy of the op: all for linear,
+// and all but weight_only for quantize_activation.
 // `layout` is "plain" except for pack and unpack.
 // Seeds derive from the input's name, so a new input does not change the others.
 // `known` is a cache that the caller keeps between calls.
@@ -58,8 +61,8 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
                                         GeneratorSupport* known = nullptr);
 
 // Returns "noise_m3_n37_k216_bf16" or "noise_dyn_row_sym_m3_n37_k216_bf16".
-// The name omits m if the op has none, has the layout if it is not plain, and has the policy
-// if it is not weight_only.
+// The name omits m if the op has none.
+// It has the layout if it is not plain, and the policy if it is not weight_only.
 std::string input_name(const Synthetic& input, Op op, Layout layout);
 
 // Returns "bf16", "f32", "f16", or torch's name for any other type.

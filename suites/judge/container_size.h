@@ -12,8 +12,8 @@ namespace qcts {
 // Returns the bytes of metadata. In safetensors, this is the part of __metadata__ that describes no tensor.
 // In pickles, it is the values that are not tensors, each at the maximum that a pickler spends on it.
 uint64_t metadata_bytes(const Checkpoint& checkpoint);
-// Returns the bytes of padding: the blanks at the end of a safetensors header, and the bytes
-// that align the data of a zip's records.
+// Returns the bytes of padding. In safetensors, this is the blanks at the end of the header.
+// In a zip, it is the bytes that align the data of the records.
 uint64_t padding_bytes(const Checkpoint& checkpoint);
 
 // Returns the length of the value of "__metadata__" in a header's JSON, or 0 if there is none.

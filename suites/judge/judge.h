@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges a case. judge_guarded() is the only place where an exception becomes a verdict: Refused
-// and wrong results become fail, bad_alloc becomes resource, and anything else becomes internal.
+// Judges a case. judge_guarded() is the only place where an exception becomes a verdict.
+// Refused and wrong results become fail, bad_alloc becomes resource, and anything else becomes internal.
 #pragma once
 
 #include <filesystem>

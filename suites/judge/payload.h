@@ -12,8 +12,9 @@
 
 namespace qcts {
 
-// Compares everything that two checkpoints hold (reference/comparison/content.h), including values
-// that one of the formats cannot hold. A different spelling of the same value is not a difference.
+// Compares everything that two checkpoints hold (reference/comparison/content.h).
+// Values that one of the formats cannot hold are included.
+// A different spelling of the same value is not a difference.
 // Returns the first difference, by path, or nullopt if they are equal.
 std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint& got);
 
@@ -21,8 +22,9 @@ std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint
 std::optional<Mismatch> compare_files(const std::string& name, std::span<const std::byte> want,
                                       std::span<const std::byte> got);
 
-// Holds a parsed file that is written again in its own format: one buffer for a file, one per shard
-// for a directory, in the order of Checkpoint::zips, legacies and safetensors.
+// Holds a parsed file that is written again in its own format.
+// A file has one buffer, a directory one per shard.
+// The order is that of Checkpoint::zips, legacies and safetensors.
 struct WrittenFile {
   std::filesystem::path path;  // the file from which it was read
   std::vector<std::byte> bytes;
@@ -46,8 +48,8 @@ std::string payload_digest(const Checkpoint& checkpoint);
 std::optional<Checkpoint> with_flipped_bit(Checkpoint checkpoint);
 // Gives the first storage another device. Returns nullopt for safetensors and if there are no tensors.
 std::optional<Checkpoint> with_moved_device(Checkpoint checkpoint);
-// Changes the last number, string or flag of a pickle that is not part of a tensor, or adds one more pair
-// to the __metadata__ of safetensors. Returns nullopt if there is none.
+// Changes the last number, string or flag of a pickle that is not part of a tensor.
+// For safetensors, adds one more pair to __metadata__. Returns nullopt if there is none.
 std::optional<Checkpoint> with_changed_value(Checkpoint checkpoint);
 
 }  // namespace qcts

@@ -28,8 +28,8 @@ struct Replay {
 nlohmann::ordered_json to_json(const Replay& replay);
 Replay replay_from_json(const nlohmann::ordered_json& json);
 
-// Formats a replay as a text file with one field per line. read_replay throws std::runtime_error
-// that names the file and field if it is invalid.
+// Formats a replay as a text file with one field per line.
+// If the file is invalid, read_replay throws std::runtime_error that names the file and field.
 std::string replay_text(const Replay& replay);
 Replay read_replay(const std::filesystem::path& path);
 
@@ -47,8 +47,9 @@ Verdict judge_replay(const Replay& replay, const Implementation& implementation,
 struct ShrinkStats {
   uint64_t tried = 0, kept = 0;
 };
-// Returns the smallest input found that still fails. Uses delta debugging (Zeller
-// and Hildebrandt 2002) over m, n and k, then zeroes ever smaller runs of bytes in x, bias and planes.
+// Returns the smallest input found that still fails.
+// Uses delta debugging (Zeller and Hildebrandt 2002) over m, n and k.
+// Then zeroes ever smaller runs of bytes in x, bias and planes.
 // Calls `fails`, which must be true for `start`, at most `budget` times.
 Replay shrink(const Replay& start, const std::function<bool(const Replay&)>& fails, uint64_t budget,
               ShrinkStats* stats = nullptr);
@@ -63,8 +64,8 @@ struct Shrinking {
   std::optional<ShrunkReplay> smaller;
   uint64_t tried = 0;
 };
-// Shrinks as long as the answer keeps the status and the hypothesis of `first`,
-// which is the verdict on `start`. Then continues from there with the status alone.
+// Shrinks as long as the answer keeps the status and the hypothesis of `first`, the verdict on `start`.
+// Then continues from there with the status alone.
 // An input that can no longer be judged counts as not failing.
 // Calls `judge` at most `budget` times.
 Shrinking shrink_both(const Replay& start, const Verdict& first,

@@ -37,7 +37,7 @@ struct SizeCount {
   // The code of a TorchScript archive, and everything else in it that is neither pickle nor storage.
   uint64_t program_bytes = 0;
   // Storage bytes of quantized weights that no element of any tensor reaches.
-  // judge_size counts them only if the golden flags them.
+  // They count in judge_size() only if the golden flags them.
   uint64_t unseen_bytes = 0;
   uint64_t metadata_bytes = 0;  // see container_size.h
   uint64_t padding_bytes = 0;
@@ -59,8 +59,8 @@ using LayoutHints = std::map<std::string, std::string>;
 // Loads and checks folder/size.json. Throws std::runtime_error that names the file.
 nlohmann::ordered_json load_size_targets(const std::filesystem::path& folder);
 SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints);
-// Returns base_bytes + per_inner_tensor_bytes * inner tensors of all files, summed over the files,
-// because transformers repeats the metadata of all inner tensors in every shard.
+// Returns the sum over the files of base_bytes + per_inner_tensor_bytes * inner tensors of all files.
+// transformers repeats the metadata of all inner tensors in every shard.
 uint64_t container_bound_bytes(const SizeCount& count, const nlohmann::ordered_json& targets);
 // Returns nullopt if no target applies: there is no entry, k is too small, or the layout is padded.
 std::optional<double> minimum_reduction(const WeightSize& weight, const nlohmann::ordered_json& targets);

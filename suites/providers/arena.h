@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Caller-owned buffers for one kernel call. Each buffer has no more alignment than its element type needs.
 // It is filled before the call, checked afterwards, and surrounded by red zones.
-// Inaccessible pages follow the red zones, so an access beyond them ends the worker in this case
-// and damages nothing else.
+// Inaccessible pages follow the red zones.
+// An access beyond the red zones therefore ends the worker in this case and damages nothing else.
 #pragma once
 
 #include <cstddef>
@@ -47,15 +47,16 @@ class GuardedBuffer {
   // Returns true if read() == bytes.
   bool holds(std::span<const std::byte> bytes) const;
 
-  // Fills the rows and paints the red zones. For Poison::previous, the rows get `answer`,
-  // or 0xa5 if its length differs. The pattern of the red zones depends on the poison, so that values read
-  // from outside the rows change between runs.
+  // Fills the rows and paints the red zones.
+  // For Poison::previous, the rows get `answer`, or 0xa5 if its length differs.
+  // The pattern of the red zones depends on the poison.
+  // Values that are read from outside the rows therefore change between runs.
   void poison(Poison poison, std::span<const std::byte> answer = {});
   // Paints the red zones only.
   void paint(Poison poison);
 
-  // Describes the bytes outside the rows that have changed:
-  // "y: 1 byte written after the end, the first at +0". Returns nullopt if there are none.
+  // Describes the bytes outside the rows that have changed. Returns nullopt if there are none.
+  // An example is "y: 1 byte written after the end, the first at +0".
   std::optional<std::string> violation() const;
 
  private:

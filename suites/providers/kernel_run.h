@@ -47,9 +47,9 @@ class KernelRun {
   Support supports() const;
   // Calls supports() with every data pointer NULL, before any buffer exists.
   Support supports_before_data() const;
-  // Poisons the outputs and the workspace, prepares once, calls the kernel, checks the red zones,
-  // the inputs and the prepared weight, and returns run's status. Throws ProviderFault for a broken contract.
-  // Call this only if supports() accepts the problem.
+  // Poisons the outputs and the workspace, prepares once, and calls the kernel.
+  // Then checks the red zones, the inputs and the prepared weight, and returns run's status.
+  // Throws ProviderFault for a broken contract. Call this only if supports() accepts the problem.
   qcts_status attempt(Poison poison, const KernelAnswer* previous = nullptr);
   // Calls attempt(). Throws ProviderFault for any status other than QCTS_OK.
   KernelAnswer run(Poison poison, const KernelAnswer* previous = nullptr);

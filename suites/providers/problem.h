@@ -28,8 +28,8 @@ struct KernelInput {
   WeightShape weight;
   Layout layout;  // layout of the packed planes of pack and unpack
   int64_t m = 0;  // used by linear and quantize_activation
-  // Planes in layout "plain" for dequantize, pack, linear and quantize_activation, and in `layout`
-  // for unpack. The policy's planes follow the weight's.
+  // Planes in layout "plain" for dequantize, pack, linear and quantize_activation.
+  // For unpack, the planes are in `layout`. The policy's planes follow the weight's.
   Planes planes;
   DType x_dtype = DType::bfloat16, y_dtype = DType::bfloat16, bias_dtype = DType::bfloat16;
   std::vector<std::byte> x;     // linear, quantize_activation: [m, k]; quantize: the float weight [n, k]
@@ -48,8 +48,8 @@ struct KernelInput {
 // Owns the text and parameters that a qcts_problem points to.
 class ProblemBuilder {
  public:
-  // Sets op, scheme and its parameters, layout, policy, m, n,
-  // k, group, dtypes and unpadded row strides, but no data.
+  // Sets op, scheme and its parameters, layout, policy, m, n, k, group and dtypes.
+  // Row strides are unpadded. Sets no data.
   // Without a scheme, as for a dense layer, the family is `kernel_scheme` and there are no parameters.
   ProblemBuilder(const KernelInput& input, uint32_t threads, const char* kernel_scheme = "");
   ProblemBuilder(const ProblemBuilder&) = delete;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The only way to call a provider's functions. Every call saves the floating-point control state
-// (rounding mode, exception masks, flush to zero, denormals are zero), checks it afterwards and restores it.
+// The only way to call a provider's functions.
+// Every call saves the floating-point control state, checks it afterwards and restores it.
+// The state is rounding mode, exception masks, flush to zero, and denormals are zero.
 // A changed state would change the answers of all later cases in the process.
 // Sticky exception flags may change.
 #pragma once
@@ -30,8 +31,8 @@ class OverrunFault : public ProviderFault {
 // Returns MXCSR without its sticky flags on x86, or 0 on other machines.
 uint32_t float_control();
 void set_float_control(uint32_t control);
-// Returns "MXCSR 0x1f80 -> 0x9fc0 (flush to zero, denormals are zero)",
-// or an empty string if the states are equal.
+// Returns "MXCSR 0x1f80 -> 0x9fc0 (flush to zero, denormals are zero)".
+// Returns an empty string if the states are equal.
 std::string float_control_change(uint32_t before, uint32_t after);
 
 struct Support {
@@ -39,8 +40,8 @@ struct Support {
   std::string reason;  // set unless status is QCTS_OK
 };
 
-// These functions throw ProviderFault if the control state changed, if the call threw,
-// or if the answer violates the ABI (an unknown status, a reason without NUL).
+// These functions throw ProviderFault if the control state changed or if the call threw.
+// They throw it too if the answer violates the ABI (an unknown status, a reason without NUL).
 Support provider_supports(const qcts_kernel& kernel, const qcts_problem& problem);
 uint64_t provider_workspace_bytes(const qcts_kernel& kernel,
                                   const qcts_problem& problem);  // returns 0 if the kernel has no workspace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A provider that is a program instead of a shared library. It speaks line-JSON on its standard input
-// and output, and passes data in shared memory. kernels/abi/README.md documents the protocol.
+// A provider that is a program instead of a shared library.
+// It speaks line-JSON on its standard input and output, and passes data in shared memory.
+// The protocol is documented in kernels/abi/README.md.
 // For the registry, it is a provider like any other.
 #pragma once
 
@@ -63,12 +64,13 @@ class RemoteProvider {
   // If the program died, they end this process, and its parent blames the case.
   qcts_status supports(const Kernel& kernel, const qcts_problem& problem, char* why, size_t why_size);
   qcts_status run(const Kernel& kernel, const qcts_problem& problem);
-  // Starts a measurement: the program makes `copies` copies of the problem's inputs, prepares as it would
-  // at load time, and times calls itself. Throws ProviderFault if the program cannot do this.
+  // Starts a measurement. The program makes `copies` copies of the problem's inputs.
+  // It prepares as it would at load time, and times calls itself.
+  // Throws ProviderFault if the program cannot do this.
   void begin_timing(const Kernel& kernel, const qcts_problem& problem, size_t copies);
   double time_us(size_t first, size_t calls, bool rotate);  // see TimedTarget::time_us
-  // Writes the last call's answer to the outputs of the problem that begin_timing() received,
-  // which must still exist. Returns further measures, such as {"name_us": 1.5}.
+  // Writes the last call's answer to the outputs of the problem that begin_timing() received.
+  // That problem must still exist. Returns further measures, such as {"name_us": 1.5}.
   nlohmann::ordered_json end_timing();
   qcts_status load_save(const char* input, const char* output, char* why, size_t why_size);
 
@@ -93,8 +95,9 @@ class RemoteProvider {
   std::vector<RemoteTensor> timed_;  // tensors of the problem that is being timed
 };
 
-// Implements a hidden subcommand: makes this process die with its parent, limits its memory
-// and executes `program`. Returns only on failure, with an exit code.
+// Implements a hidden subcommand.
+// Makes this process die with its parent, limits its memory and executes `program`.
+// Returns only on failure, with an exit code.
 int become_provider(const std::string& program, uint64_t memory_limit_bytes);
 
 }  // namespace qcts

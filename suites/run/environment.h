@@ -12,8 +12,8 @@ std::string suite_version();
 nlohmann::ordered_json environment_json();
 // Returns the name, family, summary, source, group and layouts of every scheme.
 nlohmann::ordered_json schemes_json();
-// Returns the list of choices with the schemes of each choice, and the documented claims
-// that are not true (reference/schemes/choices.h).
+// Returns the list of choices with the schemes of each choice (reference/schemes/choices.h).
+// Also returns the documented claims that are not true.
 nlohmann::ordered_json choices_json();
 // Returns the KeptLayouts of reference/schemes/choices.h. choices_json() includes them.
 nlohmann::ordered_json kept_layouts_json();

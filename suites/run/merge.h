@@ -15,8 +15,8 @@ struct MergePart {
   std::string name;  // the name that the user gave
   RunRecord record;
 };
-// Checks that the parts form one complete run. Throws RunError (usage) if they belong to different runs,
-// if a shard is missing, duplicate or unfinished, or if a case is judged twice or never.
+// Checks that the parts form one complete run. Throws RunError (usage) if they belong to different runs.
+// Throws the same if a shard is missing, duplicate or unfinished, or if a case is judged twice or never.
 void check_parts(const std::vector<MergePart>& parts);
 
 struct MergeRequest {
@@ -28,9 +28,11 @@ struct MergeRequest {
   std::vector<std::string> arguments;  // the command line, for the report
 };
 
-// Writes out/{run.jsonl.gz,report.json,junit.xml,report.html,summary.md} as the undivided run would
-// have, and prints its summary. Throws RunError (usage) as check_parts() does, and if the parts come
-// from a different installation: version, plan, fixtures, selection, providers and their hashes, processor.
+// Writes the files that the undivided run would have written, and prints its summary.
+// They are run.jsonl.gz, report.json, junit.xml, report.html and summary.md in `out`.
+// Throws RunError (usage) as check_parts() does.
+// Throws the same if the parts come from a different installation: version, plan, fixtures, selection,
+// providers and their hashes, or processor.
 Outcome merge(const MergeRequest& request);
 
 }  // namespace qcts

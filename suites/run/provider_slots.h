@@ -20,12 +20,12 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
                       const std::vector<std::filesystem::path>& folders, const std::filesystem::path& logs,
                       const std::filesystem::path& scratch);
 
-// Returns the provider's name if the word alone reveals it: "builtin" for "builtin",
-// "aten" for ".../libqcts_aten.so", "" for a vendor's library.
+// Returns the provider's name if the word alone reveals it, and otherwise "".
+// The word "builtin" gives "builtin", ".../libqcts_aten.so" gives "aten", a vendor's library gives "".
 std::string provider_of_word(const std::string& word);
 // Returns true if the selection may take a case of this provider.
-// Returns false, so that the provider is not started, only if the selection names other providers,
-// or only kinds that this one never judges.
+// Returns false only if the selection names other providers, or only kinds that this one never judges.
+// The provider is then not started.
 bool may_judge(const std::string& word, const Selection& selection);
 
 // Returns false if the slot's handshake said that the variant cannot run on this machine.

@@ -16,8 +16,9 @@ namespace qcts {
 
 class ProviderWorker {
  public:
-  // `provider` is the result of located_provider(). The constructor fills in scratch
-  // and targets of `context`. `fixtures` are the folders whose files the tasks name.
+  // `provider` is the result of located_provider().
+  // The constructor fills in scratch and targets of `context`.
+  // `fixtures` are the folders whose files the tasks name.
   // Throws std::runtime_error with the worker's reason if the provider cannot be judged.
   ProviderWorker(const std::string& provider, JudgeContext context,
                  std::vector<std::filesystem::path> fixtures = {});

@@ -35,8 +35,8 @@ struct RunRequest {
   std::vector<std::string> arguments;  // the command line, for the report
 };
 
-// Judges the cases, writes out/{run.jsonl.gz,report.json,junit.xml,report.html,summary.md}
-// and prints the summary. Throws RunError.
+// Judges the cases and prints the summary. Throws RunError.
+// Writes run.jsonl.gz, report.json, junit.xml, report.html and summary.md to `out`.
 Outcome run(const RunRequest& options);
 
 }  // namespace qcts

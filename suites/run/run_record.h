@@ -52,8 +52,8 @@ struct RunRecord {
 };
 
 // Reads a record, compressed or not. Leaves out a last line without a line feed.
-// Throws std::runtime_error that names the line if the head is missing, a line is not a verdict,
-// or a case has two verdicts.
+// Throws std::runtime_error that names the line.
+// It throws if the head is missing, a line is not a verdict, or a case has two verdicts.
 RunRecord read_run_record(const std::filesystem::path& file);
 // Returns the record in a folder: run.jsonl, or else run.jsonl.gz. Returns a file unchanged.
 // The record does not have to exist.

@@ -15,17 +15,18 @@ namespace qcts {
 std::string fixtures_sha256(const std::vector<std::filesystem::path>& folders);
 std::string mustpass_sha256(const std::vector<std::string>& ids);
 
-// Returns a report that lacks only the verdicts. It is made from the head, the lists of this installation
-// (mustpass, floor, waivers, schemes) and the goldens.
+// Returns a report that lacks only the verdicts. It is made from the head, the goldens,
+// and the lists of this installation: mustpass, floor, waivers, schemes.
 RunReport report_from(const RunHead& head, const Fixtures& fixtures);
 struct ReportOptions {
   bool print_json = false;  // print JSON instead of the summary
   JunitForm junit = JunitForm::cells;
 };
 
-// Sorts and counts the verdicts, and compares them with out/before.jsonl.gz if that has the same plan
-// and selection. Writes report.json, junit.xml, report.html and summary.md to `out`,
-// compresses the record there, and prints the summary or the JSON.
+// Sorts and counts the verdicts.
+// Compares them with out/before.jsonl.gz if that has the same plan and selection.
+// Writes report.json, junit.xml, report.html and summary.md to `out` and compresses the record there.
+// Then prints the summary or the JSON.
 Outcome write_report(RunReport& report, const std::filesystem::path& out, const ReportOptions& options);
 // Writes report.html and summary.md from the report.json and the record in `folder`.
 // Adds sections for a load.json and a generate.json there. Throws std::runtime_error that names the file.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reduces the static tables of a report (providers, schemes, goldens, choices, readers)
-// to the rows of cases that ran.
+// Reduces the static tables of a report to the rows of cases that ran.
+// The tables are providers, schemes, goldens, choices and readers.
 #pragma once
 
 #include "reports/report.h"

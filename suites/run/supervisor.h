@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Drives worker processes: hands out cases one at a time and enforces the watchdog's timeout.
-// If a worker dies, hangs or writes nonsense, the current case gets a verdict that says so,
-// and the next case gets a fresh worker.
+// A worker may die, hang or write nonsense. The current case then gets a verdict that says so.
+// The next case gets a fresh worker.
 #pragma once
 
 #include <chrono>

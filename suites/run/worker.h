@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A worker process. It loads one provider, writes its offers,
-// then reads one case per line and writes one verdict per line. A crash loses one case.
-// A line is either the key of a case (cases/case_key.h), whose "seed" may override the worker's own,
-// or a replay: {"replay": {...}, "variant": "avx2"}.
+// A worker process. It loads one provider and writes its offers.
+// Then it reads one case per line and writes one verdict per line. A crash loses one case.
+// A line is the key of a case (cases/case_key.h), whose "seed" may override the worker's own.
+// Alternatively, a line is a replay: {"replay": {...}, "variant": "avx2"}.
 #pragma once
 
 #include <filesystem>
@@ -19,8 +19,8 @@
 namespace qcts {
 
 struct WorkerOptions {
-  // "qcts", "builtin", "reference", the path of a shared library, or the path
-  // of a program (providers/remote_provider.h).
+  // "qcts", "builtin", "reference", or the path of a shared library.
+  // The path of a program is allowed too (providers/remote_provider.h).
   std::string provider;
   std::vector<std::filesystem::path> fixtures;
   Files fixture_files = Files::checked;

@@ -26,8 +26,9 @@ struct AlarmRow {
 };
 
 // Judges the plan's synthetic numerics and determinism cases in a worker, once per seed.
-// A case that ends its worker is an alarm. Throws RunError if the plan or a provider does not exist,
-// and std::runtime_error if a provider cannot be loaded. Calls `on_seed` with the number of finished seeds.
+// A case that ends its worker is an alarm. Calls `on_seed` with the number of finished seeds.
+// Throws RunError if the plan or a provider does not exist.
+// Throws std::runtime_error if a provider cannot be loaded.
 std::vector<AlarmRow> alarms(const AlarmRequest& request, const std::function<void(uint64_t)>& on_seed);
 
 }  // namespace qcts::selftest

@@ -28,8 +28,8 @@ struct Explained {
   bool right() const;
 };
 
-// Judges one case. Throws std::runtime_error if the library of mutants is missing,
-// and std::invalid_argument for an unknown mutant.
+// Judges one case. Throws std::runtime_error if the library of mutants is missing.
+// Throws std::invalid_argument for an unknown mutant.
 Explained explain(const Explanation& asked);
 
 }  // namespace qcts::selftest

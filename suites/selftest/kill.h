@@ -66,9 +66,9 @@ KillRow kill_together(const KillRequest& request, const std::string& faults,
 std::vector<const KillRow*> survivors(const std::vector<KillRow>& rows);
 
 // Returns cases that together kill every killed mutant of kind kernel or format.
-// Uses greedy set cover (Chvatal 1979): each step takes the case
-// that kills the largest number of the remaining mutants, or the first by id among equals.
-// Needs rows of every_case.
+// Uses greedy set cover (Chvatal 1979). Needs rows of every_case.
+// Each step takes the case that kills the largest number of the remaining mutants.
+// Among equals, it takes the first by id.
 std::vector<std::string> greedy_cover(const std::vector<KillRow>& rows);
 
 nlohmann::ordered_json to_json(const KillRequest& request, const std::vector<KillRow>& rows);

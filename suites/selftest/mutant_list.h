@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lists the mutants by name. The faults themselves are in suites/selftest/mutants (providers and files)
-// and in suites/selftest/exam_mutants.cc (parts of the judge).
+// Lists the mutants by name. The faults of providers and files are in suites/selftest/mutants.
+// The faults of the judge's parts are in suites/selftest/exam_mutants.cc.
 #pragma once
 
 #include <cstdint>

@@ -26,9 +26,9 @@ using Seconds = double (*)();
 // Returns the CPU time of all threads of this process.
 double process_seconds();
 
-// Runs for 80 ms, or for 40 ms and one call if that is longer,
-// after idle OpenMP threads have stopped spinning. Other load on the machine can only lower the result.
-// Throws the exceptions of the call.
+// Runs for 80 ms, or for 40 ms and one call if that is longer.
+// First waits until idle OpenMP threads have stopped spinning.
+// Other load on the machine can only lower the result. Throws the exceptions of the call.
 BusyThreads count_busy_threads(TimedTarget& target, Seconds spent = process_seconds);
 
 // Returns an empty string if at most `threads` are busy, or else "keeps 2.0 threads busy (limit 1)".

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds the points at which the level of a series of nights changes.
-// The first test is for a single step: the largest standardized rank sum over all splits
-// (Hawkins and Deng 2010, "A Nonparametric Change-Point Control Chart").
-// If there is none, the second test is for a level that is left and reached again:
-// the same over all arcs, as in circular binary segmentation (Olshen et al. 2004).
+// The first test is for a single step: the largest standardized rank sum over all splits.
+// The source is Hawkins and Deng 2010, "A Nonparametric Change-Point Control Chart".
+// If there is no step, the second test is for a level that is left and reached again.
+// It uses all arcs, as circular binary segmentation does (Olshen et al. 2004).
 // Ranks assume no distribution, and a night with a wild value counts no more than any other.
-// The threshold is derived, not tuned: the p value is the share of permutations
-// of the same nights that reach the statistic (Phipson and Smyth 2010).
+// The threshold is derived, not tuned. The p value is a share of the permutations of the same nights.
+// It is the share that reaches the statistic (Phipson and Smyth 2010).
 // A series with a change is divided there, and each part is tested again (Vostrikova 1981).
 #pragma once
 
@@ -24,8 +24,9 @@ inline constexpr double kChangeLevel = 0.02;
 struct ChangePoint {
   size_t at = 0;  // index of the first value of the new level
   double p_value = 1;
-  // The new level minus the old level: the median of all differences (Hodges and Lehmann 1963), with the 95 %
-  // interval that belongs to the rank sum. The interval is infinite if the levels have too few values.
+  // The new level minus the old level: the median of all differences (Hodges and Lehmann 1963).
+  // The interval is the 95 % interval that belongs to the rank sum.
+  // It is infinite if the levels have too few values.
   Interval step;
 };
 

@@ -23,8 +23,8 @@ struct Series {
   double last_us = 0;           // time of one call, unscaled
 
   size_t take_copies(size_t count);  // returns the first of the next `count` copies
-  // Returns microseconds per call, from a sample of `inner` calls. Makes an untimed call first,
-  // so that threads are awake and code is in the cache whichever series ran before.
+  // Returns microseconds per call, from a sample of `inner` calls. Makes an untimed call first.
+  // Threads are then awake and code is in the cache, whichever series ran before.
   // Long calls on cold weights are the only ones without an untimed call.
   double time_once();
 };
@@ -32,10 +32,10 @@ struct Series {
 // Returns the series of this name, or nullptr.
 const Series* find_series(std::span<const Series> series, std::string_view name);
 
-// Runs rounds until the first series' ratio to each other series is known closely enough
-// or the budget is spent, but at least 3 rounds.
-// Discards two warm-up samples of each series (one if it is long). Every other round runs backward,
-// and each pair of rounds starts one series later, so that no series is always first.
+// Runs at least 3 rounds. Ends when the budget is spent, or when the first series' ratio to each other series
+// is known closely enough. Discards two warm-up samples of each series (one if it is long).
+// Every other round runs backward.
+// Each pair of rounds starts one series later, so that no series is always first.
 // A series that is much slower than the first skips pairs of rounds to save budget.
 void time_rounds(std::vector<Series>& series, double budget_s, uint64_t seed);
 

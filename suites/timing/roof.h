@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The machine's limits for one timed problem, timed as series next to the kernel: memory
-// (a stream of the same bytes) and arithmetic (the fastest multiply-adds that the kernel's variant may use).
-// The canary is a fixed amount of arithmetic, timed before and after a measurement
-// to detect a change of clock speed.
+// The machine's limits for one timed problem, timed as series next to the kernel.
+// The memory limit is a stream of the same bytes.
+// The arithmetic limit is the fastest multiply-adds that the kernel's variant may use.
+// The canary is a fixed amount of arithmetic.
+// It is timed before and after a measurement to detect a change of clock speed.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +52,8 @@ class Roof {
 bool can_multiply(const PeakLoop& loop, const RoofRequest& request);
 
 // Returns the loop that bounds a kernel of this variant, or nullptr if none is known.
-// `loop_operations_each` receives the loop operations for each operation of the kernel:
-// two if x is split into two bytes.
+// `loop_operations_each` receives the loop operations for each operation of the kernel.
+// These are two if x is split into two bytes.
 const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operations_each);
 
 class Canary {

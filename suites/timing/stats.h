@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Statistics for paired comparisons: robust location, intervals that assume no distribution,
-// and a decision that can be "undecided". Everything is seeded: the same samples give the same interval.
+// Statistics for paired comparisons: robust location, and intervals that assume no distribution.
+// A decision can be "undecided". Everything is seeded: the same samples give the same interval.
 #pragma once
 
 #include <cstddef>
@@ -23,29 +23,32 @@ struct Interval {
   size_t samples = 0;
 };
 
-// Returns the percentile bootstrap of the median (Efron 1979) over blocks of consecutive samples
-// (moving-block bootstrap, Künsch 1989), which preserves drift. block = 1 resamples single values.
+// Returns the percentile bootstrap of the median (Efron 1979) over blocks of consecutive samples.
+// This moving-block bootstrap (Künsch 1989) preserves drift. block = 1 resamples single values.
 // With fewer than 5 blocks, the interval is unknown: low = -inf, high = +inf.
 Interval bootstrap_median(std::span<const double> values, size_t block, double confidence, size_t resamples,
                           uint64_t seed);
 
-// Returns the interval of numerator / denominator from pairs that were timed one right after the other: exp
-// of the interval of the median log-ratio. Both spans must have the same length, and all values must be > 0.
+// Returns the interval of numerator / denominator from pairs that were timed one right after the other.
+// It is exp of the interval of the median log-ratio.
+// Both spans must have the same length, and all values must be > 0.
 Interval ratio_interval(std::span<const double> numerator, std::span<const double> denominator, size_t block,
                         double confidence, uint64_t seed);
 
-// Returns the interval of numerator / denominator from rounds
-// that alternate forward and backward (A before B, then B before A).
+// Returns the interval of numerator / denominator from rounds that alternate forward and backward.
+// Forward is A before B, backward is B before A.
 // Two rounds give one sample, the mean of their log-ratios, which cancels the effect of order.
 // Leaves out unpaired rounds and pairs with a NaN (not timed in that round).
 // The block length is the cube root of the number of samples.
 Interval abba_interval(std::span<const double> numerator, std::span<const double> denominator,
                        double confidence, uint64_t seed);
 
-// Returns the interval of numerator / denominator from two independent intervals of positive values,
-// such as those of two runs, which share no rounds. Combines the arms of the logarithms
-// as MOVER does (Zou and Donner 2008), sqrt(arm² + arm²), so that skew is kept. `spread` is the half-width
-// of a further, symmetric source of error of the log ratio, and is added to both arms.
+// Returns the interval of numerator / denominator from two independent intervals of positive values.
+// Two such intervals are those of two runs, which share no rounds.
+// Combines the arms of the logarithms as sqrt(arm² + arm²), so that skew is kept.
+// This is the method MOVER (Zou and Donner 2008).
+// `spread` is the half-width of a further, symmetric source of error of the log ratio.
+// It is added to both arms.
 // If an interval is missing (not finite or not positive), low = 0 and high = +inf.
 Interval ratio_of_independent(const Interval& numerator, const Interval& denominator, double spread = 0);
 

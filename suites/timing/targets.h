@@ -16,8 +16,8 @@
 
 namespace qcts {
 
-// Returns "amd_epyc_family25_avx2": the words of the CPU model, its family
-// (because a cloud's model may name only the vendor), and the widest instruction set.
+// Returns "amd_epyc_family25_avx2": the words of the CPU model, its family, and the widest instruction set.
+// The family is there because a cloud's model may name only the vendor.
 std::string machine_class(const Machine& machine);
 
 struct LatencyTarget {
@@ -49,15 +49,17 @@ bool applies(const LatencyTarget& target, const Case& latency_case, std::string_
 nlohmann::ordered_json targets_json(const LatencyTargets& targets);
 
 // Proposes targets that a provider's verdicts in report.json meet with a margin.
-// For each (op, scheme, activation, variant, decode or prefill, cold or warm) and each ratio,
-// the target is the lowest lower end of an interval over all shapes and m, minus `margin` (0.1: a tenth),
-// rounded down to two digits. Ignores verdicts that did not pass, are not trusted or have no interval.
+// There is a target for each ratio and each combination of op, scheme, activation, variant,
+// decode or prefill, and cold or warm.
+// It is the lowest lower end of an interval over all shapes and m, minus `margin` (0.1: a tenth).
+// It is rounded down to two digits.
+// Ignores verdicts that did not pass, are not trusted or have no interval.
 // Throws std::runtime_error that names the part that the report lacks.
 LatencyTargets propose_targets(const nlohmann::ordered_json& report, const std::string& provider,
                                double margin);
 
-// Replaces a provider's targets in `listed` by `proposed`, which must not be empty and must belong
-// to one provider and to the same machine class.
+// Replaces a provider's targets in `listed` by `proposed`, which must not be empty.
+// All of `proposed` must belong to one provider and to the same machine class.
 LatencyTargets replaced_targets(const LatencyTargets& listed, const LatencyTargets& proposed);
 
 }  // namespace qcts

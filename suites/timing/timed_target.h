@@ -40,11 +40,14 @@ class TimedTarget {
 };
 
 // Runs a kernel on `copies` copies of its outputs and of the data that an operation reads anew each time.
-// This data is the planes, or the weight that prepare() made of them,
-// or the floats that quantize and quantize_activation read. linear has one x and one y.
-// If all outputs went to one place, the memory probe's output would stay in the cache while a kernel
-// with streaming stores bypassed it: dequantize of int4, 4096 x 4096, on a core with 32 MiB of L3,
-// reached 0.56 of the roof with streaming stores and 0.71 without, though it took 951 and 1210 us.
+// This data is the planes, or the weight that prepare() made of them.
+// For quantize and quantize_activation, it is the floats that they read. linear has one x and one y.
+//
+// Outputs have copies too, because the memory probe's output would otherwise stay in the cache
+// while a kernel with streaming stores bypassed it.
+// This was seen in dequantize of int4, 4096 x 4096, on a core with 32 MiB of L3.
+// It reached 0.56 of the roof with streaming stores and 0.71 without, though it took 951 and 1210 us.
+//
 // A kernel of an out-of-process provider is timed by that process: timed_by_provider().
 class TimedKernel final : public TimedTarget {
  public:
@@ -53,23 +56,24 @@ class TimedKernel final : public TimedTarget {
   // Returns the size of prepare()'s output, or 0 if run reads the planes.
   // Valid only if supports() accepts the problem.
   uint64_t query_prepared_bytes();
-  // Makes the kernel ready. Call this once, before the first call, and only if supports() accepts
-  // the problem. Throws ProviderFault if prepare() fails, and std::bad_alloc.
+  // Makes the kernel ready. Call this once, before the first call.
+  // Requires that supports() accepts the problem. Throws std::bad_alloc.
+  // Throws ProviderFault if prepare() fails.
   void make_ready(size_t copies);
 
   void call(size_t copy) override;  // throws ProviderFault for any status other than QCTS_OK
   size_t copies() const override { return remote_ ? remote_copies_ : problems_.size(); }
-  // For linear, first flips the sign of one element in each row of x, untimed, so that caching an answer
-  // by x's address or value gains nothing.
+  // For linear, first flips the sign of one element in each row of x, untimed.
+  // Caching an answer by x's address or value then gains nothing.
   double time_us(size_t first, size_t calls, bool rotate) override;
   KernelAnswer answer();  // returns the answer of the last call
-  // Reads the changed input, which must have the same sizes, into the buffers of copy 0,
-  // prepares it again and poisons the outputs. Not for a kernel that is timed_by_provider().
+  // Reads the changed input, which must have the same sizes, into the buffers of copy 0.
+  // Then prepares it again and poisons the outputs. Not for a kernel that is timed_by_provider().
   void reload_input();
   // Copies the current x of a linear, which time_us() has changed.
   void copy_x_to(std::vector<std::byte>& x) const;
-  // Returns the bytes of weight that a call reads in one copy: the planes,
-  // or prepare()'s output if that is smaller.
+  // Returns the bytes of weight that a call reads in one copy.
+  // They are the planes, or prepare()'s output if that is smaller.
   uint64_t weight_bytes() const;
   uint64_t moved_bytes() const { return weight_bytes() + io_bytes_; }
   uint64_t written_bytes() const { return written_bytes_; }
@@ -120,8 +124,8 @@ class TimedKernel final : public TimedTarget {
 
 // Returns the number of copies of `bytes` that exceed the caches twofold within `max_bytes`, and at least 1.
 // The number is odd, so that a series that alternates timed and untimed calls times all copies.
-// (With an even number, two series timed different halves, and the same pack kernel differed from itself
-// by 10 %.) Assumes 64 MiB if l3_bytes is 0.
+// With an even number, two series timed different halves, and one pack kernel differed from itself by 10 %.
+// Assumes 64 MiB if l3_bytes is 0.
 size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t max_bytes);
 // Returns a quarter of the available memory, at most 1 GiB.
 uint64_t copy_budget_bytes();

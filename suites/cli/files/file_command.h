@@ -55,13 +55,13 @@ class WriteFailure : public std::runtime_error {
 void save_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void save_file(const std::filesystem::path& path, const std::function<void(ByteSink&)>& fill);
 
-// Returns the name that torch.save gives the archive in the file: the file's name without folder
-// and last ending, or "archive" if that name is not ASCII.
+// Returns the name that torch.save gives the archive in the file.
+// It is the file's name without folder and last ending, or "archive" if that name is not ASCII.
 std::string archive_prefix(const std::string& out);
 
-// Runs `body` and turns every exception into one line on stderr and an exit code:
-// 1 for a refused file and for Failure, 2 for usage and a missing file, 5 for other system errors.
-// With json, a refusal is also an object on stdout.
+// Runs `body` and turns every exception into one line on stderr and an exit code.
+// The code is 1 for a refused file and for Failure, 2 for usage and a missing file.
+// It is 5 for other system errors. With json, a refusal is also an object on stdout.
 int guarded(bool json, const std::function<int()>& body);
 
 // Prints "qcts: note: ..." on stderr for each note.
@@ -70,8 +70,8 @@ void print_notes(const std::vector<std::string>& notes);
 void print_findings(const Checkpoint& checkpoint);
 std::string finding_text(const CheckpointFinding& finding);
 nlohmann::ordered_json findings_json(const Checkpoint& checkpoint);
-// Prints "wrote PATH, 1,234 bytes" on stdout. With json it prints nothing,
-// because the document names the file. The bytes of a directory are those of its files.
+// Prints "wrote PATH, 1,234 bytes" on stdout. The bytes of a directory are those of its files.
+// With json it prints nothing, because the document names the file.
 void print_written(const std::filesystem::path& path, bool json);
 
 // Returns "1,114,112" for 1114112.
@@ -84,9 +84,9 @@ std::string cpu_layout(const std::string& word);
 bool undeclared_pack(const Checkpoint& checkpoint);
 // Returns "of 512 groups reach both ends: avx512 512, avx2 382, default 382".
 std::string pack_text(const CpuPack& pack);
-// Returns the layout to assume for `checkpoint`: the requested one, or else the one that its codes show,
-// with a note on stderr. Returns "" if no tensor needs a layout.
-// Throws UsageError if the codes show none.
+// Returns the layout to assume for `checkpoint`. It is the requested one, if there is one.
+// Otherwise it is the layout that the codes show, with a note on stderr.
+// Returns "" if no tensor needs a layout. Throws UsageError if the codes show none.
 std::string assumed_layout(const Checkpoint& checkpoint, const std::string& asked);
 
 }  // namespace qcts::cli

@@ -40,8 +40,9 @@ struct QuantizePlan {
 };
 
 // Replaces the words of torchao's first recipes.
-// If no scheme is given, takes the scheme and the policy from --like. Throws Failure if the tensors
-// of --like have more than one scheme or policy, and UsageError if there is no scheme.
+// If no scheme is given, takes the scheme and the policy from --like.
+// Throws Failure if the tensors of --like have more than one scheme or policy.
+// Throws UsageError if there is no scheme.
 QuantizeArguments spelled_out(QuantizeArguments words);
 // Throws UsageError that names what cannot be written.
 QuantizePlan quantize_plan(const QuantizeArguments& words);
@@ -53,13 +54,13 @@ std::vector<OutputTensor> output_tensors(const Checkpoint& checkpoint, const Qua
 // Throws Failure if the checkpoint has contents that a new container would lose.
 void require_only_tensors(const Checkpoint& checkpoint);
 
-// Adds the tensors that transformers leaves float in the model of IN to QuantizeRules::kept,
-// except for those that the command line names.
+// Adds the tensors that transformers leaves float in the model of IN to QuantizeRules::kept.
+// Tensors that the command line names are not added.
 void keep_as_transformers(const Checkpoint& checkpoint, QuantizeRules& rules);
 // Throws UsageError unless OUT may be written as a folder.
 void require_folder(const QuantizeArguments& words, const QuantizePlan& plan, const Checkpoint& checkpoint);
-// Writes weight files, their index, config.json with quantization_config, and copies of the other files,
-// into a folder that becomes OUT when it is complete. Returns notes.
+// Writes the files of a model into a folder that becomes OUT when it is complete. Returns notes.
+// These are weight files, their index, config.json with quantization_config, and copies of the other files.
 std::vector<std::string> write_folder(const QuantizeArguments& words, const QuantizePlan& plan,
                                       const Checkpoint& checkpoint,
                                       const std::vector<QuantizeDecision>& decisions,

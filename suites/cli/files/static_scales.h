@@ -20,9 +20,11 @@ struct StaticScales {
 
 void add_static_options(CLI::App& command, StaticScales& scales);
 
-// Returns the planes of Scheme::policy_specs(), filled. Throws UsageError if a scale
-// that the policy needs is missing, if a scale is given that the policy does not use,
-// or if the policy stores a plane that no option sets (act_pre_scale, which is a vector per layer).
+// Returns the planes of Scheme::policy_specs(), filled.
+// Throws UsageError if a scale that the policy needs is missing.
+// Throws UsageError if a scale is given that the policy does not use.
+// Throws UsageError if the policy stores a plane that no option sets.
+// Such a plane is act_pre_scale, which is a vector per layer.
 Planes static_planes(const Scheme& scheme, Policy activation, const StaticScales& scales);
 
 }  // namespace qcts::cli

@@ -26,8 +26,8 @@ struct RankedHypothesis {
   std::string name;
   uint64_t explained = 0;  // wrong weights that the hypothesis predicts
   uint64_t refuted = 0;    // right weights that the hypothesis would have changed
-  // explained / (weights that are wrong or would be changed);
-  // 1 if the hypothesis predicts every observed weight.
+  // explained / (weights that are wrong or would be changed).
+  // It is 1 if the hypothesis predicts every observed weight.
   double score = 0;
 };
 
@@ -45,8 +45,9 @@ struct WeightExplanation {
 
 WeightExplanation explain_weights(const SeenWeights& seen);
 
-// Returns "96 of 1024 weights differ, first at row 0, column 64: want 0.25, got 0.5; hypothesis: nibbles
-// swapped (predicts 96 of 96)", or "no single hypothesis explains them" if none predicts nearly all.
+// Describes the explanation in words: "96 of 1024 weights differ, first at row 0, column 64: want 0.25,
+// got 0.5; hypothesis: nibbles swapped (predicts 96 of 96)".
+// The hypothesis is "no single hypothesis explains them" if none predicts nearly all.
 std::string describe(const WeightExplanation& explanation);
 
 }  // namespace qcts

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares an answer with the expected one: bitwise for bytes that a format or scheme defines,
-// within bounds for sums. Each element is compared on its own, and no tolerance is carried over.
+// Compares an answer with the expected one.
+// The comparison is bitwise for bytes that a format or scheme defines, and within bounds for sums.
+// Each element is compared on its own, and no tolerance is carried over.
 // An empty comparison, different lengths and NaN never pass by accident.
 #pragma once
 
@@ -63,8 +64,9 @@ struct BoundedComparison : Comparison {
 // `got` has elements of dtype, a float type of whole bytes.
 BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype, std::span<const std::byte> got);
 
-// Changes one element as little as possible: by one ulp for floats (away from zero;
-// infinities and NaN become 0), by one for integers, in the lowest bit for packed types.
+// Changes one element as little as possible.
+// A float changes by one ulp away from zero; infinities and NaN become 0.
+// An integer changes by one, and a packed type in the lowest bit.
 // Used to check that a case would notice such a change.
 void perturb_element(DType dtype, std::span<std::byte> elements, uint64_t index);
 

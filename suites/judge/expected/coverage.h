@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Records which values the judged inputs cover, per scheme: codes, scale exponents, points halfway between
-// two codes, special values, tails. With each numerics case, a worker reports the values that are new.
+// Records which values the judged inputs cover, per scheme.
+// These are codes, scale exponents, points halfway between two codes, special values, and tails.
+// With each numerics case, a worker reports the values that are new.
 // The report merges those of all workers and shards, in any order.
 #pragma once
 
@@ -35,7 +36,8 @@ struct ValueCoverage {
   ValueCoverage merge_new(const ValueCoverage& other);
 };
 
-// Returns the coverage of a numerics case: of the planes that it reads (dequantize, linear, pack, unpack)
+// Returns the coverage of a numerics case.
+// It covers the planes that the case reads (dequantize, linear, pack, unpack)
 // or should write (quantize, quantize_activation).
 ValueCoverage coverage_of(const TestVector& test_vector);
 // Returns "int8_row", or "int8_row:POLICY" for quantize_activation.
@@ -44,8 +46,8 @@ std::string coverage_key(const TestVector& test_vector);
 // Keeps the values that one process has reported so far.
 class CoverageLog {
  public:
-  // Returns the case's new values for Verdict::coverage, or null if there are none or a case
-  // of this id was noted before.
+  // Returns the case's new values for Verdict::coverage.
+  // Returns null if there are none or a case of this id was noted before.
   nlohmann::ordered_json note(const std::string& case_id, const TestVector& test_vector);
 
  private:
@@ -53,8 +55,8 @@ class CoverageLog {
   std::map<std::string, ValueCoverage> said_;
 };
 
-// Returns the report's section: one entry per covered scheme (and policy), with counts,
-// totals and missing values.
+// Returns the report's section, with one entry per covered scheme (and policy).
+// An entry has counts, totals and missing values.
 nlohmann::ordered_json coverage_json(std::span<const Verdict> verdicts);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Test vectors of numerics, determinism and latency cases: the input, and the facts about the answer
-// that are known before the kernel runs.
+// Test vectors of numerics, determinism and latency cases.
+// They have the input, and the facts about the answer that are known before the kernel runs.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct TestVector {
   KernelAnswer expected;    // every op but linear: the answer must match bit for bit
   bool is_refused = false;  // quantize: the scheme cannot represent this weight, so QCTS_FAILED is expected
   bool exact_sums = false;  // linear: y must match bit for bit
-  // linear: the relation (inputs/generate_related.h) between y and the answers to `related`;
-  // nullopt if `related` is empty
+  // linear: the relation (inputs/generate_related.h) between y and the answers to `related`.
+  // It is nullopt if `related` is empty.
   std::optional<Generator> relation;
   std::vector<KernelInput> related;
   std::vector<std::byte> recorded_y;  // linear on a golden: the real library's answer; otherwise empty
@@ -33,8 +33,9 @@ struct TestVector {
 // Returns `input` with the reference's answer. For linear, there is no answer (see LinearReference).
 TestVector test_vector_for(KernelInput input);
 
-// Makes the test vector of a case. The expected answer comes from the reference for synthetic cases,
-// and from the producer's own files for goldens. `seed` is mixed into synthetic inputs.
+// Makes the test vector of a case. `seed` is mixed into synthetic inputs.
+// The expected answer comes from the reference for synthetic cases.
+// For goldens, it comes from the producer's own files.
 // Throws Refused or std::runtime_error if the golden lacks data that the case needs.
 TestVector make_test_vector(const Case& c, uint64_t seed);
 

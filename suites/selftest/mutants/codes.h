@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Converts blocks of values to codes and back, with the faults of the operations that quantize: a8_*, ai_*,
-// af8_*, amx_*, anv_*, qmx_*, qnv_*, qix_*, and those of w8_*, da_* and lmd_* that affect x before a sum.
-// Without a planted fault, the functions are correct: the recipes are those
-// of torchao 0.18.0 that reference/schemes names.
+// Converts blocks of values to codes and back, with the faults of the operations that quantize.
+// Their names begin with a8_, ai_, af8_, amx_, anv_, qmx_, qnv_ and qix_.
+// Faults named w8_*, da_* and lmd_* are included if they affect x before a sum.
+// Without a planted fault, the functions are correct.
+// The recipes are those of torchao 0.18.0 that reference/schemes names.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,8 @@ uint8_t nvfp4_block(std::span<const float> values, const float* whole, uint8_t* 
 // Returns the scale of all values: max |x| / (448 * 6).
 float nvfp4_whole(std::span<const float> values);
 
-// Quantizes one row of x, with its magnitude clamped to the planes hp_value_lb
-// and hp_value_ub. Returns its scale.
+// Quantizes one row of x and returns its scale.
+// The magnitude of x is clamped to the planes hp_value_lb and hp_value_ub.
 float fp8_row(const qcts_problem& p, std::span<const float> values, uint8_t* codes);
 
 // Returns `count` elements of dtype as floats.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The planted faults. The environment variable QCTS_MUTANT names them, joined by '+',
-// when the library is loaded. Without it, every op is correct.
+// The planted faults. The environment variable QCTS_MUTANT names them, joined by '+'.
+// It is read when the library is loaded. Without it, every op is correct.
 #pragma once
 
 #include <array>
@@ -59,8 +59,8 @@ qcts_status supports_problem(const qcts_problem* problem, char* why, size_t why_
   return check_problem(kKernel, problem, why, why_size);
 }
 
-// Returns a kernel's entry for the host, with fewer claims or with a layout of its own
-// if a planted fault requires this.
+// Returns a kernel's entry for the host.
+// If a planted fault requires this, the entry has fewer claims or a layout of its own.
 qcts_kernel entry_of(const qcts_kernel& kernel);
 
 extern const qcts_kernel quantize_int8_row, quantize_int4_tinygemm, quantize_fp8_row;
