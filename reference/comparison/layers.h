@@ -56,8 +56,8 @@ std::optional<std::string> function_path(const pickle::Ref& node);
 
 enum class SameGlobal : uint8_t { no, by_another_path, yes };
 // Returns yes if both paths are equal. Returns by_another_path if they differ but name the same global.
-// Such globals are builtins of Python 2, numpy.core and numpy._core, a TorchScript class with another number,
-// and a class or function that moved between modules of torchao.
+// Such globals are builtins of Python 2, members of numpy.core and numpy._core, TorchScript classes
+// with another number, and classes or functions that moved between modules of torchao.
 SameGlobal same_global(const pickle::Ref& a, const pickle::Ref& b);
 
 }  // namespace qcts

@@ -38,7 +38,7 @@ struct Assignment {
 Assignment assign(const Checkpoint& checkpoint, std::span<const SkeletonTensor> skeleton);
 
 // Returns the skeleton that the checkpoint fits.
-// It has the checkpoint's own names, logical shapes and dtypes.
+// The skeleton has the checkpoint's own names, logical shapes and dtypes.
 std::vector<SkeletonTensor> skeleton_of(const Checkpoint& checkpoint);
 
 }  // namespace qcts

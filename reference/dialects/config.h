@@ -11,7 +11,7 @@
 namespace qcts {
 
 // A quantization_config whose quant_method is "torchao" (torchao 0.18.0, core/config.py, config_to_dict).
-// It has one of two forms. In one, quant_type is a string with quant_type_kwargs.
+// The configuration has one of two forms. In one, quant_type is a string with quant_type_kwargs.
 // In the other, quant_type is an object {"default": {"_type", "_version", "_data"}}.
 struct TorchAoQuantization {
   std::string name;  // "int8_weight_only", "Int8WeightOnlyConfig"

@@ -89,7 +89,7 @@ bool is_dtensor(const TensorNode& parts);
 NamedTensor read_dtensor(const TorchObject& object, const TensorLeaf& leaf, bool lenient,
                          std::vector<std::string>& warnings, ReadBudget& budget);
 // Adds the tensors of a value to the payload, and its other values to the attributes.
-// Their names are `name` and dotted names below it.
+// The names of both are `name` and dotted names below it.
 void read_parts(const TorchObject& object, const pickle::Ref& value, const std::string& name,
                 NamedTensor& tensor, ReadBudget& budget);
 
@@ -139,7 +139,7 @@ std::string qualified_function(std::string name);
 bool join_tinyq_layers(std::vector<NamedTensor>& tensors, ReadBudget& budget);
 
 // The functions below are defined in checkpoint.cc and directory.cc.
-// Each charges the budget that it receives and passes it on.
+// Each function charges the budget that it receives and passes it on.
 void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const OpenOptions& options,
                       ReadBudget& budget);
 // Reads a torch zip or a legacy file, depending on its first bytes.

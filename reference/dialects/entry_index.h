@@ -50,7 +50,7 @@ class EntryIndex {
 };
 
 // The common base of the two readers of tensors that metadata describes.
-// Its tables are charged to the view's budget.
+// The tables of this class are charged to the view's budget.
 class DescribedEntries {
  protected:
   static constexpr uint64_t kPlaceBytes = 72;  // bytes of one place in a sorted table

@@ -30,7 +30,7 @@ struct ScriptModule {
 std::vector<ScriptModule> script_modules(const TorchScript& script, const Limits& limits);
 
 // Lists every tensor. The module's tensors come first, depth-first in file order.
-// They are named by path: "first.linear.weight". Items of lists, tuples and dicts are named by index or key.
+// Tensors are named by path: "first.linear.weight". Items of lists, tuples and dicts have an index or key.
 // The constants follow under the names that the code uses, "CONSTANTS.c0".
 // NamedTensor::type is the declaration in the code: "Parameter", "Buffer", "Attribute" or "Constant".
 std::vector<NamedTensor> script_tensors(const TorchScript& script, const Limits& limits);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Text and Array are strings and vectors of the size of one pointer.
-// They are for values that a file may hold by the million.
+// Both classes are for values that a file may hold by the million.
 // An empty std::string takes 32 bytes, an empty std::vector 24.
 #pragma once
 

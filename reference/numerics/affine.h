@@ -4,7 +4,7 @@
 // _quantize_affine_no_dtype_cast and _dequantize_affine_no_dtype_check.
 // Every operation rounds to a type. The choice of parameters rounds to the input's type.
 // An operation on input and scale rounds to their common type.
-// This type is float32 unless both have the same type (torch's promotion).
+// The common type is float32 unless both have the same type (torch's promotion).
 #pragma once
 
 #include <span>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Functions that the block-scaled formats share.
-// They handle small element types in bytes, and the order of scales for NVIDIA's block-scaled products.
+// One group handles small element types in bytes. The other handles the order of scales
+// that NVIDIA's block-scaled matrix products read.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,9 @@ uint8_t floatx_code(DType element, float x);
 
 // Multiply and divide in float32 with x86's rules for NaN.
 // The default NaN (Intel SDM volume 1, 4.8.3.7) is the result of 0/0, Inf/Inf and 0*Inf.
-// Its sign bit is set. An operand's NaN is kept.
+// The sign bit of the default NaN is set. An operand's NaN is kept.
 // If both operands are NaN, a product keeps the right one and a quotient the left one.
-// This is how torch 2.13's kernels are compiled.
+// torch 2.13's kernels are compiled in this way.
 float mul_x86(float a, float b);
 float div_x86(float a, float b);
 

@@ -41,7 +41,7 @@ float float8_scale_bounded(DType code, float largest, float upper);
 
 // Returns the code of x / scale in float32, clamped to the largest code (_quantize_affine_float8).
 // 0/0 and Inf/Inf give NaN with the sign bit set, as on the x86 processors that write the goldens.
-// Their default NaN is negative (Intel SDM volume 1, 4.8.3.7).
+// The default NaN of x86 is negative (Intel SDM volume 1, 4.8.3.7).
 uint8_t float8_code(DType code, float x, float scale);
 
 // Returns the code of x * (1 / scale), clamped to the largest code.

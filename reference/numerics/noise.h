@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes random inputs from exact integer noise.
-// They have the same bits on every machine and in Python (fixtures/make/noise.py).
+// The inputs have the same bits on every machine and in Python (fixtures/make/noise.py).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace qcts {
 
 // Returns output `index` of the splitmix64 stream `seed` (Steele, Lea, Flood 2014).
-// It is splitmix64 of seed + (index + 1) * 0x9E3779B97F4A7C15.
+// The output is splitmix64 of seed + (index + 1) * 0x9E3779B97F4A7C15.
 uint64_t splitmix64(uint64_t seed, uint64_t index);
 
 // Returns (the sum of the four 16-bit parts of splitmix64(seed, index) - 131070) * 2^-15.

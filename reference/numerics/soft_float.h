@@ -65,7 +65,7 @@ double round_to(DType dtype, double value);
 float round_to(DType dtype, float value);
 
 // Compute one operation as ATen's CPU kernels do it for narrow types.
-// They widen the operands to float32, compute in float32, and round to `dtype`.
+// The kernels widen the operands to float32, compute in float32, and round to `dtype`.
 // The source is aten/src/ATen/native/cpu/BinaryOpsKernel.cpp, opmath.
 // For float32 this is the plain operation.
 float add_in(DType dtype, float a, float b);

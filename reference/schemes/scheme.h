@@ -157,8 +157,8 @@ class Scheme {
   // Returns the policies. "weight_only" is first if the producer has it. The default is weight_only alone.
   virtual std::span<const ActivationInfo> activations() const;
   // Returns the planes that a policy stores in addition to the weight's, in flatten order.
-  // These are the scales of a static policy. They count in the size formula of a file.
-  // They follow the weight's planes wherever a policy reads them.
+  // Such planes are the scales of a static policy, and count in the size formula of a file.
+  // The policy's planes follow the weight's planes wherever a policy reads them.
   virtual std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const;
   // Quantizes x [m, k] under a policy of activations() other than weight_only.
   // x.dtype is float32, float16 or bfloat16; activation_specs does not read x.bytes.
@@ -243,7 +243,7 @@ std::string named_nibbles(const WeightShape& shape, const WeightShape& stored, i
                           const std::function<int64_t(int64_t, int64_t)>& nibble_of);
 
 // The oracle of linear: y = sum_k x[k] * w[row,k] + bias in double.
-// It includes the sums over k that the bound needs (reference/oracle/bound.h).
+// The struct includes the sums over k that the bound needs (reference/oracle/bound.h).
 // Below, p = product, z = zero, c = code and s = scale of each weight.
 struct LinearOracle {
   double y = 0;  // sum x*(p+z), plus bias
@@ -291,7 +291,7 @@ struct OracleX {
 OracleX oracle_x(std::span<const double> row);
 
 // Computes the oracle. `offset` is zero point times scale of a row of quantized x.
-// It is nullopt if x is not quantized.
+// `offset` is nullopt if x is not quantized.
 LinearOracle linear_oracle(const OracleWeights& weights, const OracleX& x, double bias,
                            std::optional<double> offset = std::nullopt);
 LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const double> x, double bias,

@@ -9,7 +9,7 @@
 namespace qcts {
 
 // Counts the insertions, deletions, replacements and swaps of neighbours that turn a into b.
-// This is the optimal string alignment. A '*' in a matches anything, a '?' any character.
+// The count is the optimal string alignment. A '*' in a matches anything, a '?' any character.
 size_t edit_distance(std::string_view a, std::string_view b);
 
 // Returns the candidate with the smallest distance, or the first such candidate on a tie.

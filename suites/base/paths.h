@@ -10,11 +10,11 @@ namespace qcts {
 
 std::filesystem::path executable_path();  // with symlinks resolved
 // Returns the path of the qcts program that workers run.
-// It is this process, or the program next to it if this process is a test or a benchmark.
+// The program is this process, or the one next to it if this process is a test or a benchmark.
 std::filesystem::path program_path();
 // Returns QCTS_ROOT if it is set. Otherwise returns the nearest folder that holds suites/plans.
 // In an installation, this is share/qcts/suites/plans.
-// It is searched above the executable, then above the working directory.
+// The folder is searched above the executable, then above the working directory.
 // Throws std::runtime_error if there is none.
 std::filesystem::path repository_root();
 std::filesystem::path fixtures_folder();  // <root>/fixtures
@@ -30,8 +30,8 @@ std::vector<std::filesystem::path> discovered_plugins();
 bool is_shared_library(const std::filesystem::path& path);
 
 // Returns the path as a command in the current folder would write it.
-// It is relative if it is inside that folder, and otherwise absolute.
-// It always contains a slash, so that it is not taken for a name.
+// A path inside that folder becomes relative, any other path absolute.
+// The result always contains a slash, so that it is not taken for a name.
 std::string path_word(const std::filesystem::path& path);
 std::string program_word();  // path_word() of program_path(), quoted
 // Quotes the text for a shell, if necessary.

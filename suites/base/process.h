@@ -16,7 +16,7 @@
 namespace qcts {
 
 // The descriptor on which a child answers. Requests arrive on its standard input.
-// Its output and errors go to the log.
+// The output and errors of the child go to the log.
 inline constexpr int kAnswerFd = 3;
 
 enum class ChildRole : uint8_t {

@@ -15,7 +15,7 @@ struct Screen {
   bool colour = false;
 };
 // Returns the properties of the terminal. The width is COLUMNS if that is a positive number.
-// Otherwise it is the terminal's width, or 80 columns. It is at least 40.
+// Otherwise the width is the terminal's, or 80 columns. The width is at least 40.
 // Colour needs a terminal, a TERM other than dumb, and NO_COLOR unset or empty.
 Screen screen_of(int fd);
 
@@ -25,7 +25,7 @@ enum class Ink { plain, bold, green, red, yellow, faint };
 // Wide East Asian characters and emoji take two, all others one.
 size_t columns_of(std::string_view text);
 // Returns the longest beginning of the text that takes at most `columns`.
-// It ends in "..." if anything is left out.
+// The result ends in "..." if anything is left out.
 std::string clipped_to(std::string_view text, size_t columns);
 // Formats a number as "1,114,112".
 std::string with_commas(double whole);

@@ -14,7 +14,7 @@ struct Offer;
 // If no offer serves it, returns the first that runs, to report the reason.
 // For latency of linear, returns several offers of a provider if the order cannot tell which is faster.
 // Only builtin kernels can be asked whether they serve a synthetic case.
-// Their supports() is called with x, y and bias in the weight's dtype, as in all timed cases.
+// supports() of these kernels is called with x, y and bias in the weight's dtype, as in all timed cases.
 // For a plug-in, returns the first offer.
 std::vector<const Offer*> best_of(const Case& c, const std::vector<const Offer*>& found);
 

@@ -18,7 +18,7 @@ namespace qcts {
 // The variant name of providers that run saved programs. They have no kernel variant.
 inline constexpr const char* kProgramVariant = "program";
 // The provider name in a program's round-trip case if no plug-in runs programs.
-// It shows that the file was not declined by the suite's own readers.
+// The name shows that the file was not declined by the suite's own readers.
 inline constexpr const char* kAbsentRunner = "absent";
 // Returns true if the golden contains a program: it has recorded runs or the flag "torchscript".
 bool is_program(const Golden& golden);
@@ -51,7 +51,7 @@ struct Case {
 };
 
 // Share of the latency budget for a prefill call, relative to a decode call.
-// It is larger because prefill calls are fewer and longer.
+// The share is larger because prefill calls are fewer and longer.
 inline constexpr double kPrefillBudgetShare = 4;
 double budget_share(const Case& c);  // relative share of a latency case
 

@@ -15,7 +15,7 @@
 namespace qcts {
 
 // Returns the input name of the case that judges a whole golden under `scheme`.
-// It is the golden's id without the scheme.
+// The input name is the golden's id without the scheme.
 // For "torchao_0_18_0/int8_row/toy" and int8_row, the name is "torchao_0_18_0_toy".
 // Cases on one tensor append "_NAME".
 std::string golden_input(const std::string& golden_id, const std::string& scheme);
@@ -24,12 +24,12 @@ struct ExpandInputs {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;
   // If true, the reference runs on synthetic inputs too.
-  // It is then compared with itself, which tests the cases and not the reference: they must not fail it.
+  // The reference is then compared with itself, which tests the cases: they must not fail it.
   bool with_reference = false;
 };
 
 // Returns the cases of `plan` that `filter` may take and that an offer or the suite itself can judge.
-// They have no implementations and are sorted by id.
+// The cases have no implementations and are sorted by id.
 // Throws std::runtime_error if two cases share an id or an id has a character outside the alphabet.
 std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                          const IdFilter& filter = {});

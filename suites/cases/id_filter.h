@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A quick test of a selection, which expansion applies before it makes an input.
-// It never rejects a case that the selection takes.
+// The test never rejects a case that the selection takes.
 // selection.h decides exactly, once the implementations are known.
 #pragma once
 

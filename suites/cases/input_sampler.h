@@ -27,7 +27,7 @@ class InputSampler {
   explicit InputSampler(const Plan& plan);  // `plan` must outlive the sampler
 
   // Returns the cases of one (kind, operation, scheme, layout).
-  // They depend on the plan alone, so a filter does not change the sample.
+  // The cases depend on the plan alone, so a filter does not change the sample.
   std::vector<Case> cases_of(Kind kind, Op op, const Scheme& scheme, Layout layout);
 
   // The ids in the plan's cover.

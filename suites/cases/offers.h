@@ -39,7 +39,7 @@ struct Offer {
 std::vector<Offer> offers_of(const Registry& registry, std::string_view provider);
 
 // Returns the offers of the builtin kernels.
-// Their own_kernel is set, because plans that take only the best variant call it.
+// own_kernel is set in these offers, because plans that take only the best variant call it.
 std::vector<Offer> builtin_offers();
 
 // Convert an offer, without own_kernel, to and from JSON. offer_from_json throws std::runtime_error.
@@ -66,7 +66,7 @@ std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const Offe
                                      bool with_reference = false);
 
 // Returns true if this program's own readers judge `c` as well. They judge every file.
-// There is one exception: they judge a program's round trip only if no provider runs programs.
+// The only exception is a program's round trip, which they judge only if no provider runs programs.
 // The verdict then says so.
 bool is_judged_by_suite(const Case& c, std::span<const Offer* const> offers);
 

@@ -19,7 +19,7 @@ inline constexpr const char* kCompletePlan = "nightly";  // the plan of mustpass
 inline constexpr const char* kFullPlan = "full";         // the plan that is searched last for an exact id
 
 // The fields of suites/plans/<name>.json are its keys, and it has no other keys.
-// These are optional: `cover`, `schemes_per_input`, `once_a_family`, `best_variant_alone`,
+// The optional keys are `cover`, `schemes_per_input`, `once_a_family`, `best_variant_alone`,
 // `determinism_once`, `emulated_once` and `kills`.
 // The keys from latency_ops on are required if the kinds include latency.
 struct Plan {
@@ -32,16 +32,16 @@ struct Plan {
   // Every scheme gets at least one input. If it is nullopt, every input runs on every scheme.
   std::optional<int64_t> schemes_per_input;
   // Input families that run only once for each family of schemes, kind, operation, layout and policy.
-  // They are slow and test the same thing on every scheme.
+  // Such families are slow and test the same thing on every scheme.
   std::vector<Generator> once_a_family;
   // Input families that run only on each provider's best variant and never on an emulated one.
-  // They are the slowest.
+  // Such families are the slowest.
   std::vector<Generator> best_variant_alone;
   // If true, determinism is tested on one input of each input family, chosen as `once_a_family` chooses.
   // One input is enough because determinism is a property of kernels.
   bool determinism_once = false;
   // If true, emulated variants run on one input of each input family, chosen in the same way.
-  // One input is enough because their code is that of the native kernels.
+  // One input is enough because the code of emulated variants is that of the native kernels.
   bool emulated_once = false;
   // If set, only the first golden of each scheme and those of --fixtures are judged.
   // The case ids listed here are judged too, even if this rule or all_inputs leaves them out.

@@ -40,7 +40,7 @@ bool names_exactly(const std::string& filter, const std::vector<Candidate>& cand
 std::vector<Candidate> select(const Selection& selection, std::vector<Candidate> candidates);
 
 // Returns the candidate id that is nearest to a filter that selected nothing.
-// It is a case id if the filter names no implementation. Returns "" if no id is near.
+// Returns a case id if the filter names no implementation. Returns "" if no id is near.
 std::string nearest_id(const std::string& filter, const std::vector<Candidate>& candidates);
 
 }  // namespace qcts

@@ -30,7 +30,7 @@ void write_document(const std::filesystem::path& file, std::string_view name,
                     const nlohmann::ordered_json& body, bool silent);
 
 // Returns the exit code of `body`. For an exception, prints one line on stderr.
-// Its code is that of the RunError, or 5 for any other exception.
+// The code of an exception is that of the RunError, or 5 for any other exception.
 int exit_code_of(const std::function<Outcome()>& body);
 
 }  // namespace qcts::cli

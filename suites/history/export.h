@@ -22,7 +22,7 @@ nlohmann::ordered_json gbench_json(const RunRecord& record);
 std::string csv_text(const RunRecord& record);
 
 // Returns a text for a page or a comment.
-// It has the counts, the passes by scheme and operation, the failures, and the latency.
+// The text has the counts, the passes by scheme and operation, the failures, and the latency.
 std::string run_markdown(const RunRecord& record);
 
 }  // namespace qcts

@@ -66,7 +66,7 @@ bool has_finite_weights(const Scheme& scheme, const WeightShape& shape);
 bool has_exact_sums(const Scheme& scheme, const WeightShape& shape);
 // Makes a linear whose sums are exact in every order and at every stage.
 // `order` is a permutation of the k columns of both the weight and x; empty: none.
-// It must keep each column in its group.
+// The permutation must keep each column in its group.
 Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
                      const std::vector<int64_t>& order = {});
 
@@ -88,7 +88,7 @@ std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, Poli
                                      const Planes& planes);
 
 // Elements of x with which a policy represents -1, 0 and 1 exactly.
-// They are the smallest and the largest of each block of `every` columns.
+// The elements are the smallest and the largest of each block of `every` columns.
 // If a policy also has a scale for all of x, `of_all` is the maximum that this scale needs.
 // The first of the blocks has this maximum and represents nothing else. Without such a scale, `of_all` is 0.
 struct ActivationAnchors {

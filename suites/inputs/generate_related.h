@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Metamorphic relations of linear: inputs whose answers determine each other.
-// They do so whatever the reference computes.
+// The answers do so whatever the reference computes.
 // All sums are exact, so a relation holds bit for bit in a correct kernel.
 //
 // scaled_x    y(8 x) is 8 y(x)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Synthetic inputs with values that noise never has.
-// These are NaN, infinities, zero points of every size, and exponents at the ends of their range.
+// Such values are NaN, infinities, zero points of every size, and exponents at the ends of their range.
 // Each input finds kernels that pass on all other inputs.
 #pragma once
 

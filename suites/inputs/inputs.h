@@ -25,8 +25,8 @@ struct InputFamily {
   bool every_shape = false;  // in bfloat16 and weight_only, use all shapes of the scheme
   bool every_dtype = false;  // use float32 and float16 in addition to bfloat16
   // Skipped in reduced plans and excluded from sampling over schemes.
-  // This is for inputs that take up to a second.
-  // It is also for new inputs that must not change how the others are sampled.
+  // The flag is for inputs that take up to a second.
+  // The flag is also for new inputs that must not change how the others are sampled.
   bool excluded_from_sampling = false;
   size_t max_shapes = 2;  // applies unless every_shape is set
 };
@@ -52,7 +52,7 @@ class GeneratorSupport {
 };
 
 // Returns the inputs of (kind, op, scheme, layout) that the scheme accepts.
-// There are inputs for every activation policy of the op: all for linear,
+// Every activation policy of the op has inputs: all policies for linear,
 // and all but weight_only for quantize_activation.
 // `layout` is "plain" except for pack and unpack.
 // Seeds derive from the input's name, so a new input does not change the others.

@@ -43,7 +43,7 @@ void judge_guarded(Verdict& verdict, const std::function<void()>& judging);
 std::string rerun_line(const JudgeContext& context, const std::string& full_id);
 
 // The functions that judge one kind, implemented in suites/judge/<kind>.cc.
-// They fill in status, reason, mismatch, measures and evidence; judge() fills in the rest.
+// These functions fill in status, reason, mismatch, measures and evidence; judge() fills in the rest.
 void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
 // Says why the round trip of a program without recorded runs is weak evidence.
 inline constexpr const char* kProgramNotRun =

@@ -39,7 +39,8 @@ class VerifiedKernel {
   // Checks the current contents of the buffers in the same way.
   std::string verify();
   // Writes other data to the same addresses and prepares again if the kernel has a prepare().
-  // Then calls the kernel and checks. A kernel that caches answers by address returns the old answer.
+  // Then calls the kernel and checks its answer.
+  // A kernel that caches answers by address would return the old answer.
   // Not for kernels that their provider times.
   std::string verify_on_other_data(uint64_t seed);
   TimedKernel& timed() { return *timed_; }

@@ -37,7 +37,7 @@ struct SizeCount {
   // The code of a TorchScript archive, and everything else in it that is neither pickle nor storage.
   uint64_t program_bytes = 0;
   // Storage bytes of quantized weights that no element of any tensor reaches.
-  // They count in judge_size() only if the golden flags them.
+  // These bytes count in judge_size() only if the golden flags them.
   uint64_t unseen_bytes = 0;
   uint64_t metadata_bytes = 0;  // see container_size.h
   uint64_t padding_bytes = 0;

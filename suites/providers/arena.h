@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Caller-owned buffers for one kernel call. Each buffer has no more alignment than its element type needs.
-// It is filled before the call, checked afterwards, and surrounded by red zones.
+// A buffer is filled before the call, checked afterwards, and surrounded by red zones.
 // Inaccessible pages follow the red zones.
 // An access beyond the red zones therefore ends the worker in this case and damages nothing else.
 #pragma once

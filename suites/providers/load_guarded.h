@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The only way to load a provider's shared library. Its initialisers run in dlopen.
-// They may change the floating-point control state, which would change every later answer.
+// Initialisers may change the floating-point control state, which would change every later answer.
 #pragma once
 
 #include <filesystem>

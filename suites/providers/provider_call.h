@@ -22,7 +22,7 @@ class ProviderFault : public std::runtime_error {
 };
 
 // Reports that the provider wrote out of bounds.
-// It may have damaged anything, so this process must not judge more cases.
+// The write may have damaged anything, so this process must not judge more cases.
 class OverrunFault : public ProviderFault {
  public:
   using ProviderFault::ProviderFault;
@@ -41,7 +41,7 @@ struct Support {
 };
 
 // These functions throw ProviderFault if the control state changed or if the call threw.
-// They throw it too if the answer violates the ABI (an unknown status, a reason without NUL).
+// ProviderFault is also thrown if the answer violates the ABI (an unknown status, a reason without NUL).
 Support provider_supports(const qcts_kernel& kernel, const qcts_problem& problem);
 uint64_t provider_workspace_bytes(const qcts_kernel& kernel,
                                   const qcts_problem& problem);  // returns 0 if the kernel has no workspace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A provider that is a program instead of a shared library.
-// It speaks line-JSON on its standard input and output, and passes data in shared memory.
+// The program speaks line-JSON on its standard input and output, and passes data in shared memory.
 // The protocol is documented in kernels/abi/README.md.
 // For the registry, it is a provider like any other.
 #pragma once
@@ -65,7 +65,7 @@ class RemoteProvider {
   qcts_status supports(const Kernel& kernel, const qcts_problem& problem, char* why, size_t why_size);
   qcts_status run(const Kernel& kernel, const qcts_problem& problem);
   // Starts a measurement. The program makes `copies` copies of the problem's inputs.
-  // It prepares as it would at load time, and times calls itself.
+  // The program prepares as it would at load time, and times calls itself.
   // Throws ProviderFault if the program cannot do this.
   void begin_timing(const Kernel& kernel, const qcts_problem& problem, size_t copies);
   double time_us(size_t first, size_t calls, bool rotate);  // see TimedTarget::time_us

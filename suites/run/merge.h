@@ -29,7 +29,7 @@ struct MergeRequest {
 };
 
 // Writes the files that the undivided run would have written, and prints its summary.
-// They are run.jsonl.gz, report.json, junit.xml, report.html and summary.md in `out`.
+// The files are run.jsonl.gz, report.json, junit.xml, report.html and summary.md in `out`.
 // Throws RunError (usage) as check_parts() does.
 // Throws the same if the parts come from a different installation: version, plan, fixtures, selection,
 // providers and their hashes, or processor.

@@ -53,7 +53,7 @@ struct RunRecord {
 
 // Reads a record, compressed or not. Leaves out a last line without a line feed.
 // Throws std::runtime_error that names the line.
-// It throws if the head is missing, a line is not a verdict, or a case has two verdicts.
+// The errors are a missing head, a line that is not a verdict, and a case with two verdicts.
 RunRecord read_run_record(const std::filesystem::path& file);
 // Returns the record in a folder: run.jsonl, or else run.jsonl.gz. Returns a file unchanged.
 // The record does not have to exist.

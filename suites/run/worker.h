@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A worker process. It loads one provider and writes its offers.
-// Then it reads one case per line and writes one verdict per line. A crash loses one case.
+// Then the worker reads one case per line and writes one verdict per line. A crash loses one case.
 // A line is the key of a case (cases/case_key.h), whose "seed" may override the worker's own.
 // Alternatively, a line is a replay: {"replay": {...}, "variant": "avx2"}.
 #pragma once

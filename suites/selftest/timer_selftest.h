@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Measures the false alarms and detections of the timer.
 // Times each kernel of a latency plan many times against itself.
-// Also times it against a copy that is slower by a planted fraction.
+// Also times each kernel against a copy that is slower by a planted fraction.
 #pragma once
 
 #include <cstdint>

@@ -3,10 +3,10 @@
 // The first test is for a single step: the largest standardized rank sum over all splits.
 // The source is Hawkins and Deng 2010, "A Nonparametric Change-Point Control Chart".
 // If there is no step, the second test is for a level that is left and reached again.
-// It uses all arcs, as circular binary segmentation does (Olshen et al. 2004).
+// The second test uses all arcs, as circular binary segmentation does (Olshen et al. 2004).
 // Ranks assume no distribution, and a night with a wild value counts no more than any other.
 // The threshold is derived, not tuned. The p value is a share of the permutations of the same nights.
-// It is the share that reaches the statistic (Phipson and Smyth 2010).
+// The share counts the permutations that reach the statistic (Phipson and Smyth 2010).
 // A series with a change is divided there, and each part is tested again (Vostrikova 1981).
 #pragma once
 
@@ -26,7 +26,7 @@ struct ChangePoint {
   double p_value = 1;
   // The new level minus the old level: the median of all differences (Hodges and Lehmann 1963).
   // The interval is the 95 % interval that belongs to the rank sum.
-  // It is infinite if the levels have too few values.
+  // The interval is infinite if the levels have too few values.
   Interval step;
 };
 

@@ -3,7 +3,7 @@
 // The memory limit is a stream of the same bytes.
 // The arithmetic limit is the fastest multiply-adds that the kernel's variant may use.
 // The canary is a fixed amount of arithmetic.
-// It is timed before and after a measurement to detect a change of clock speed.
+// The canary is timed before and after a measurement to detect a change of clock speed.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ bool can_multiply(const PeakLoop& loop, const RoofRequest& request);
 
 // Returns the loop that bounds a kernel of this variant, or nullptr if none is known.
 // `loop_operations_each` receives the loop operations for each operation of the kernel.
-// These are two if x is split into two bytes.
+// The kernel needs two loop operations if x is split into two bytes.
 const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operations_each);
 
 class Canary {

@@ -30,7 +30,7 @@ Interval bootstrap_median(std::span<const double> values, size_t block, double c
                           uint64_t seed);
 
 // Returns the interval of numerator / denominator from pairs that were timed one right after the other.
-// It is exp of the interval of the median log-ratio.
+// The result is exp of the interval of the median log-ratio.
 // Both spans must have the same length, and all values must be > 0.
 Interval ratio_interval(std::span<const double> numerator, std::span<const double> denominator, size_t block,
                         double confidence, uint64_t seed);
@@ -46,9 +46,9 @@ Interval abba_interval(std::span<const double> numerator, std::span<const double
 // Returns the interval of numerator / denominator from two independent intervals of positive values.
 // Two such intervals are those of two runs, which share no rounds.
 // Combines the arms of the logarithms as sqrt(arm² + arm²), so that skew is kept.
-// This is the method MOVER (Zou and Donner 2008).
+// The method is called MOVER (Zou and Donner 2008).
 // `spread` is the half-width of a further, symmetric source of error of the log ratio.
-// It is added to both arms.
+// This half-width is added to both arms.
 // If an interval is missing (not finite or not positive), low = 0 and high = +inf.
 Interval ratio_of_independent(const Interval& numerator, const Interval& denominator, double spread = 0);
 

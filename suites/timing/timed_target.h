@@ -45,8 +45,8 @@ class TimedTarget {
 //
 // Outputs have copies too, because the memory probe's output would otherwise stay in the cache
 // while a kernel with streaming stores bypassed it.
-// This was seen in dequantize of int4, 4096 x 4096, on a core with 32 MiB of L3.
-// It reached 0.56 of the roof with streaming stores and 0.71 without, though it took 951 and 1210 us.
+// An example is dequantize of int4, 4096 x 4096, on a core with 32 MiB of L3.
+// Its kernel reached 0.56 of the roof with streaming stores and 0.71 without, though it took 951 and 1210 us.
 //
 // A kernel of an out-of-process provider is timed by that process: timed_by_provider().
 class TimedKernel final : public TimedTarget {
@@ -68,12 +68,12 @@ class TimedKernel final : public TimedTarget {
   double time_us(size_t first, size_t calls, bool rotate) override;
   KernelAnswer answer();  // returns the answer of the last call
   // Reads the changed input, which must have the same sizes, into the buffers of copy 0.
-  // Then prepares it again and poisons the outputs. Not for a kernel that is timed_by_provider().
+  // Then prepares the input again and poisons the outputs. Not for a kernel that is timed_by_provider().
   void reload_input();
   // Copies the current x of a linear, which time_us() has changed.
   void copy_x_to(std::vector<std::byte>& x) const;
   // Returns the bytes of weight that a call reads in one copy.
-  // They are the planes, or prepare()'s output if that is smaller.
+  // The weight is read as planes, or as prepare()'s output if that is smaller.
   uint64_t weight_bytes() const;
   uint64_t moved_bytes() const { return weight_bytes() + io_bytes_; }
   uint64_t written_bytes() const { return written_bytes_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An affine quantized weight of torchao's first generation, decoded.
-// It has one code per element, and scales and zero points over a grid of blocks.
+// The struct has one code per element, and scales and zero points over a grid of blocks.
 // torchao 0.5 and 0.6 have the class and attribute names "layout_tensor" and *AQTLayout.
 // Since 0.7 the names are "tensor_impl" and *AQTTensorImpl.
 #pragma once
@@ -42,7 +42,8 @@ std::optional<std::vector<double>> floatx_codes(const Tensor& packed, int64_t ro
 double floatx_value(int code, int exponent_bits, int mantissa_bits);
 
 // Returns the prefix that names the AffineQuantizedTensor's parts in a tensor.
-// It is "" or "original_weight_tensor.". Returns nullopt if the tensor contains no AffineQuantizedTensor.
+// The prefix is "" or "original_weight_tensor.".
+// Returns nullopt if the tensor contains no AffineQuantizedTensor.
 std::optional<std::string> affine_prefix(const NamedTensor& tensor);
 // Decodes a tensor. Returns nullopt for other classes, unknown layouts and inconsistent parts.
 // Returns nullopt for transposed layouts too, except those of float8.
@@ -51,7 +52,7 @@ std::optional<Affine> read_affine(const NamedTensor& tensor);
 std::optional<Affine> read_flat_affine(const NamedTensor& tensor);
 
 // Returns the block size that follows from a scale's shape.
-// There is one scale for the whole tensor, or one for each block of equal size.
+// The tensor has one scale, or one scale for each block of equal size.
 // Returns an empty vector if the scales do not fit the shape.
 std::vector<int64_t> blocks_by_scale(const std::vector<int64_t>& shape, const Tensor& scale);
 // Returns the number of blocks, or 0 if the blocks do not divide the shape.
@@ -61,7 +62,7 @@ bool all_integers(const Tensor& tensor);
 Tensor dense_of_affine(const Affine& affine, const std::string& name);
 
 // Dequantizes tensors that no scheme describes, as the producer's own dequantize() does.
-// These are torchao's first-generation subclasses, and subclasses around a plain weight.
+// Such tensors are torchao's first-generation subclasses, and subclasses around a plain weight.
 // The result is row-major, in the tensor's shape and dtype.
 // Returns nullopt for unknown classes, layouts or values, such as a zero point that is not an integer.
 // The sources are listed in affine.cc.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Attributes of torchao's tensor subclasses in torchao's own JSON encoding.
-// It is TensorSubclassAttributeJSONEncoder in torchao 0.18.0, prototype/safetensors/safetensors_utils.py:
+// torchao 0.18.0 has it in prototype/safetensors/safetensors_utils.py, TensorSubclassAttributeJSONEncoder:
 //   torch.dtype            {"_type": "torch.dtype", "_data": "bfloat16"}
 //   enum                   {"_type": class, "_data": NAME}; a pickle holds the value, not the name
 //   dataclass, NamedTuple  {"_type": class, "_data": {field: value}}
@@ -41,7 +41,7 @@ Json attribute_json(const pickle::Ref& node, const std::string& where, ReadBudge
 std::string key_text(const pickle::Ref& key);
 
 // Checks that `value`, read from safetensors metadata, contains only types that torchao's decoder builds.
-// These are known classes, enum names and dtypes. Throws Refused (SubclassSchema).
+// The decoder builds known classes, enum names and dtypes. Throws Refused (SubclassSchema).
 // The refusal is marked as security if a dtype names anything else in torch.
 void check_attribute_json(const Json& value, const std::string& where);
 

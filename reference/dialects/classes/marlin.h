@@ -11,7 +11,7 @@ namespace qcts {
 
 // Accepts MarlinSparseAQTTensorImpl inside an AffineQuantizedTensor.
 // Accepts MarlinQQQAQTTensorImpl with groups inside a MarlinQQQTensor.
-// Either may also be inside a LinearActivationQuantizedTensor.
+// Either tensor may also be inside a LinearActivationQuantizedTensor.
 // The result is row-major, in the tensor's shape and dtype.
 // Returns nullopt for other classes and for inconsistent parts.
 // Returns nullopt for MarlinQQQ without groups, whose own unpacking loses the sign of the codes.

@@ -55,7 +55,7 @@ const Tensor* find_payload(const NamedTensor& tensor, std::string_view name);  /
 void recognize_scheme(NamedTensor& tensor);
 
 // Checks the nested implementations of torchao's first generation (torchao 0.7 to 0.15, torchao/dtypes).
-// These are Int4CPULayout, TensorCoreTiledLayout, PlainLayout and Float8Layout.
+// The implementations are Int4CPULayout, TensorCoreTiledLayout, PlainLayout and Float8Layout.
 // Payload and attributes have dotted names. Accepts unknown layouts without a check.
 void check_affine_quantized(const NamedTensor& tensor);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Dequantizes classes that no scheme describes, each with its own formula.
-// They are optimizer states, weights for training, and lookup tables.
+// These classes are optimizer states, weights for training, and lookup tables.
 // All functions return the values of the class's own dequantize(), in its dtype.
-// They return nullopt for other classes and for parts that contradict each other.
+// The functions return nullopt for other classes and for parts that contradict each other.
 #pragma once
 
 #include <optional>

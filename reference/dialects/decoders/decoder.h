@@ -31,7 +31,7 @@ struct Decoder {
   std::optional<Plane> (*convert)(const NamedTensor& tensor, const Tensor* part,
                                   const PlaneSpec& spec) = nullptr;
   // Returns the policy planes that come from attributes and have no payload.
-  // They follow policy_specs(). nullptr: there are none.
+  // The planes follow policy_specs(). nullptr: there are no such planes.
   Planes (*parameters)(const NamedTensor& tensor) = nullptr;
 };
 

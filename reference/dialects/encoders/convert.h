@@ -14,8 +14,8 @@
 namespace qcts {
 
 // Returns the dialect in which a safetensors file holds these tensors.
-// It is "torchao_2338" if one tensor is a LinearActivationQuantizedTensor.
-// It is "torchao_safetensors" if one has another class, and otherwise "tinyq" or "plain".
+// The dialect is "torchao_2338" if one tensor is a LinearActivationQuantizedTensor.
+// The dialect is "torchao_safetensors" if one tensor has another class, and otherwise "tinyq" or "plain".
 std::string_view safetensors_dialect(std::span<const NamedTensor> tensors);
 
 // Returns the entries and metadata of a file in `dialect`.

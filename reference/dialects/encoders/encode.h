@@ -40,11 +40,11 @@ class StorageTable {
 
 // Encodes the tensors of one archive.
 // Python interns or creates some objects once: attribute names, torch.strided, enum members.
-// These are one node for all tensors, so the pickle has the same memo as torch.save's.
+// Such objects are one node for all tensors, so the pickle has the same memo as torch.save's.
 class TorchaoEncoder {
  public:
   // Returns torch.save's node for a wrapper subclass.
-  // It is _rebuild_from_type_v2 with the class's __dict__ in its order.
+  // The node calls _rebuild_from_type_v2 with the class's __dict__ in its order.
   // The bytes of the planes become storages of `table`.
   // Requires that torchao_class() finds a class. SchemeTensor::dialect chooses if there are several.
   pickle::Ref encode(const SchemeTensor& tensor, StorageTable& table);
@@ -101,7 +101,7 @@ EditedZip encode_state_dict(const std::vector<OutputTensor>& tensors);
 // The entries and __metadata__ that torchao's flatten_tensor_state_dict makes ("MODULE._PARAM_qdata").
 // The JSON is as Python's json.dumps writes it.
 // encode_safetensors() throws std::invalid_argument if two tensors would become the same entry.
-// It throws the same if the name of a quantized tensor has no '.'.
+// encode_safetensors() throws the same if the name of a quantized tensor has no '.'.
 struct EncodedSafetensors {
   std::vector<std::pair<std::string, Tensor>> entries;
   std::vector<std::string> owners;  // for each entry, the name of its tensor
@@ -110,7 +110,7 @@ struct EncodedSafetensors {
 EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors);
 
 // Returns a tensor's attributes in torchao's JSON encoding and order.
-// They are equal to those that the reader finds in the encoded tensor.
+// The attributes are equal to those that the reader finds in the encoded tensor.
 // The tensor must be of one of today's classes.
 nlohmann::ordered_json encoded_attributes(const SchemeTensor& tensor);
 

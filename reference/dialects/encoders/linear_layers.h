@@ -27,7 +27,7 @@ class LinearLayers {
   // "Conv1D of gpt2", "named like a norm".
   std::string why_not(const NamedTensor& tensor) const;
   // Returns true for the projection inside nn.MultiheadAttention.
-  // It is a subclass of Linear that torchao's quantize_ skips.
+  // The projection is a subclass of Linear that torchao's quantize_ skips.
   bool is_attention_projection(const NamedTensor& tensor) const;
   // Names the source of the decision: "architecture gpt2" or "names and shapes (no config.json)".
   const std::string& basis() const { return basis_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The configuration that makes a quantized weight, as transformers 5.24.0 writes it into config.json.
-// It is transformers' TorchAoConfig around a configuration of torchao 0.18.0.
+// config.json has transformers' TorchAoConfig around a configuration of torchao 0.18.0.
 // The source is torchao/core/config.py, config_to_dict.
 // Objects are sorted by key, as json.dumps(sort_keys=True) writes them.
 #pragma once

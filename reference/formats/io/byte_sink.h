@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The destination of a writer: memory, a comparison, or a file (mapped_file.h).
 // Writers pass pieces in order and keep none of them.
-// They can therefore write a file larger than memory from mapped storages.
+// Writers can therefore write a file larger than memory from mapped storages.
 #pragma once
 
 #include <cstddef>

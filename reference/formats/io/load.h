@@ -18,7 +18,7 @@ namespace qcts {
 uint64_t loaded_bytes(std::span<const std::shared_ptr<const Storage>> storages);
 
 // Returns copies of `storages`, in order.
-// Their bytes are in `memory`, which has at least loaded_bytes and which `owner` keeps alive.
+// The bytes of the copies are in `memory`, which has at least loaded_bytes and which `owner` keeps alive.
 // A storage outside `file` is copied from where it is.
 // Big-endian storages are of this kind, because they are swapped on the heap. Throws IoError.
 std::vector<std::shared_ptr<const Storage>> load_storages(

@@ -3,7 +3,7 @@
 // Memory is 64 MiB plus grants: granted_bytes() of a safetensors header, or 64 bytes per pickle opcode.
 // 3 MiB of it are reserved for allocations that are not charged.
 // Time is counted in steps. A step is a second look at a value (20 to 60 ns).
-// There are 10 million steps plus one per four bytes of the file.
+// A file may take 10 million steps plus one per four bytes.
 // Costs are charged before they are spent, or just after a step that spends little.
 #pragma once
 
@@ -25,7 +25,7 @@ class ReadBudget {
     return budget;
   }
 
-  // These functions charge the budget. They throw Refused (LimitExceeded) if it is spent.
+  // These functions charge the budget, and throw Refused (LimitExceeded) if it is spent.
   void take_bytes(uint64_t bytes) {
     bytes_ += bytes;
     if (bytes_ > max_bytes_) refuse_bytes();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Type and argument rules for REDUCE, NEWOBJ, BUILD, APPEND(S) and SETITEM(S).
-// They limit the use that a pickle may make of the objects it names.
+// The rules limit the use that a pickle may make of the objects it names.
 // A violated rule throws Refused; nothing is executed.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Walks over a pickle's graph that visit each shared node once.
-// They recurse, as writing and destroying a graph do, so a graph has a depth of at most kMaxGraphDepth.
+// Walks recurse, as writing and destroying a graph do, so a graph has a depth of at most kMaxGraphDepth.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace qcts::pickle {
 
 // The longest path that is read or written, whatever Limits says.
-// It is limited because walking, writing and destroying a graph recurse.
+// The path is limited because walking, writing and destroying a graph recurse.
 inline constexpr uint64_t kMaxGraphDepth = 1024;
 
 // Maps the nodes that a walk has met to values. Uses open addressing at half load.
@@ -95,7 +95,7 @@ void for_each_node(const Ref& root, Visit&& visit) {
 }
 
 // Visits only `root` and the nodes that hold others: calls, persistent ids and non-empty containers.
-// This is faster than for_each_node, because most references lead to leaves.
+// for_each_holder() is faster than for_each_node(), because most references lead to leaves.
 template <typename Visit>
 void for_each_holder(const Ref& root, Visit&& visit) {
   Walk<std::remove_reference_t<Visit>, false> walk(visit);

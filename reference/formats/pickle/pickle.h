@@ -25,7 +25,7 @@ enum class Kind : uint8_t {
   boolean,
   integer,
   // An integer beyond 64 bits. `text` is its two's complement, little-endian.
-  // It has as few bytes as keep the sign (9 to 255).
+  // The text has as few bytes as keep the sign (9 to 255).
   big_integer,
   real,
   string,
@@ -145,7 +145,7 @@ bool is_global(const Ref& node, std::string_view module, std::string_view name);
 // Returns true if `node` is a call of this global.
 bool is_call(const Ref& node, std::string_view module, std::string_view name);
 // Returns the digits of an integer or big_integer.
-// They are decimal up to 256 bits, and "0x..." beyond, so that the time is linear.
+// The digits are decimal up to 256 bits, and "0x..." beyond, so that the time is linear.
 std::string integer_text(const Ref& node);
 // Returns the value of a string key in a dict or an OrderedDict call, or nullptr if the key is absent.
 Ref find(const Ref& mapping, std::string_view key);

@@ -43,7 +43,7 @@ class Source {
 
   [[noreturn]] void fail(RefusalClass cls, std::string_view what) const;
   // Throws Refused (PickleGlobal) for `module.name` and for all later globals that `is_known` rejects.
-  // It finds the later globals as far as the rest of the pickle can be parsed.
+  // Finds the later globals as far as the rest of the pickle can be parsed.
   using IsKnown = std::function<bool(const std::string& module, const std::string& name)>;
   [[noreturn]] void fail_globals(const std::string& module, const std::string& name,
                                  const IsKnown& is_known) const;

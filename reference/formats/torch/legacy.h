@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads and writes torch.save's first format (torch/serialization.py, 2.13: _legacy_save).
-// It is the format of all files before torch 1.6, and of _use_new_zipfile_serialization=False.
+// All files before torch 1.6 have this format, and files with _use_new_zipfile_serialization=False.
 // The file begins with five consecutive pickles:
 // the magic number, the protocol, the writer's machine, the object, and the sorted storage keys.
 // For each key, an element count (u64) and the bytes follow.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The content of both containers of torch.save, zip and legacy.
-// It is an object graph, and the storages that its persistent ids name.
+// The content is an object graph, and the storages that its persistent ids name.
 #pragma once
 
 #include <functional>
@@ -63,7 +63,7 @@ ReadBudget budget_of(const TorchObject& object, const pickle::ReadCost& cost, si
 std::optional<Tensor> tensor_of(const TorchObject& object, const pickle::Ref& node);
 
 // Returns the storage of a persistent id as a one-dimensional tensor.
-// Its elements have the type of the storage's class; those of an UntypedStorage are bytes.
+// The elements have the type of the storage's class. Elements of an UntypedStorage are bytes.
 std::optional<Tensor> storage_of(const TorchObject& object, const pickle::Ref& node);
 
 // Inverts tensor_of() for writing: makes the nodes that torch.save 2.13 writes for a plain tensor.

@@ -13,7 +13,7 @@
 namespace qcts {
 
 // A view in a persistent id (legacy format before torch 0.4).
-// It is a window of the storage, in elements, with a key of its own.
+// The view is a window of the storage, in elements, with a key of its own.
 struct StorageView {
   Text key;
   int64_t offset_elems = 0;
@@ -48,7 +48,7 @@ std::vector<std::string> script_storage_globals();
 
 // Copies the storages of a big-endian writer to the heap and swaps their elements.
 // Untyped storages are swapped by the dtypes of their tensors.
-// These must agree on one width (otherwise ByteOrder). Typed storages are swapped only if `typed`.
+// The dtypes must agree on one width (otherwise ByteOrder). Typed storages are swapped only if `typed`.
 void swap_big_endian(TorchObject& object, bool typed = true);
 // Returns the path from the root to the first use of storage `key`, as "linear1.weight.qdata".
 // Returns an empty string if the storage is unused.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads and writes torch.save's zip container (torch 1.6 to 2.13; caffe2/serialize/inline_container.cc).
-// It has stored entries, a pickle, and one record per storage.
+// The container has stored entries, a pickle, and one record per storage.
 // zip_reader.cc and zip_writer.cc describe the layout.
 #pragma once
 

@@ -15,7 +15,7 @@ void read_script_classes(std::string_view source, const std::string& module, Scr
                          ReadBudget& budget);
 
 // Returns the globals that a TorchScript pickle may name in addition to torch.save's.
-// These are the code's classes, torch's custom classes, the functions of torch.jit._pickle,
+// The globals are the code's classes, torch's custom classes, the functions of torch.jit._pickle,
 // and storage types.
 std::vector<std::string> script_globals(const ScriptClasses& classes);
 

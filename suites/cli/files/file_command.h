@@ -56,12 +56,12 @@ void save_file(const std::filesystem::path& path, std::span<const std::byte> byt
 void save_file(const std::filesystem::path& path, const std::function<void(ByteSink&)>& fill);
 
 // Returns the name that torch.save gives the archive in the file.
-// It is the file's name without folder and last ending, or "archive" if that name is not ASCII.
+// The result is the file's name without folder and last ending, or "archive" if that name is not ASCII.
 std::string archive_prefix(const std::string& out);
 
 // Runs `body` and turns every exception into one line on stderr and an exit code.
 // The code is 1 for a refused file and for Failure, 2 for usage and a missing file.
-// It is 5 for other system errors. With json, a refusal is also an object on stdout.
+// The code is 5 for other system errors. With json, a refusal is also an object on stdout.
 int guarded(bool json, const std::function<int()>& body);
 
 // Prints "qcts: note: ..." on stderr for each note.
@@ -84,8 +84,8 @@ std::string cpu_layout(const std::string& word);
 bool undeclared_pack(const Checkpoint& checkpoint);
 // Returns "of 512 groups reach both ends: avx512 512, avx2 382, default 382".
 std::string pack_text(const CpuPack& pack);
-// Returns the layout to assume for `checkpoint`. It is the requested one, if there is one.
-// Otherwise it is the layout that the codes show, with a note on stderr.
+// Returns the layout to assume for `checkpoint`: the requested layout, if there is one.
+// Otherwise the result is the layout that the codes show, with a note on stderr.
 // Returns "" if no tensor needs a layout. Throws UsageError if the codes show none.
 std::string assumed_layout(const Checkpoint& checkpoint, const std::string& asked);
 

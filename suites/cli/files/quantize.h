@@ -60,7 +60,7 @@ void keep_as_transformers(const Checkpoint& checkpoint, QuantizeRules& rules);
 // Throws UsageError unless OUT may be written as a folder.
 void require_folder(const QuantizeArguments& words, const QuantizePlan& plan, const Checkpoint& checkpoint);
 // Writes the files of a model into a folder that becomes OUT when it is complete. Returns notes.
-// These are weight files, their index, config.json with quantization_config, and copies of the other files.
+// The files are weight files, their index, config.json with quantization_config, and copies of all others.
 std::vector<std::string> write_folder(const QuantizeArguments& words, const QuantizePlan& plan,
                                       const Checkpoint& checkpoint,
                                       const std::vector<QuantizeDecision>& decisions,

@@ -27,7 +27,7 @@ struct RankedHypothesis {
   uint64_t explained = 0;  // wrong weights that the hypothesis predicts
   uint64_t refuted = 0;    // right weights that the hypothesis would have changed
   // explained / (weights that are wrong or would be changed).
-  // It is 1 if the hypothesis predicts every observed weight.
+  // The score is 1 if the hypothesis predicts every observed weight.
   double score = 0;
 };
 

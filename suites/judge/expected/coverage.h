@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Records which values the judged inputs cover, per scheme.
-// These are codes, scale exponents, points halfway between two codes, special values, and tails.
+// The values are codes, scale exponents, points halfway between two codes, special values, and tails.
 // With each numerics case, a worker reports the values that are new.
 // The report merges those of all workers and shards, in any order.
 #pragma once
@@ -20,7 +20,7 @@
 namespace qcts {
 
 // Coverage of one scheme ("int8_row") or of its activations under one policy ("int8_row:dyn_row_sym").
-// It is stored as sets, which merge by union.
+// The coverage is stored as sets, which merge by union.
 struct ValueCoverage {
   std::set<int> codes_written, codes_read;  // indices of CodeSet::values
   // A number i stands for the point between the i-th finite code value and the next.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Test vectors of numerics, determinism and latency cases.
-// They have the input, and the facts about the answer that are known before the kernel runs.
+// A test vector has the input, and the facts about the answer that are known before the kernel runs.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct TestVector {
   bool is_refused = false;  // quantize: the scheme cannot represent this weight, so QCTS_FAILED is expected
   bool exact_sums = false;  // linear: y must match bit for bit
   // linear: the relation (inputs/generate_related.h) between y and the answers to `related`.
-  // It is nullopt if `related` is empty.
+  // The relation is nullopt if `related` is empty.
   std::optional<Generator> relation;
   std::vector<KernelInput> related;
   std::vector<std::byte> recorded_y;  // linear on a golden: the real library's answer; otherwise empty

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The planted faults. The environment variable QCTS_MUTANT names them, joined by '+'.
-// It is read when the library is loaded. Without it, every op is correct.
+// The variable is read when the library is loaded. Without it, every op is correct.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernels of all schemes and policies except the first three.
-// Also the terms of one weight of those schemes.
+// The header also has the terms of one weight of those schemes.
 #pragma once
 
 #include "kernels/abi/qcts_kernel.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes one row of a weight as floats, with the faults of linear that affect weights.
-// These are l4_*, l8_*, lf8_* and l_weights_as_bf16.
+// The faults are l4_*, l8_*, lf8_* and l_weights_as_bf16.
 #pragma once
 
 #include <vector>
