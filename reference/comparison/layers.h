@@ -55,7 +55,7 @@ std::string argument_name(const pickle::Ref& callable, size_t index);
 std::optional<std::string> function_path(const pickle::Ref& node);
 
 enum class SameGlobal : uint8_t { no, by_another_path, yes };
-// Returns yes if both paths are equal. Returns by_another_path if they differ but name the same global.
+// Returns yes if both paths are equal. Returns by_another_path if different paths name the same global.
 // Such globals are builtins of Python 2, members of numpy.core and numpy._core, TorchScript classes
 // with another number, and classes or functions that moved between modules of torchao.
 SameGlobal same_global(const pickle::Ref& a, const pickle::Ref& b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A checkpoint as named quantized tensors, for inspect, diff and the judge.
-// A dialect is the form in which one producer encodes them.
+// A dialect is the form in which one producer encodes quantized tensors.
 // The reader detects the dialect by class or metadata, then by key pattern.
 // A file that fits two dialects is refused, and the refusal names both.
 #pragma once

@@ -20,7 +20,7 @@ struct TorchAoQuantization {
 };
 
 // Reads the configuration. Returns nullopt if it does not name torchao.
-// Throws Refused (SubclassSchema) if it has neither form.
+// Throws Refused (SubclassSchema) if the configuration has neither form.
 std::optional<TorchAoQuantization> torchao_quantization(const nlohmann::ordered_json& config);
 // Returns "dtype" (transformers 5) or "torch_dtype" (transformers 4); nullopt if it is absent or unknown.
 std::optional<DType> config_dtype(const nlohmann::ordered_json& config);

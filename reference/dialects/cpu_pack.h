@@ -2,7 +2,7 @@
 // Finds out which CPU packed the int4 weights of a file.
 // torch's packs have the same shape and dtype on every processor, and no file records the order of the codes.
 // Two properties of asymmetric quantization show the order.
-// Only the right order gives each group's scale and zero the codes that were made with them:
+// Only with the right order do a group's codes fit the scale and zero with which they were made:
 //   ends     The smallest weight of a group has code 0 and the largest has code 15.
 //            Nearly every group therefore reaches both ends.
 //            cpu_avx2 and cpu_default differ only in the order of whole rows.
@@ -10,7 +10,7 @@
 //   middle   Weights scatter around 0, so the mean of a group's codes is near the code of 0.
 //            That code is 8 - zero / scale and differs from group to group.
 // For each property, a sign test compares two packs over the groups that tell them apart.
-// If neither pack is right, its model is that such a group favours either pack with probability 1/2.
+// If neither pack is right, the test's model is that a group favours either of them with probability 1/2.
 // A pack is decided if it beats every other pack with p < kMaxChance over all weights of the file together.
 // No pack is decided if one of these is true:
 //   - The quantization is symmetric (zeros of 0).

@@ -31,8 +31,8 @@ struct TensorLeaf {
   TensorPlace place;  // one node may be at several places
 };
 
-// A direct child of a node. It is an element of a dict, list, tuple or set.
-// In an object that --allow keeps, it is an argument, element or attribute.
+// A direct child of a node: an element of a dict, list, tuple or set.
+// A child of an object that --allow keeps is an argument, element or attribute.
 struct HeldValue {
   const pickle::Ref* value = nullptr;
   const pickle::Ref* key = nullptr;  // nullptr: the child has an index instead
@@ -47,7 +47,7 @@ void for_each_held(const pickle::Ref& node, const std::function<void(const HeldV
 // Keys, attributes and indices are joined by '.'. Modules are named as state_dict() names them.
 // Leaves that are not tensors are skipped, but resave keeps them in the graph.
 // A lone tensor is named "tensor". If two names are equal, the second gets the suffix "#2".
-// Throws Refused (LimitExceeded) before it makes the names.
+// Throws Refused (LimitExceeded) before any name is made.
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits);
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits, ReadBudget& budget);
 
@@ -143,7 +143,8 @@ bool join_tinyq_layers(std::vector<NamedTensor>& tensors, ReadBudget& budget);
 void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const OpenOptions& options,
                       ReadBudget& budget);
 // Reads a torch zip or a legacy file, depending on its first bytes.
-// Adds it to `zips` or `legacies`, and its tensors to `tensors`. Throws Refused (NotArchive) for other files.
+// Adds the container to `zips` or `legacies`, and its tensors to `tensors`.
+// Throws Refused (NotArchive) for other files.
 void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options,
                   ReadBudget& budget);
 void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const OpenOptions& options);

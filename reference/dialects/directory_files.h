@@ -25,7 +25,7 @@ std::vector<Shard> find_shards(const std::filesystem::path& directory, std::vect
 bool names_weights(std::string_view name);
 
 // Returns the path of a shard. The name must stay below the directory.
-// If it is a link, it may also lead to the folder where the hub's cache keeps the files of a snapshot.
+// A link may also lead to the folder where the hub's cache keeps the files of a snapshot.
 // Throws Refused (EntryName) for any other path.
 std::filesystem::path shard_path(const std::filesystem::path& directory, const std::string& name);
 

@@ -2,7 +2,7 @@
 // Recognizes weights that are quantized in formats of other libraries.
 // config.json and the names and dtypes of their tensors reveal them.
 // These weights are neither judged nor dequantized.
-// Whoever writes a reader for a format removes its row.
+// If someone writes a reader for a format, the row of the format is removed.
 #pragma once
 
 #include <span>

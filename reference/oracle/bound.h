@@ -1,56 +1,70 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The error bound of one output element of `linear` (E4): the results that a kernel may return if it rounds
-// only where it declares. The bound is not tuned, because every term below is the worst case of its stage.
-// A kernel that exceeds it has a fault, or a rounding that it did not declare.
+// The error bound of one output element of `linear` (E4).
+// It allows the results that a kernel may return if it rounds only where it declares.
+// The bound is not tuned, because every term below is the worst case of its stage.
+// A kernel that exceeds the bound has a fault, or a rounding that it did not declare.
 //
-// Terms. The weight is w = p + z, where p = code * scale, and z is the floating zero-point term (0 in most
-// schemes). Both are exact in double. The oracle is y = sum over k of x*w, plus bias. A stage that rounds to
-// a type replaces v by v' with |v' - v| <= u*|v| + h. u is the type's unit roundoff, half a unit in the last
-// place of 1: 2^-24 for float32, 2^-11 for float16, 2^-8 for bfloat16. h covers results below the type's
-// precision: half of its smallest subnormal, or its whole smallest normal number if the kernel flushes
-// subnormals. This is the standard model of Higham, "Accuracy and Stability of Numerical Algorithms",
-// 2nd edition, (2.4) and (2.8).
+// The weight is w = p + z, where p = code * scale, and z is the floating zero-point term.
+// z is 0 in most schemes. Both p and z are exact in double.
+// The oracle is y = sum over k of x*w, plus bias.
+// A stage that rounds to a type replaces v by v' with |v' - v| <= u*|v| + h.
+// Here u is the type's unit roundoff, half a unit in the last place of 1.
+// For float32 u is 2^-24, for float16 2^-11, for bfloat16 2^-8.
+// h covers results below the type's precision: half of the type's smallest subnormal.
+// If the kernel flushes subnormals, h is the type's whole smallest normal number.
+// This is the standard model of Higham, (2.4) and (2.8):
+// "Accuracy and Stability of Numerical Algorithms", 2nd edition.
 //
-// The bound sums these terms, in the order in which a kernel computes. E is the error so far,
-// and M >= the sum of the magnitudes so far.
+// The bound sums these terms, in the order in which a kernel computes.
+// E is the error so far. M is at least the sum of the magnitudes so far.
 //   1 x_cast        Adds u * sum|x*w|, and h * sum(|p|+|z|).
-//   2 scale_cast    Adds u * sum(|x*p| + |x*z|), and h * sum|x|*(|code| + 1). Scale and zero are cast
-//                   separately, so if p and z cancel, the error is still that of the two parts.
-//                   Each later stage sees the rounded values, so its term is scaled by (1 + u) of the
-//                   earlier stages, which covers products of two errors.
+//   2 scale_cast    Adds u * sum(|x*p| + |x*z|), and h * sum|x|*(|code| + 1).
+//                   Scale and zero are cast separately.
+//                   If p and z cancel, the error is therefore still that of the two parts.
+//                   Each later stage sees the rounded values, so its term is scaled by (1 + u)
+//                   of the earlier stages. This covers products of two errors.
 //   3 weight_cast   Adds u * sum|x*w|, and h * sum|x|, for one rounding of the finished weight.
-//                   A cast to float32 or wider adds u * sum|x*p| more, because the product p may have been
-//                   rounded first (multiply, then add). For a narrower type, the weight is formed in float32
-//                   and then rounded, which adds 2^-24 * sum(|x*p| + |x*w|); this is negligible.
+//                   A cast to float32 or wider adds u * sum|x*p| more,
+//                   because the product p may have been rounded first (multiply, then add).
+//                   For a narrower type, the weight is formed in float32 and then rounded.
+//                   This adds 2^-24 * sum(|x*p| + |x*w|), which is negligible.
 //   4 product_cast  Adds u * M, and h for each of the n products.
-//   5 accumulator   Adds gamma(n + 1) * (M + |bias|) with gamma(n) = n*u / (1 - n*u), and h for each
-//                   addition. This covers n additions or n fused multiply-adds in any order (vectorised,
-//                   blocked, tree), possibly starting from the bias (Higham, (3.4) and section 4.2).
+//   5 accumulator   Adds gamma(n + 1) * (M + |bias|), and h for each addition.
+//                   gamma(n) is n*u / (1 - n*u) (Higham, (3.4) and section 4.2).
+//                   This term covers n additions or n fused multiply-adds in any order:
+//                   vectorised, blocked or as a tree, possibly starting from the bias.
 //                   With output_cast, the bias comes later and is not in M. int32 adds nothing.
-//   6 output_cast   Rounds the sum before the bias. The bias addition follows (u * |y|) in the accumulator's
-//                   type, or in output_cast's type with bias_in_output_cast. The rounding to y_dtype is last.
+//   6 output_cast   Rounds the sum before the bias. The bias addition (u * |y|) follows in the
+//                   accumulator's type, or in output_cast's type with bias_in_output_cast.
+//                   The rounding to y_dtype is last.
 // With scale_after_sum, codes are summed first, one group at a time. These terms then replace 2, 3 and 5:
-//   5' accumulator  Adds term 5 for sum|x*code| of each group, times the group's scale, which gives the same
-//                   gamma(n) * sum|x*p|. The sums of x for z are added in the same way.
+//   5' accumulator  Adds term 5 for sum|x*code| of each group, times the group's scale.
+//                   This gives the same gamma(n) * sum|x*p|. The sums of x for z are added in the same way.
 //   2' scale_cast   Adds the same as term 2.
-//   6' partial_cast Adds u * |sum in the group|. It does not use the magnitudes, because the finished sum
-//                   is rounded, and it is smaller.
-//   7' scaling      Multiplying each group's sum by its scale rounds in the accumulator's type. Adding the
-//                   groups is gamma(groups) once more, for twice the groups if a zero-point term is added
-//                   separately.
-//   8' quantized x  The sum of codes, and the sum of weights that its zero point subtracts, are each
-//                   converted to float, scaled (the zero point's term twice) and rounded like a partial sum.
+//   6' partial_cast Adds u * |sum in the group|. The magnitudes do not count,
+//                   because the finished sum is rounded, which is smaller.
+//   7' scaling      Multiplying each group's sum by its scale rounds in the accumulator's type.
+//                   Adding the groups is gamma(groups) once more.
+//                   The number of groups doubles if a zero-point term is added separately.
+//   8' quantized x  The kernel has the sum of codes, and the sum of weights that x's zero point subtracts.
+//                   Each sum is converted to float, scaled and rounded like a partial sum.
+//                   The zero point's term is scaled twice.
 //                   This adds (3 * u_multiply + u_partial) of the two magnitudes, before 6'.
 // Last, the oracle's own error in double is added: gamma(2n + 4) with u = 2^-53.
 //
-// The output's own rounding is not a term. A correct kernel may return every value of y_dtype to which a
-// number in [y - E, y + E] rounds, ties to even. `low` and `high` are the two ends of that range. Rounding is
-// monotonic, so the set is everything between them. This is exact at ties, at the edges of a binade, and at
-// overflow (high is Inf only if a sum within the error rounds there).
+// The output's own rounding is not a term.
+// A correct kernel may return every value of y_dtype to which a number in [y - E, y + E] rounds.
+// Ties round to even.
+// `low` and `high` are the two ends of that range.
+// Rounding is monotonic, so the set is everything between the two ends.
+// This is exact at ties, at the edges of a binade, and at overflow.
+// `high` is Inf only if a sum within the error rounds to Inf.
 //
-// Some things are not covered and are therefore refused: rounding toward zero, an accumulator narrower than
-// float32, overflow of an intermediate (x cast to float16, a group's sum), and codes with another offset than
-// the scheme's (unsigned sums that are corrected afterwards).
+// Some cases are not covered and are therefore refused:
+//   - rounding toward zero;
+//   - an accumulator narrower than float32;
+//   - overflow of an intermediate (x cast to float16, a group's sum);
+//   - codes with another offset than the scheme's (unsigned sums that are corrected afterwards).
 #pragma once
 
 #include <cstdint>

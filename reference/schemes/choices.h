@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Choices: places where real implementations disagree. Each entry is a question with an id.
-// A scheme answers it by being listed in one of the options, which gives the evidence.
+// A scheme answers the question by being listed in one of the options, which gives the evidence.
 // A provider may answer differently only if the entry is open.
 #pragma once
 

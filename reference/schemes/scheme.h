@@ -103,7 +103,7 @@ struct SchemeInfo {
   int64_t group = 0;    // elements along k that share a scale; 0: the whole row
   SchemeParams params = {};
   // The part of the name that a file records.
-  // Schemes that differ only in how they choose their planes share it. Empty: the whole name.
+  // Schemes that differ only in the choice of their planes share this part. Empty: the whole name.
   std::string meaning = {};
   std::vector<LayoutInfo> layouts;
 };
@@ -128,7 +128,7 @@ class Scheme {
   virtual std::optional<std::string> refusal(const WeightShape& shape, Layout layout = kPlain) const = 0;
 
   // Returns the size formula: the planes of a layout in flatten order.
-  // The payload is exactly the sum of their bytes.
+  // The payload is exactly the sum of the planes' bytes.
   virtual std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout = kPlain) const = 0;
 
   // Quantizes a weight of the logical dtype. The result has layout "plain".
@@ -225,10 +225,10 @@ const Plane& plane(const Planes& planes, std::string_view name);  // throws std:
 // Makes zero-filled planes of these specs, in order.
 Planes make_planes(const std::vector<PlaneSpec>& specs);
 // Throws std::invalid_argument, which names the plane, if a plane is missing.
-// Throws the same if a plane differs from its spec in dtype, shape or size.
+// Throws std::invalid_argument too if a plane differs from its spec in dtype, shape or size.
 void require_planes(const Planes& planes, const std::vector<PlaneSpec>& specs);
 // Returns the byte offset of the first element that differs between two planes of one spec.
-// Returns nullopt if they are equal.
+// Returns nullopt if the planes are equal.
 // In floating planes all NaNs are equal, because 0/0 has the sign bit on x86 and not on Arm.
 // Everything else is compared bitwise.
 std::optional<uint64_t> first_difference(const Plane& want, const Plane& got);

@@ -40,7 +40,7 @@ struct Case {
   bool warm = false;         // latency: one copy of the operands, in the caches, instead of rotating copies
   const Implementation* implementation = nullptr;  // the kernel to judge; nullptr for cases that judge files
   // The provider that loads, runs and saves a TorchScript golden, for its round_trip case.
-  // If it is nullptr, no such provider is loaded, and the verdict is not_supported.
+  // With nullptr, no such provider is loaded, and the verdict is not_supported.
   const qcts_provider* runner = nullptr;
 
   bool judges_file() const { return implementation == nullptr && runner == nullptr; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Descriptions of a provider's kernels.
-// A worker sends them in its handshake, so that the parent can pair cases with kernels without loading any.
+// A worker sends the offers in its handshake, so that the parent can pair cases with kernels
+// and load no kernel itself.
 #pragma once
 
 #include <deque>
@@ -60,7 +61,7 @@ class OfferTable {
 };
 
 // Returns the offers that judge `c`, best first. They are kernels of its op, family and policy.
-// For round_trip and reject, they are providers that load and save files.
+// For round_trip and reject, the offers are providers that load and save files.
 // `with_reference` includes the reference on synthetic inputs, where it is compared with itself.
 std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
                                      bool with_reference = false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Subcommands that test the judge itself or single inputs. They are declared like those in commands.h.
+// Subcommands that test the judge itself or single inputs, declared like those in commands.h.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -68,8 +68,8 @@ class History {
  public:
   // Mode::write creates the file if necessary and makes sure that it can be written.
   // Throws RunError (usage) if the file is missing (Mode::read).
-  // Throws RunError (usage) if it belongs to another program or another schema.
-  // Throws RunError (infrastructure) if it cannot be read or written.
+  // Throws RunError (usage) if the file belongs to another program or another schema.
+  // Throws RunError (infrastructure) if the file cannot be read or written.
   History(const std::filesystem::path& file, Database::Mode mode);
 
   // Adds a finished run as a whole or not at all: if the process dies here, the file stays as it was.
@@ -98,7 +98,7 @@ class History {
 };
 
 // A case's trusted nights. `logs` has the logarithms of its time over the roof's.
-// If its time alone varies less from night to night, `logs` has the logarithms of that time.
+// If the case's time alone varies less from night to night, `logs` has the logarithms of that time.
 // `nights` has the index of each night in PaceSeries::nights.
 struct PaceLevels {
   bool over_roof = true;

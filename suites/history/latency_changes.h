@@ -2,7 +2,7 @@
 // Decides which latency cases of two runs are slower or faster.
 // A case is compared by its time over the time of the roof in the same rounds.
 // A machine that is slower as a whole therefore makes no kernel slower.
-// If its time alone has the narrower interval, that time is compared.
+// If the time of the case alone has the narrower interval, that time is compared.
 // For a kernel a hundred times slower than its roof, the roof contributes most of the noise.
 // In either case both ratios must point the same way.
 //
@@ -10,7 +10,7 @@
 // Memory lies elsewhere, and neighbours come and go.
 // The additional spread is estimated from the runs themselves:
 //   - With a history of the case, the spread follows from its earlier nights.
-//     It is the prediction interval of one further night.
+//     The interval is the prediction interval of one further night.
 //   - Otherwise the spread follows from all cases of the two runs.
 //     With this common spread, half of the cases lie within the median of their own distribution.
 //     The estimate of Paule and Mandel 1982 uses a sum instead of this median.

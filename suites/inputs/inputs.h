@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table of synthetic inputs for each operation.
-// expand() combines it with schemes and implementations.
+// expand() combines the table with schemes and implementations.
 // The kinds numerics and determinism make the data.
 // Each input is there because some wrong kernel fails on it.
 #pragma once
@@ -36,7 +36,7 @@ const InputFamily& input_family(Generator generator);
 enum class InputSet : uint8_t { all, few };  // few: one shape and one m per family
 
 // Tells which generators a scheme supports.
-// To find out, it quantizes a row with the reference, so answers are cached by (dtype, k).
+// To find out, quantizes a row with the reference. Answers are therefore cached by (dtype, k).
 class GeneratorSupport {
  public:
   explicit GeneratorSupport(const Scheme& scheme) : scheme_(&scheme) {}

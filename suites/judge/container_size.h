@@ -13,7 +13,7 @@ namespace qcts {
 // In pickles, it is the values that are not tensors, each at the maximum that a pickler spends on it.
 uint64_t metadata_bytes(const Checkpoint& checkpoint);
 // Returns the bytes of padding. In safetensors, this is the blanks at the end of the header.
-// In a zip, it is the bytes that align the data of the records.
+// In a zip, padding is the bytes that align the data of the records.
 uint64_t padding_bytes(const Checkpoint& checkpoint);
 
 // Returns the length of the value of "__metadata__" in a header's JSON, or 0 if there is none.

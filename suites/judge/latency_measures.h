@@ -16,7 +16,7 @@ inline constexpr double kLatencyConfidence = 0.95;
 inline constexpr double kAlarmMargin = 0.02;
 // A ratio interval that is further than this below 1 is a slowdown.
 // Without the margin, one comparison in forty would find a slowdown of 0 %.
-// With it, 0 % was found in 0 of 400 runs and 3 % in 396 of 400 (EPYC Zen 4, busy neighbours).
+// With the margin, 0 % was found in 0 of 400 runs and 3 % in 396 of 400 (EPYC Zen 4, busy neighbours).
 inline constexpr double kSlowdownMargin = 0.01;
 // The canary's speed may change by this much.
 inline constexpr double kCanaryMargin = 0.05;

@@ -15,7 +15,7 @@ namespace qcts {
 // Compares everything that two checkpoints hold (reference/comparison/content.h).
 // Values that one of the formats cannot hold are included.
 // A different spelling of the same value is not a difference.
-// Returns the first difference, by path, or nullopt if they are equal.
+// Returns the first difference, by path, or nullopt if the checkpoints are equal.
 std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint& got);
 
 // Compares the bytes of two files (E3). Returns nullopt if they are equal. `name` goes into the mismatch.
@@ -28,7 +28,7 @@ std::optional<Mismatch> compare_files(const std::string& name, std::span<const s
 struct WrittenFile {
   std::filesystem::path path;  // the file from which it was read
   std::vector<std::byte> bytes;
-  // The part that was copied from the source and not written anew. It proves nothing.
+  // The part that was copied from the source and not written anew, which proves nothing.
   std::string taken_over{};
 };
 std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint);

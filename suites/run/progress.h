@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Shows the progress of a run on standard error.
-// On a terminal, this is one line that is rewritten, from the first moment on.
-// Elsewhere, it is one line per minute.
+// On a terminal, one line is rewritten, from the first moment on.
+// Elsewhere, progress is one line per minute.
 #pragma once
 
 #include <chrono>

@@ -36,7 +36,7 @@ nlohmann::ordered_json to_json(const RunHead& head);
 RunHead run_head_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error naming the field
 
 // Returns the first field that shows that two heads belong to different runs, as "seed: 0 there, 7 here".
-// Returns "" if their verdicts belong in one report.
+// Returns "" if the verdicts of both belong in one report.
 // Ignores start time, arguments, shard and the machine's load.
 std::string difference(const RunHead& there, const RunHead& here);
 

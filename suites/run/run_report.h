@@ -15,7 +15,7 @@ namespace qcts {
 std::string fixtures_sha256(const std::vector<std::filesystem::path>& folders);
 std::string mustpass_sha256(const std::vector<std::string>& ids);
 
-// Returns a report that lacks only the verdicts. It is made from the head, the goldens,
+// Returns a report that lacks only the verdicts. Makes the report from the head, the goldens,
 // and the lists of this installation: mustpass, floor, waivers, schemes.
 RunReport report_from(const RunHead& head, const Fixtures& fixtures);
 struct ReportOptions {
@@ -24,7 +24,7 @@ struct ReportOptions {
 };
 
 // Sorts and counts the verdicts.
-// Compares them with out/before.jsonl.gz if that has the same plan and selection.
+// Compares the verdicts with out/before.jsonl.gz if that has the same plan and selection.
 // Writes report.json, junit.xml, report.html and summary.md to `out` and compresses the record there.
 // Then prints the summary or the JSON.
 Outcome write_report(RunReport& report, const std::filesystem::path& out, const ReportOptions& options);

@@ -68,7 +68,7 @@ std::vector<const KillRow*> survivors(const std::vector<KillRow>& rows);
 // Returns cases that together kill every killed mutant of kind kernel or format.
 // Uses greedy set cover (Chvatal 1979). Needs rows of every_case.
 // Each step takes the case that kills the largest number of the remaining mutants.
-// Among equals, it takes the first by id.
+// Among equal cases, a step takes the first by id.
 std::vector<std::string> greedy_cover(const std::vector<KillRow>& rows);
 
 nlohmann::ordered_json to_json(const KillRequest& request, const std::vector<KillRow>& rows);

@@ -41,7 +41,7 @@ class TimedTarget {
 
 // Runs a kernel on `copies` copies of its outputs and of the data that an operation reads anew each time.
 // This data is the planes, or the weight that prepare() made of them.
-// For quantize and quantize_activation, it is the floats that they read. linear has one x and one y.
+// For quantize and quantize_activation, the data is the floats that they read. linear has one x and one y.
 //
 // Outputs have copies too, because the memory probe's output would otherwise stay in the cache
 // while a kernel with streaming stores bypassed it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Attributes of torchao's tensor subclasses in torchao's own JSON encoding.
-// torchao 0.18.0 has it in prototype/safetensors/safetensors_utils.py, TensorSubclassAttributeJSONEncoder:
+// TensorSubclassAttributeJSONEncoder defines it (torchao 0.18.0, prototype/safetensors/safetensors_utils.py):
 //   torch.dtype            {"_type": "torch.dtype", "_data": "bfloat16"}
 //   enum                   {"_type": class, "_data": NAME}; a pickle holds the value, not the name
 //   dataclass, NamedTuple  {"_type": class, "_data": {field: value}}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Limits the memory and time of reading one file, so that a few bytes cannot demand much of either.
 // Memory is 64 MiB plus grants: granted_bytes() of a safetensors header, or 64 bytes per pickle opcode.
-// 3 MiB of it are reserved for allocations that are not charged.
+// 3 MiB of this memory are reserved for allocations that are not charged.
 // Time is counted in steps. A step is a second look at a value (20 to 60 ns).
 // A file may take 10 million steps plus one per four bytes.
 // Costs are charged before they are spent, or just after a step that spends little.

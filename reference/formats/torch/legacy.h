@@ -40,7 +40,7 @@ struct TorchLegacy : TorchObject {
 bool begins_with_pickle(std::span<const std::byte> file);
 
 // Reads a legacy file. Offsets count from the file's first byte.
-// Throws Refused for faults of its pickles and for these faults:
+// Throws Refused for faults of the file's pickles and for these faults:
 //   NotArchive    another magic number
 //   PickleOpcode  a magic number that is not a literal
 //   Version       another version of the protocol or of the pickle

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Computes the record .data/serialization_id.
-// torch derives its 40 digits from the names and CRCs of all earlier records.
+// torch derives the record's 40 digits from the names and CRCs of all earlier records.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace qcts {
 struct IdRecord {
   std::string name;  // without the archive's prefix
   std::span<const std::byte> bytes;
-  uint32_t crc = 0;  // as written; 0 when CRCs are off
+  uint32_t crc = 0;  // CRC-32 as written; 0 if CRCs are off
 };
 
 // Returns the id as torch 2.13 linked with libstdc++ computes it.

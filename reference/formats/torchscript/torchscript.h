@@ -61,7 +61,7 @@ struct TorchScript {
 };
 
 // Reads an archive. Throws Refused.
-// Allows the classes that its code defines, torch's custom classes, and options.allow.
+// Allows the classes that the archive's code defines, torch's custom classes, and options.allow.
 TorchScript read_torchscript(std::shared_ptr<const MappedFile> file, const TorchZipOptions& options = {});
 
 // Returns the class of an object (a `__torch__` instance or enum member).

@@ -12,7 +12,7 @@
 namespace qcts {
 
 // Writes stored entries exactly as PyTorchStreamWriter does.
-// The source is caffe2/serialize/inline_container.cc and its patched miniz.
+// The source is caffe2/serialize/inline_container.cc with its patched miniz.
 // Unused header fields are zero, and an extra field "FB" aligns the data.
 // A descriptor after the data holds sizes and CRC.
 class ZipWriter {

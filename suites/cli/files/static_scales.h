@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The scales of static activations, which cannot be derived from weights.
-// `qcts quantize` takes them from its command line.
+// `qcts quantize` takes the scales from its command line.
 #pragma once
 
 #include <optional>

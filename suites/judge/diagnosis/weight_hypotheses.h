@@ -47,7 +47,7 @@ WeightExplanation explain_weights(const SeenWeights& seen);
 
 // Describes the explanation in words: "96 of 1024 weights differ, first at row 0, column 64: want 0.25,
 // got 0.5; hypothesis: nibbles swapped (predicts 96 of 96)".
-// The hypothesis is "no single hypothesis explains them" if none predicts nearly all.
+// If no hypothesis predicts nearly all weights, the text is "no single hypothesis explains them".
 std::string describe(const WeightExplanation& explanation);
 
 }  // namespace qcts

@@ -37,7 +37,7 @@ struct ValueCoverage {
 };
 
 // Returns the coverage of a numerics case.
-// It covers the planes that the case reads (dequantize, linear, pack, unpack)
+// The coverage is that of the planes that the case reads (dequantize, linear, pack, unpack)
 // or should write (quantize, quantize_activation).
 ValueCoverage coverage_of(const TestVector& test_vector);
 // Returns "int8_row", or "int8_row:POLICY" for quantize_activation.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The expected answer to a test vector, and the distance of an actual answer from it.
+// The expected answer to a test vector, and the distance between it and an actual answer.
 // The kinds numerics and determinism use this.
 #pragma once
 

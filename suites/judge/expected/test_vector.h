@@ -35,7 +35,7 @@ TestVector test_vector_for(KernelInput input);
 
 // Makes the test vector of a case. `seed` is mixed into synthetic inputs.
 // The expected answer comes from the reference for synthetic cases.
-// For goldens, it comes from the producer's own files.
+// For goldens, the expected answer comes from the producer's own files.
 // Throws Refused or std::runtime_error if the golden lacks data that the case needs.
 TestVector make_test_vector(const Case& c, uint64_t seed);
 
