@@ -15,7 +15,7 @@ struct Shard {
 };
 
 // Returns the shards of a directory. Looks for the fixed names of transformers, diffusers and peft.
-// The order of the names is that of transformers: a single file before an index, safetensors before pickles.
+// The names have the order of transformers: a single file before an index, safetensors before pickles.
 // If none of these is there, takes the only index, or else the only weight file.
 // Throws Refused: NotArchive if there is none or more than one, StorageRef if a shard is missing.
 // Adds a note about weight files that are not read.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The error bound of one output element of `linear` (E4).
-// It allows the results that a kernel may return if it rounds only where it declares.
+// The bound allows the results that a kernel may return if it rounds only where it declares.
 // The bound is not tuned, because every term below is the worst case of its stage.
 // A kernel that exceeds the bound has a fault, or a rounding that it did not declare.
 //
@@ -20,7 +20,7 @@
 //   1 x_cast        Adds u * sum|x*w|, and h * sum(|p|+|z|).
 //   2 scale_cast    Adds u * sum(|x*p| + |x*z|), and h * sum|x|*(|code| + 1).
 //                   Scale and zero are cast separately.
-//                   If p and z cancel, the error is therefore still that of the two parts.
+//                   If p and z cancel, the errors of the two parts therefore remain.
 //                   Each later stage sees the rounded values, so its term is scaled by (1 + u)
 //                   of the earlier stages. This covers products of two errors.
 //   3 weight_cast   Adds u * sum|x*w|, and h * sum|x|, for one rounding of the finished weight.
@@ -42,7 +42,7 @@
 //                   This gives the same gamma(n) * sum|x*p|. The sums of x for z are added in the same way.
 //   2' scale_cast   Adds the same as term 2.
 //   6' partial_cast Adds u * |sum in the group|. The magnitudes do not count,
-//                   because the finished sum is rounded, which is smaller.
+//                   because only the finished sum is rounded, and it is smaller.
 //   7' scaling      Multiplying each group's sum by its scale rounds in the accumulator's type.
 //                   Adding the groups is gamma(groups) once more.
 //                   The number of groups doubles if a zero-point term is added separately.

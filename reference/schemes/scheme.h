@@ -133,7 +133,7 @@ class Scheme {
 
   // Quantizes a weight of the logical dtype. The result has layout "plain".
   // Producers of different layouts may differ in the recipe (int4: the minimum scale).
-  // `layout` selects the recipe, so pack(quantize(w, layout), layout) is what that producer writes.
+  // `layout` selects the recipe, so pack(quantize(w, layout), layout) equals the producer's planes.
   virtual Planes quantize(const Matrix& weight, Layout layout = kPlain) const = 0;
   // Convert between "plain" and a layout. By default, every layout has the bytes of "plain".
   virtual Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const;
@@ -163,7 +163,7 @@ class Scheme {
   // Quantizes x [m, k] under a policy of activations() other than weight_only.
   // x.dtype is float32, float16 or bfloat16; activation_specs does not read x.bytes.
   // Integer planes are "qdata" [m, k], "scale" and "zero_point" ([m, 1], or [1, 1] for all of x).
-  // `weight` has the weight's planes in layout "plain" and those of policy_specs().
+  // `weight` has the weight's planes in layout "plain" and the planes of policy_specs().
   // The defaults throw std::invalid_argument, which names the policy.
   virtual std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const;
   virtual Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const;

@@ -22,7 +22,7 @@ Screen screen_of(int fd);
 enum class Ink { plain, bold, green, red, yellow, faint };
 
 // Returns the columns that UTF-8 text takes on a terminal.
-// Wide East Asian characters and emoji take two, all others one.
+// Wide East Asian characters and emoji take two columns, all other characters one.
 size_t columns_of(std::string_view text);
 // Returns the longest beginning of the text that takes at most `columns`.
 // The result ends in "..." if anything is left out.

@@ -17,7 +17,7 @@ nlohmann::ordered_json case_key(const Case& c, const std::string& variant);
 bool needs_fixtures(const nlohmann::ordered_json& key);
 
 // Returns the case of `key`, bound to the key's variant in `registry`, which holds one provider.
-// Throws std::runtime_error that names the missing entry of `fixtures` or `registry`.
+// Throws std::runtime_error, which names the missing entry of `fixtures` or `registry`.
 Case case_of_key(const nlohmann::ordered_json& key, const Fixtures& fixtures, const Registry& registry);
 
 }  // namespace qcts

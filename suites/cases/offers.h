@@ -71,7 +71,7 @@ std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const Offe
 // The verdict then says so.
 bool is_judged_by_suite(const Case& c, std::span<const Offer* const> offers);
 
-// Sets the implementation or program runner of `c` to that of the provider and variant.
+// Sets the implementation or program runner of `c` to the one with this provider and variant.
 // Throws std::runtime_error if `registry` does not have it.
 void bind_offer(Case& c, std::string_view provider, std::string_view variant, const Registry& registry);
 

@@ -41,9 +41,9 @@ struct Plan {
   // One input is enough because determinism is a property of kernels.
   bool determinism_once = false;
   // If true, emulated variants run on one input of each input family, chosen in the same way.
-  // One input is enough because the code of emulated variants is that of the native kernels.
+  // One input is enough because emulated variants have the code of the native kernels.
   bool emulated_once = false;
-  // If set, only the first golden of each scheme and those of --fixtures are judged.
+  // If set, only the first golden of each scheme and the goldens of --fixtures are judged.
   // The case ids listed here are judged too, even if this rule or all_inputs leaves them out.
   std::optional<std::vector<std::string>> cover;
   std::vector<std::string> kills;  // kinds of mutants that the cases must kill; empty: all kinds
@@ -57,6 +57,6 @@ struct Plan {
   std::vector<std::string> latency_cache_states;  // "cold", "warm" or both
   bool latency_best_only = false;  // only the best variant of each provider (suites/cases/best_variants.h)
 };
-Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error that names file and field
+Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error, which names file and field
 
 }  // namespace qcts

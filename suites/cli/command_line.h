@@ -30,7 +30,7 @@ void write_document(const std::filesystem::path& file, std::string_view name,
                     const nlohmann::ordered_json& body, bool silent);
 
 // Returns the exit code of `body`. For an exception, prints one line on stderr.
-// The code of an exception is that of the RunError, or 5 for any other exception.
+// A RunError has its own code, and any other exception has the code 5.
 int exit_code_of(const std::function<Outcome()>& body);
 
 }  // namespace qcts::cli

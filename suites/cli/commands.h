@@ -38,7 +38,7 @@ void add_provider_process(CLI::App& app, int& exit_code);
 // Checks before a run with --history (`run` and `merge`). Throws RunError if the file cannot take a run.
 void check_history(const std::string& file);
 // Adds the run in `folder` after it has finished, and reports this on stderr.
-// Throws a RunError that says how to try again.
+// Throws RunError, which says how to try again.
 void add_to_history(const std::string& file, const std::string& folder);
 
 }  // namespace qcts::cli

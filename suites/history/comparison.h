@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements `qcts compare`.
-// Lists what has changed from one run to another, or from the last run in a history.
+// Lists the changes from one run to another, or from the last run in a history.
 #pragma once
 
 #include <optional>

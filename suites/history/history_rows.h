@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rows of a history: names of cases, words, and the states of cases, of which only changes are stored.
+// The rows of a history: names of cases, words, and the states of cases. Only changes of states are stored.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ std::optional<Mismatch> compare_files(const std::string& name, std::span<const s
 
 // Holds a parsed file that is written again in its own format.
 // A file has one buffer, a directory one per shard.
-// The order is that of Checkpoint::zips, legacies and safetensors.
+// The files have the order of Checkpoint::zips, legacies and safetensors.
 struct WrittenFile {
   std::filesystem::path path;  // the file from which it was read
   std::vector<std::byte> bytes;

@@ -29,7 +29,7 @@ nlohmann::ordered_json to_json(const Replay& replay);
 Replay replay_from_json(const nlohmann::ordered_json& json);
 
 // Formats a replay as a text file with one field per line.
-// If the file is invalid, read_replay throws std::runtime_error that names the file and field.
+// If the file is invalid, read_replay throws std::runtime_error, which names the file and field.
 std::string replay_text(const Replay& replay);
 Replay read_replay(const std::filesystem::path& path);
 

@@ -56,7 +56,7 @@ struct SizeFinding {
 // Maps tensor names to layouts, for packings that the file does not record.
 using LayoutHints = std::map<std::string, std::string>;
 
-// Loads and checks folder/size.json. Throws std::runtime_error that names the file.
+// Loads and checks folder/size.json. Throws std::runtime_error, which names the file.
 nlohmann::ordered_json load_size_targets(const std::filesystem::path& folder);
 SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints);
 // Returns the sum over the files of base_bytes + per_inner_tensor_bytes * inner tensors of all files.

@@ -23,7 +23,7 @@ std::vector<RemoteTensor> tensors_of(const qcts_problem& problem);
 // Includes offsets if `tensors` is the result of tensors_of(), and omits them if it is empty.
 nlohmann::ordered_json problem_json(const qcts_problem& problem, const std::vector<RemoteTensor>& tensors);
 
-// These functions throw std::runtime_error that names the unknown word.
+// These functions throw std::runtime_error, which names the unknown word.
 uint32_t claims_from(const nlohmann::ordered_json& names);
 qcts_numerics numerics_from(const nlohmann::ordered_json& json);
 // Reads {"status": "ok" | "unsupported" | "invalid" | "failed", "reason": "..."}.

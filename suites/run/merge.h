@@ -16,7 +16,7 @@ struct MergePart {
   RunRecord record;
 };
 // Checks that the parts form one complete run. Throws RunError (usage) if they belong to different runs.
-// Throws the same if a shard is missing, duplicate or unfinished, or if a case is judged twice or never.
+// Throws RunError if a shard is missing, duplicate or unfinished, or if a case is judged twice or never.
 void check_parts(const std::vector<MergePart>& parts);
 
 struct MergeRequest {
@@ -31,7 +31,7 @@ struct MergeRequest {
 // Writes the files that the undivided run would have written, and prints its summary.
 // The files are run.jsonl.gz, report.json, junit.xml, report.html and summary.md in `out`.
 // Throws RunError (usage) as check_parts() does.
-// Throws the same if the parts come from a different installation: version, plan, fixtures, selection,
+// Throws RunError if the parts come from a different installation: version, plan, fixtures, selection,
 // providers and their hashes, or processor.
 Outcome merge(const MergeRequest& request);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The record of a run. The first line describes the run; each further line is one verdict.
 // During the run, the record is run.jsonl, and each line is flushed at once.
-// A finished run has run.jsonl.gz instead.
+// A finished run has run.jsonl.gz instead of run.jsonl.
 // The record is enough to resume a killed run, to join the shards of a run, and to compare runs.
 #pragma once
 
@@ -33,7 +33,8 @@ struct RunHead {
 };
 
 nlohmann::ordered_json to_json(const RunHead& head);
-RunHead run_head_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error naming the field
+RunHead run_head_from_json(
+    const nlohmann::ordered_json& json);  // throws std::runtime_error, which names the field
 
 // Returns the first field that shows that two heads belong to different runs, as "seed: 0 there, 7 here".
 // Returns "" if the verdicts of both belong in one report.
@@ -52,7 +53,7 @@ struct RunRecord {
 };
 
 // Reads a record, compressed or not. Leaves out a last line without a line feed.
-// Throws std::runtime_error that names the line.
+// Throws std::runtime_error, which names the line.
 // The errors are a missing head, a line that is not a verdict, and a case with two verdicts.
 RunRecord read_run_record(const std::filesystem::path& file);
 // Returns the record in a folder: run.jsonl, or else run.jsonl.gz. Returns a file unchanged.

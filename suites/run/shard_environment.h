@@ -21,7 +21,7 @@ std::optional<std::string> environment_variable(const std::string& name);
 
 // Returns nullopt if no engine sets a shard.
 // Throws std::runtime_error if a variable is not a number or an index is out of range.
-// Throws the same if the number of shards is missing or two engines disagree. The variables are
+// Throws std::runtime_error if the number of shards is missing or two engines disagree. The variables are
 //   QCTS_SHARD_INDEX (from 0), QCTS_SHARDS           qcts itself
 //   SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _STEP         Slurm, sbatch(1) "OUTPUT ENVIRONMENT VARIABLES"
 //   JOB_COMPLETION_INDEX (from 0), with QCTS_SHARDS  Kubernetes, Job with completionMode Indexed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests parts of the judge (comparator, runner, merge, bench) with questions whose answers are known.
-// The real parts must answer all of them right.
+// The real parts must answer all questions right.
 // A mutant, which is one part with a planted fault, must answer at least one of them wrong.
 #pragma once
 

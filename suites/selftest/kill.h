@@ -58,7 +58,7 @@ std::vector<KillRow> kill(const KillRequest& request, const std::function<void(c
 
 // Returns one row for several faults that are planted at once, "a+b", all of kind kernel.
 // "" plants no fault and is judged as a mutant of `kind`, with all killers in both lists.
-// The `mutant` of the row is the first.
+// The row's `mutant` is the mutant of the first fault.
 KillRow kill_together(const KillRequest& request, const std::string& faults,
                       MutantKind kind = MutantKind::kernel);
 

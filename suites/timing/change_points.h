@@ -35,7 +35,7 @@ struct ChangePoint {
 std::vector<ChangePoint> change_points(std::span<const double> values, double smallest,
                                        double level = kChangeLevel);
 
-// Returns the level of the second series minus that of the first, in the same way as ChangePoint::step.
+// Returns the level of the second series minus the level of the first, in the same way as ChangePoint::step.
 Interval shift_between(std::span<const double> before, std::span<const double> after);
 
 }  // namespace qcts

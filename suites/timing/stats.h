@@ -44,7 +44,7 @@ Interval abba_interval(std::span<const double> numerator, std::span<const double
                        double confidence, uint64_t seed);
 
 // Returns the interval of numerator / denominator from two independent intervals of positive values.
-// Two such intervals are those of two runs, which share no rounds.
+// Such intervals come from two runs, which share no rounds.
 // Combines the arms of the logarithms as sqrt(arm² + arm²), so that skew is kept.
 // The method is called MOVER (Zou and Donner 2008).
 // `spread` is the half-width of a further, symmetric source of error of the log ratio.

@@ -39,7 +39,7 @@ struct LatencyTargets {
   std::vector<LatencyTarget> targets;
 };
 
-// Throws std::runtime_error that names the file and field.
+// Throws std::runtime_error, which names the file and field.
 LatencyTargets load_latency_targets(const std::filesystem::path& folder, const std::string& machine_class);
 
 // Returns true if the target applies to a case of its provider.
@@ -54,7 +54,7 @@ nlohmann::ordered_json targets_json(const LatencyTargets& targets);
 // A target is the lowest lower end of an interval over all shapes and m, minus `margin` (0.1: a tenth).
 // A target is rounded down to two digits.
 // Ignores verdicts that did not pass, are not trusted or have no interval.
-// Throws std::runtime_error that names the part that the report lacks.
+// Throws std::runtime_error, which names the part that the report lacks.
 LatencyTargets propose_targets(const nlohmann::ordered_json& report, const std::string& provider,
                                double margin);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Dequantizes torchao's first-generation weights in Marlin kernel order.
-// The results are those of dequantize() in the classes that write them.
+// The results are the same as from dequantize() in the classes that write such weights.
 #pragma once
 
 #include <optional>

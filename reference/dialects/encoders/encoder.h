@@ -35,7 +35,7 @@ nlohmann::ordered_json wrapper_here(std::string_view module, std::string_view na
 nlohmann::ordered_json typed_json(std::string_view type, nlohmann::ordered_json data);
 // Returns the block [1, g], or [1, k] for scales of whole rows.
 nlohmann::ordered_json group_block(const SchemeTensor& tensor);
-// Returns true if the codes are those of torchao's first generation, for which today's torchao has no class.
+// Returns true if the codes belong to torchao's first generation, for which today's torchao has no class.
 bool is_int8_v1(const Scheme& scheme);
 
 }  // namespace qcts

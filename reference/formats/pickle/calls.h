@@ -27,7 +27,7 @@ void check_set_item(const Ref& target, uint64_t offset);
 // In Python, 1, 1.0 and True are one key, and (1, 2) and torch.Size([1, 2]) are one key.
 // A NaN, or an object of a class that the caller allowed, is equal only to itself.
 // Throws Refused (PickleType) for a key that Python cannot hash.
-// Throws the same for a key that holds a tensor, which would have no name.
+// Throws Refused (PickleType) for a key that holds a tensor, which would have no name.
 // Throws Refused (LimitExceeded) for a tuple of more than kKeyBytes.
 inline constexpr uint64_t kKeyBytes = 64 << 10;
 std::string key_text(const Ref& key, uint64_t offset);

@@ -31,7 +31,7 @@ struct TorchOptions {
   std::vector<std::string> allow;            // globals, "module.name"
   std::vector<std::string> allow_locations;  // storage tags to allow in addition to device_of_location's
   // Device tags to read as others: FROM and TO. FROM is a whole tag, or a device without its index.
-  // If several match, the longest FROM decides.
+  // If several tags match, the longest FROM decides.
   std::vector<std::pair<std::string, std::string>> map_locations;
 };
 
@@ -84,7 +84,7 @@ std::string mapped_location(std::string_view tag,
                             const std::vector<std::pair<std::string, std::string>>& maps);
 
 // Replaces device tags in the graph as `maps` says, like torch.load(map_location).
-// The tags are those of storages, of tensors of devices without storages, and of wrapper subclasses.
+// Storages, tensors of devices without storages, and wrapper subclasses have such tags.
 void map_locations(const pickle::Ref& root, const std::vector<std::pair<std::string, std::string>>& maps);
 
 // Tells which parts a rebuilt file copies because the writer would not produce them.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads TorchScript archives (torch 1.4 to 2.13). Such an archive is a zip like torch.save's
 // that also holds a program's sources. The sources are never executed, and the archive is never written.
-// The format is that of torch/csrc/jit/serialization/export_module.cpp and import.cpp:
+// torch/csrc/jit/serialization/export_module.cpp and import.cpp define the format:
 //    data.pkl, data/N            the module: an object graph of the program's own classes, and its storages
 //    constants.pkl, constants/N  a tuple of the tensors that the code calls CONSTANTS.c0, CONSTANTS.c1, ...
 //    code/__torch__/... .py      the sources, deflated, each with a .debug_pkl

@@ -70,7 +70,7 @@ void print_notes(const std::vector<std::string>& notes);
 void print_findings(const Checkpoint& checkpoint);
 std::string finding_text(const CheckpointFinding& finding);
 nlohmann::ordered_json findings_json(const Checkpoint& checkpoint);
-// Prints "wrote PATH, 1,234 bytes" on stdout. The bytes of a directory are those of its files.
+// Prints "wrote PATH, 1,234 bytes" on stdout. For a directory, sums the bytes of its files.
 // With json it prints nothing, because the document names the file.
 void print_written(const std::filesystem::path& path, bool json);
 

@@ -44,7 +44,7 @@ struct QuantizePlan {
 // Throws Failure if the tensors of --like have more than one scheme or policy.
 // Throws UsageError if there is no scheme.
 QuantizeArguments spelled_out(QuantizeArguments words);
-// Throws UsageError that names what cannot be written.
+// Throws UsageError, which names the part that cannot be written.
 QuantizePlan quantize_plan(const QuantizeArguments& words);
 
 using Quantized = std::unordered_map<const NamedTensor*, SchemeTensor>;

@@ -19,7 +19,7 @@ using Shards = std::vector<std::vector<size_t>>;  // indices of items
 
 // Fills files up to max_bytes. An item that is larger has a file of its own.
 // huggingface_hub does this in serialization/_base.py, split_state_dict_into_shards_factory.
-// The order is that of transformers (core_model_loading.py, dot_natural_key).
+// transformers defines the order (core_model_loading.py, dot_natural_key).
 // The order is by the words between dots, numbers before text, and numbers at the end of a word by value.
 Shards cut_by_size(const std::vector<WeightItem>& items, uint64_t max_bytes);
 

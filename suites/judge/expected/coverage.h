@@ -2,7 +2,7 @@
 // Records which values the judged inputs cover, per scheme.
 // The values are codes, scale exponents, points halfway between two codes, special values, and tails.
 // With each numerics case, a worker reports the values that are new.
-// The report merges those of all workers and shards, in any order.
+// The report merges the values of all workers and shards, in any order.
 #pragma once
 
 #include <map>
@@ -37,7 +37,7 @@ struct ValueCoverage {
 };
 
 // Returns the coverage of a numerics case.
-// The coverage is that of the planes that the case reads (dequantize, linear, pack, unpack)
+// The coverage is taken from the planes that the case reads (dequantize, linear, pack, unpack)
 // or should write (quantize, quantize_activation).
 ValueCoverage coverage_of(const TestVector& test_vector);
 // Returns "int8_row", or "int8_row:POLICY" for quantize_activation.
@@ -47,7 +47,7 @@ std::string coverage_key(const TestVector& test_vector);
 class CoverageLog {
  public:
   // Returns the case's new values for Verdict::coverage.
-  // Returns null if there are none or a case of this id was noted before.
+  // Returns null if there are no new values or a case of this id was noted before.
   nlohmann::ordered_json note(const std::string& case_id, const TestVector& test_vector);
 
  private:

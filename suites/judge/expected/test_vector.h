@@ -84,7 +84,7 @@ class TestVectorCache {
 };
 
 // Returns the rounding stages of the library that recorded a golden's y, as the scheme knows its producer.
-// Throws std::logic_error that names the scheme and policy if nothing is known.
+// Throws std::logic_error, which names the scheme and policy if nothing is known.
 LinearStages recorded_stages(const TestVector& test_vector);
 
 }  // namespace qcts

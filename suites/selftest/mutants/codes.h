@@ -3,7 +3,7 @@
 // The names of these faults begin with a8_, ai_, af8_, amx_, anv_, qmx_, qnv_ and qix_.
 // Faults named w8_*, da_* and lmd_* are included if they affect x before a sum.
 // Without a planted fault, the functions are correct.
-// The recipes are those of torchao 0.18.0 that reference/schemes names.
+// The recipes are the same as torchao 0.18.0's, which reference/schemes names.
 #pragma once
 
 #include <cstdint>

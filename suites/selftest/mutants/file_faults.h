@@ -9,7 +9,7 @@
 
 namespace qcts::mutants {
 
-// Owns the bytes that replace those of a file. It must outlive the write.
+// Owns the bytes that replace a part of a file. This object must outlive the write.
 class FileFaults {
  public:
   void strike(Safetensors& file);
