@@ -14,7 +14,7 @@ namespace qcts {
 
 struct SkeletonTensor {
   std::string name;
-  std::vector<int64_t> shape;  // as the model declares it, before quantization
+  std::vector<int64_t> shape;  // shape that the model declares, before quantization
   DType dtype = DType::float32;
 };
 

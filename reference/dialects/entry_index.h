@@ -49,7 +49,7 @@ class EntryIndex {
   std::vector<bool> claimed_;
 };
 
-// The common base of the two readers of tensors that metadata describes.
+// The common base of the two readers whose tensors are described by metadata.
 // The tables of this class are charged to the view's budget.
 class DescribedEntries {
  protected:

@@ -21,11 +21,11 @@
 //   2 scale_cast    Adds u * sum(|x*p| + |x*z|), and h * sum|x|*(|code| + 1).
 //                   Scale and zero are cast separately.
 //                   If p and z cancel, the errors of the two parts therefore remain.
-//                   Each later stage sees the rounded values, so its term is scaled by (1 + u)
-//                   of the earlier stages. This covers products of two errors.
+//                   Each later stage sees the rounded values.
+//                   The later terms are scaled by (1 + u) of the earlier stages to cover products of errors.
 //   3 weight_cast   Adds u * sum|x*w|, and h * sum|x|, for one rounding of the finished weight.
-//                   A cast to float32 or wider adds u * sum|x*p| more,
-//                   because the product p may have been rounded first (multiply, then add).
+//                   A cast to float32 or wider adds u * sum|x*p| more.
+//                   In that case the product p may have been rounded first (multiply, then add).
 //                   For a narrower type, the weight is formed in float32 and then rounded.
 //                   This adds 2^-24 * sum(|x*p| + |x*w|), which is negligible.
 //   4 product_cast  Adds u * M, and h for each of the n products.
@@ -41,8 +41,8 @@
 //   5' accumulator  Adds term 5 for sum|x*code| of each group, times the group's scale.
 //                   This gives the same gamma(n) * sum|x*p|. The sums of x for z are added in the same way.
 //   2' scale_cast   Adds the same as term 2.
-//   6' partial_cast Adds u * |sum in the group|. The magnitudes do not count,
-//                   because only the finished sum is rounded, and it is smaller.
+//   6' partial_cast Adds u * |sum in the group|.
+//                   The magnitudes do not count: only the finished sum is rounded, and it is smaller.
 //   7' scaling      Multiplying each group's sum by its scale rounds in the accumulator's type.
 //                   Adding the groups is gamma(groups) once more.
 //                   The number of groups doubles if a zero-point term is added separately.

@@ -82,7 +82,7 @@ enum class ScaleRounding : uint8_t { nearest, floor, ceil, even, rceil };
 
 // A scheme's parameters as data, as its name states them. nullopt for a dtype means the weight's dtype.
 struct SchemeParams {
-  int bits = 8;                                 // bits of a code
+  int bits = 8;                                 // number of bits of a code
   std::optional<DType> element = DType::int8;   // type of a code; int8 means an integer, uint8 an index
   int code_min = 0, code_max = 0;               // range of the codes
   std::optional<DType> scale = DType::float32;  // type of the stored scales

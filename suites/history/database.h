@@ -20,7 +20,7 @@ class Statement {
 
   // Parameters count from 1, columns from 0. A bound value stays until another replaces it.
   Statement& bind(int parameter, int64_t value);
-  Statement& bind(int parameter, double value);  // NULL if it is not finite
+  Statement& bind(int parameter, double value);  // binds NULL if the value is not finite
   Statement& bind(int parameter, std::string_view value);
   Statement& bind_null(int parameter);
   bool step();  // returns false if there is no further row

@@ -26,7 +26,7 @@ struct LatencyTarget {
   Op op = Op::file;                        // op to which the target applies; never Op::file
   std::string scheme, variant;             // `scheme` is the name of a scheme or a family
   std::string activation = "weight_only";  // used by linear and quantize_activation
-  bool warm = false;                       // true for "weights": "warm" in the file; otherwise cold
+  bool warm = false;                       // true if the file has "weights": "warm"; otherwise cold
   int64_t m_min = 0, m_max = 0;            // linear: m_min <= m <= m_max; 0: no limit
   std::string measure;                     // share_of_roof, share_of_probe, ratio_to_{dense,torch,static}
   double at_least = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Type and argument rules for REDUCE, NEWOBJ, BUILD, APPEND(S) and SETITEM(S).
 // The rules limit the use that a pickle may make of the objects it names.
-// A violated rule throws Refused; nothing is executed.
+// If a rule is violated, Refused is thrown. Nothing is executed.
 #pragma once
 
 #include <string>

@@ -16,8 +16,8 @@ bool is_same_key(const Ref& a, const Ref& b);
 
 class KeySet {
  public:
-  // Upper bound of a key's heap bytes. It is reached while the table grows:
-  // the old table, which is three quarters full, and the new one then exist together.
+  // Upper bound of a key's heap bytes, which is reached while the table grows.
+  // The old table, which is three quarters full, and the new table then exist together.
   static constexpr uint64_t kBytesPerKey = 64;
 
   bool empty() const { return slots_.empty(); }

@@ -19,7 +19,7 @@ bool takes_numpy_array(std::string_view module, std::string_view name);
 const Ref* numpy_arguments_of(const Ref& node);
 
 // Throws Refused (PickleGlobal) if a numpy array, or a part of one, is anywhere but in that argument.
-// The exception is names in `allowed`, "module.name".
+// Names in `allowed`, "module.name", are exempt.
 void check_numpy_parts(const Ref& root, const std::unordered_set<std::string>& allowed);
 
 }  // namespace qcts::pickle

@@ -71,7 +71,7 @@ void print_findings(const Checkpoint& checkpoint);
 std::string finding_text(const CheckpointFinding& finding);
 nlohmann::ordered_json findings_json(const Checkpoint& checkpoint);
 // Prints "wrote PATH, 1,234 bytes" on stdout. For a directory, sums the bytes of its files.
-// With json it prints nothing, because the document names the file.
+// With json, prints nothing, because the document names the file.
 void print_written(const std::filesystem::path& path, bool json);
 
 // Returns "1,114,112" for 1114112.
