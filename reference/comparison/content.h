@@ -35,8 +35,9 @@ inline Content content_of(const Checkpoint& checkpoint, std::string cpu_layout =
 }
 
 // Compares two pickles node by node, whatever container holds them.
-// Compares safetensors of one dialect entry by entry. All other pairs are compared tensor by tensor,
-// as their dialects read them: a pickle with a safetensors file, or safetensors of two dialects.
+// Compares safetensors of one dialect entry by entry.
+// Compares a pickle with a safetensors file tensor by tensor, as their dialects read them.
+// Compares safetensors of two dialects in the same way.
 // Values that one of the formats cannot hold are then listed as not comparable.
 // Throws Refused (LimitExceeded).
 ContentFindings compare_content(const Content& a, const Content& b);

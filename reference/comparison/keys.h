@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks whether a file fits a model, without the module.
-// Compares the names and shapes of its tensors with those of a skeleton,
-// as Module.load_state_dict(strict=True, assign=True) does.
+// Compares the names and shapes of the file's tensors with a skeleton.
+// Module.load_state_dict(strict=True, assign=True) compares in the same way.
 #pragma once
 
 #include <string>

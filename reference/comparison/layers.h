@@ -23,13 +23,12 @@ std::optional<std::vector<pickle::Ref>> members_of(const pickle::Ref& node);
 // Returns the value of bytes, stored as bytes or as a call of _codecs.encode on a latin1 text.
 std::optional<std::string> bytes_value(const pickle::Ref& node);
 
-// The wrappers of a tensor. They are the torch.Tensor, Parameter and attributes
-// around the call that makes its elements.
+// The wrappers around the call that makes a tensor's elements: torch.Tensor, Parameter and attributes.
 struct Layers {
   bool parameter = false;
   pickle::Ref requires_grad, hooks;  // arguments of the Parameter
   pickle::Ref type;                  // null for torch.Tensor
-  pickle::Refs states;               // its attributes, outermost first
+  pickle::Refs states;               // attributes of the tensor, outermost first
   pickle::Ref inner;
   std::string functions;  // the wrappers' functions, as the file spells them
   std::string kind() const;
@@ -56,8 +55,8 @@ std::optional<std::string> function_path(const pickle::Ref& node);
 
 enum class SameGlobal : uint8_t { no, by_another_path, yes };
 // Returns yes if both paths are equal. Returns by_another_path if different paths name the same global.
-// Such globals are builtins of Python 2, members of numpy.core and numpy._core, TorchScript classes
-// with another number, and classes or functions that moved between modules of torchao.
+// Builtins of Python 2 and members of numpy.core and numpy._core are such globals.
+// TorchScript classes with another number, and names that moved between modules of torchao, are too.
 SameGlobal same_global(const pickle::Ref& a, const pickle::Ref& b);
 
 }  // namespace qcts

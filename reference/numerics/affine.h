@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Affine quantization with an integer zero point: w = (code - zero_point) * scale.
-// The source is torchao 0.18.0, quantization/quant_primitives.py: _choose_qparams_affine,
-// _quantize_affine_no_dtype_cast and _dequantize_affine_no_dtype_check.
+// The source is torchao 0.18.0, quantization/quant_primitives.py. Its functions are
+// _choose_qparams_affine, _quantize_affine_no_dtype_cast and _dequantize_affine_no_dtype_check.
 // Every operation rounds to a type. The choice of parameters rounds to the input's type.
 // An operation on input and scale rounds to their common type.
 // The common type is float32 unless both have the same type (torch's promotion).

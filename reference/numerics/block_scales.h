@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions that the block-scaled formats share.
-// One group handles small element types in bytes. The other handles the order of scales
-// that NVIDIA's block-scaled matrix products read.
+// Functions that the block-scaled formats share. Some handle small element types in bytes.
+// Others handle the order of scales that NVIDIA's block-scaled matrix products read.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +36,8 @@ void put_nibble(std::span<std::byte> bytes, int64_t index, int code);
 // Returns the shape of swizzled scales as torchao stores it: [32 ceil(rows / 128), 16 ceil(cols / 4)].
 // Scales [rows, cols] of one byte each are padded with zeros to tiles of 128 x 4.
 // The 512 bytes of a tile are 32 x 16.
-// The source is torchao 0.18.0 prototype/mx_formats/utils.py, to_blocked,
-// and cuBLAS documentation, "1D block scaling factors layout".
+// The source is torchao 0.18.0 prototype/mx_formats/utils.py, to_blocked.
+// The cuBLAS documentation, "1D block scaling factors layout", describes the tiles.
 std::vector<int64_t> swizzled_shape(int64_t rows, int64_t cols);
 int64_t swizzled_offset(int64_t cols, int64_t row, int64_t col);
 // Convert between row-major [rows, cols] and the tiles.

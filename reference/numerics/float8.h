@@ -33,8 +33,8 @@ float float8_scale_floored(float largest, std::optional<float> upper = {});
 // The source is torchao 0.6.1 to 0.11.0, _choose_qparams_affine with eps = 2^-23.
 float float8_scale_at_least(DType dtype, DType code, float largest);
 
-// Returns max(min(largest, upper) / max, 1 / (512 max)) in float32. The source is fbgemm_gpu,
-// experimental/gen_ai/src/quantize/quantize.cu, dynamicQuantizeMatrixRowwise.
+// Returns max(min(largest, upper) / max, 1 / (512 max)) in float32. The source is
+// fbgemm_gpu/experimental/gen_ai/src/quantize/quantize.cu, dynamicQuantizeMatrixRowwise.
 // Equals float8_scale_floored unless upper < 1/512.
 // fbgemm's own maximum can lose a NaN; this one keeps it.
 float float8_scale_bounded(DType code, float largest, float upper);

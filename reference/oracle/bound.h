@@ -12,7 +12,7 @@
 // For float32 u is 2^-24, for float16 2^-11, for bfloat16 2^-8.
 // h covers results below the type's precision: half of the type's smallest subnormal.
 // If the kernel flushes subnormals, h is the type's whole smallest normal number.
-// This is the standard model of Higham, (2.4) and (2.8):
+// This is the standard model, (2.4) and (2.8) in Higham's book
 // "Accuracy and Stability of Numerical Algorithms", 2nd edition.
 //
 // The bound sums these terms, in the order in which a kernel computes.

@@ -7,8 +7,8 @@
 //   - PrototypeFloat8Tensor.from_hp in prototype/quantization/float8_static_quant/prototype_float8_tensor.py,
 //     for Float8StaticActivationFloat8WeightConfig.
 // The numbers are computed in reference/numerics/float8.h.
-// The meaning is code.float() * scale in float32, then the cast to the logical dtype
-// (_dequantize_affine_float8).
+// The meaning is code.float() * scale in float32, then the cast to the logical dtype.
+// torchao's _dequantize_affine_float8 defines it.
 #pragma once
 
 #include <string>

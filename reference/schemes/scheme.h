@@ -49,8 +49,8 @@ struct Plane {
 using Planes = std::vector<Plane>;
 
 // One weight before any rounding: product + zero, each exact in double.
-// `product` is code * scale. An integer scheme has subtracted its zero point from the code
-// (int8: q - zero_point, int4: q - 8). `zero` is the floating zero-point term.
+// `product` is code * scale. `zero` is the floating zero-point term.
+// An integer scheme has subtracted its zero point from the code (int8: q - zero_point, int4: q - 8).
 struct ExactWeight {
   double product = 0;
   double zero = 0;
@@ -202,8 +202,9 @@ class Scheme {
   // Throws std::invalid_argument, which names the policy, unless activations() has it and it quantizes x.
   void require_policy(Policy activation) const;
 
-  // Make the first checks of refusal(), in this order: a layout that is not in layouts(),
-  // a dtype that is not in `dtypes`, an empty weight, and a K that `divisor` does not divide (0: any K).
+  // Make the first checks of refusal(). The first check is for a layout that is not in layouts().
+  // The next checks are for a dtype that is not in `dtypes` and for an empty weight.
+  // The last check is for a K that `divisor` does not divide (0: any K).
   // `of` names the divisor in the message ("the group size ").
   std::optional<std::string> refused_type(const WeightShape& shape, Layout layout,
                                           std::initializer_list<DType> dtypes = kUsualDtypes) const;

@@ -23,7 +23,7 @@ std::filesystem::path targets_folder();   // <root>/suites/targets
 std::filesystem::path plan_path(const std::string& name);
 std::vector<std::string> plan_names();
 // Returns the sorted shared libraries in two folders.
-// Relative to the executable's folder, they are ../lib/plugins and ../lib/qcts/plugins.
+// Relative to the executable's folder, the two are ../lib/plugins and ../lib/qcts/plugins.
 std::vector<std::filesystem::path> discovered_plugins();
 
 // Returns true if the path ends in .so, or in .so with a version.

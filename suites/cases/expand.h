@@ -37,7 +37,7 @@ std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const Off
 // A case and the offer that judges it, for programs that use a worker.
 struct OfferedCase {
   Case asked;
-  const Offer* offer = nullptr;  // points into the table
+  const Offer* offer = nullptr;  // one of the offers in the table
   std::string full_id;
 };
 std::vector<OfferedCase> expand_offered(const Plan& plan, const ExpandInputs& inputs,

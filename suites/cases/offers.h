@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Descriptions of a provider's kernels.
-// A worker sends the offers in its handshake, so that the parent can pair cases with kernels
-// and load no kernel itself.
+// A worker sends the offers in its handshake.
+// The parent can therefore pair cases with kernels without loading any kernel.
 #pragma once
 
 #include <deque>

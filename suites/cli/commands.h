@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One function per subcommand. Each function adds the subcommand's options to `app`.
-// If the subcommand is chosen, the function runs it and stores its exit code. The codes are
-// 0 conformant or done, 1 failed or refused, 2 usage, 3 nothing proved, 4 inconclusive only and
-// 5 infrastructure.
+// If the subcommand is chosen, the function runs it and stores its exit code.
+// The codes are 0 (conformant or done), 1 (failed or refused) and 2 (usage).
+// Further codes are 3 (nothing proved), 4 (inconclusive only) and 5 (infrastructure).
 #pragma once
 
 #include <string>

@@ -27,8 +27,8 @@ Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& 
 int64_t one_hot_column(int64_t row, int64_t m, int64_t k);
 
 // Returns a float weight with elements on both sides of code boundaries.
-// For a step of the reference's own quantizer, these are the last two floats before it
-// and the first float after it. Bisection finds them.
+// Bisection finds the steps of the reference's own quantizer.
+// The elements are the last two floats before a step and the first float after it.
 std::vector<std::byte> boundary_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 // Returns m rows of x with elements on both sides of the code boundaries of a policy.
 std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightShape& shape, Policy activation,

@@ -15,7 +15,7 @@ namespace qcts {
 // Returns true if the checkpoint stores the scale of x under this policy.
 bool has_given_scale(const Scheme& scheme, const WeightShape& shape, Policy activation);
 // Returns the values of m that "given_scales" uses, one for each scale.
-// For linear, these are only the scales with which the product is visible.
+// For linear, returns only the values of m whose scale leaves the product visible.
 std::vector<int64_t> given_scale_batches(Op op);
 
 // Returns true if this scheme supports the generator in this dtype.

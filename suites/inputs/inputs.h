@@ -52,8 +52,8 @@ class GeneratorSupport {
 };
 
 // Returns the inputs of (kind, op, scheme, layout) that the scheme accepts.
-// Every activation policy of the op has inputs: all policies for linear,
-// and all but weight_only for quantize_activation.
+// Every activation policy of the op has inputs.
+// A linear has all policies, quantize_activation has all but weight_only.
 // `layout` is "plain" except for pack and unpack.
 // Seeds derive from the input's name, so a new input does not change the others.
 // `known` is a cache that the caller keeps between calls.

@@ -31,8 +31,8 @@ struct MergeRequest {
 // Writes the files that the undivided run would have written, and prints its summary.
 // The files are run.jsonl.gz, report.json, junit.xml, report.html and summary.md in `out`.
 // Throws RunError (usage) as check_parts() does.
-// Throws RunError if the parts come from a different installation: version, plan, fixtures, selection,
-// providers and their hashes, or processor.
+// Throws RunError if the parts come from a different installation. This is a difference in version,
+// plan, fixtures, selection, processor, providers, or the hashes of the providers.
 Outcome merge(const MergeRequest& request);
 
 }  // namespace qcts

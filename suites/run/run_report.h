@@ -15,8 +15,8 @@ namespace qcts {
 std::string fixtures_sha256(const std::vector<std::filesystem::path>& folders);
 std::string mustpass_sha256(const std::vector<std::string>& ids);
 
-// Returns a report that lacks only the verdicts. Makes the report from the head, the goldens,
-// and the lists of this installation: mustpass, floor, waivers, schemes.
+// Returns a report that lacks only the verdicts. Makes the report from the head and the goldens.
+// The lists of this installation are added: mustpass, floor, waivers and schemes.
 RunReport report_from(const RunHead& head, const Fixtures& fixtures);
 struct ReportOptions {
   bool print_json = false;  // print JSON instead of the summary

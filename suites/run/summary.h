@@ -11,8 +11,9 @@
 
 namespace qcts {
 
-// Returns a text in which no line is wider than the screen. It begins with counts by scheme, sizes,
-// latency and reasons of not_supported. Failures with their rerun lines follow.
+// Returns a text in which no line is wider than the screen.
+// The text begins with counts by scheme, sizes, latency and reasons of not_supported.
+// Failures with their rerun lines follow.
 // The verdict, the counts and the reports come last.
 // `files` are the written reports, starting with the one to open first.
 std::string summary_text(const RunReport& report, const std::vector<std::string>& files,

@@ -51,8 +51,8 @@ nlohmann::ordered_json replay_key(const Replay& replay, const std::string& varia
 // Reads cases from standard input and writes lines to `answer_fd`. Returns the exit code.
 int run_worker(const WorkerOptions& options, int answer_fd);
 
-// Returns {name, version, url, choices, library, implementations: [{op, scheme, variant,
-// description, claims, runnable, refusal}]}.
+// Returns {name, version, url, choices, library, implementations}. The last member is a list of
+// {op, scheme, variant, description, claims, runnable, refusal}.
 nlohmann::ordered_json provider_json(const Registry& registry, const std::string& name);
 
 }  // namespace qcts

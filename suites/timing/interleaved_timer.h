@@ -32,8 +32,9 @@ struct Series {
 // Returns the series of this name, or nullptr.
 const Series* find_series(std::span<const Series> series, std::string_view name);
 
-// Runs at least 3 rounds. Ends when the budget is spent, or when the first series' ratio to each other series
-// is known closely enough. Discards two warm-up samples of each series (one if it is long).
+// Runs at least 3 rounds, and ends when the budget is spent.
+// Ends earlier if the ratio of the first series to every other series is known closely enough.
+// Discards two warm-up samples of each series, or one if a sample is long.
 // Every other round runs backward.
 // Each pair of rounds starts one series later, so that no series is always first.
 // A series that is much slower than the first skips pairs of rounds to save budget.

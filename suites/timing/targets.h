@@ -49,8 +49,8 @@ bool applies(const LatencyTarget& target, const Case& latency_case, std::string_
 nlohmann::ordered_json targets_json(const LatencyTargets& targets);
 
 // Proposes targets that a provider's verdicts in report.json meet with a margin.
-// Proposes one target for each ratio and each combination of op, scheme, activation, variant,
-// decode or prefill, and cold or warm.
+// Proposes one target for each ratio and each combination of
+// op, scheme, activation, variant, decode or prefill, and cold or warm.
 // A target is the lowest lower end of an interval over all shapes and m, minus `margin` (0.1: a tenth).
 // A target is rounded down to two digits.
 // Ignores verdicts that did not pass, are not trusted or have no interval.

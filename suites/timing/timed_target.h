@@ -43,8 +43,8 @@ class TimedTarget {
 // This data is the planes, or the weight that prepare() made of them.
 // For quantize and quantize_activation, the data is the floats that they read. linear has one x and one y.
 //
-// Outputs have copies too, because the memory probe's output would otherwise stay in the cache
-// while a kernel with streaming stores bypassed it.
+// Outputs have copies too. The memory probe's output would otherwise stay in the cache.
+// A kernel with streaming stores would bypass the cache.
 // An example is dequantize of int4, 4096 x 4096, on a core with 32 MiB of L3.
 // Its kernel reached 0.56 of the roof with streaming stores and 0.71 without, though it took 951 and 1210 us.
 //

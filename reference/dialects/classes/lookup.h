@@ -28,8 +28,8 @@ Tensor with_axes_swapped(Tensor tensor, const std::string& name);
 
 // Returns true if numbers_of() can read the type.
 bool holds_numbers(DType dtype);
-// Returns the elements in row-major order. Supported are floats, float8 types without negative zero,
-// signed integers and 8-bit integers. The elements of any other type give NaN.
+// Returns the elements in row-major order. The elements of any other type give NaN.
+// Supports floats, float8 types without negative zero, signed integers and 8-bit integers.
 std::vector<double> numbers_of(const Tensor& tensor);
 
 }  // namespace qcts

@@ -2,8 +2,8 @@
 // Schemas of torchao's tensor subclasses, for pickles and safetensors.
 // A schema has the names of the parts, the encodings of the attributes, and a rule for the shape.
 // The rule derives the shape that the model sees from the shapes of the parts.
-// The names and their order come from four attributes in torchao 0.18.0: tensor_data_names,
-// optional_tensor_data_names, tensor_attribute_names and optional_tensor_attribute_names.
+// The names and their order come from torchao 0.18.0: tensor_data_names and tensor_attribute_names
+// list the required ones, optional_tensor_data_names and optional_tensor_attribute_names the others.
 #pragma once
 
 #include <string_view>

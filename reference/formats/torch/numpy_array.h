@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Decodes the elements of the numpy arrays in which torch before 2.2 saved tensors of XLA devices.
-// pickle/numpy_arrays.h describes the form. numpy/_core/src/multiarray defines the state of an array
-// (methods.c, array_reduce) and of a dtype (descriptor.c, arraydescr_reduce).
+// pickle/numpy_arrays.h describes the form.
+// The state of an array is defined in numpy/_core/src/multiarray/methods.c, array_reduce.
+// The state of a dtype is defined in descriptor.c there, arraydescr_reduce.
 #pragma once
 
 #include "reference/formats/torch/object.h"

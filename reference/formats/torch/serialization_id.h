@@ -23,8 +23,8 @@ struct IdRecord {
 // The other 20 digits come from the CRCs in writing order.
 std::string serialization_id(const std::vector<IdRecord>& records);
 
-// Computes libstdc++'s std::hash<std::string> on a 64-bit machine
-// (libsupc++/hash_bytes.cc: Murmur, seed 0xc70f6907).
+// Computes libstdc++'s std::hash<std::string> on a 64-bit machine.
+// The source is libsupc++/hash_bytes.cc: Murmur with the seed 0xc70f6907.
 uint64_t libstdcxx_hash(std::span<const std::byte> bytes);
 
 // Returns the order in which libstdc++'s std::unordered_set iterates over values with these hashes.

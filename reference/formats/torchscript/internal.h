@@ -15,8 +15,8 @@ void read_script_classes(std::string_view source, const std::string& module, Scr
                          ReadBudget& budget);
 
 // Returns the globals that a TorchScript pickle may name in addition to torch.save's.
-// The globals are the code's classes, torch's custom classes, the functions of torch.jit._pickle,
-// and storage types.
+// The globals are the code's classes and torch's custom classes.
+// The functions of torch.jit._pickle and storage types are included too.
 std::vector<std::string> script_globals(const ScriptClasses& classes);
 
 // Checks every object and call of a graph against the classes. Throws Refused for these faults:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads TorchScript archives (torch 1.4 to 2.13). Such an archive is a zip like torch.save's
-// that also holds a program's sources. The sources are never executed, and the archive is never written.
+// Reads TorchScript archives (torch 1.4 to 2.13), and never writes one.
+// Such an archive is a zip like torch.save's. It also holds a program's sources, which are never executed.
 // torch/csrc/jit/serialization/export_module.cpp and import.cpp define the format:
 //    data.pkl, data/N            the module: an object graph of the program's own classes, and its storages
 //    constants.pkl, constants/N  a tuple of the tensors that the code calls CONSTANTS.c0, CONSTANTS.c1, ...
@@ -67,8 +67,8 @@ TorchScript read_torchscript(std::shared_ptr<const MappedFile> file, const Torch
 // Returns the class of an object (a `__torch__` instance or enum member).
 // Returns null for anything else, custom classes included.
 const ScriptClass* script_class_of(const ScriptClasses& classes, const pickle::Ref& node);
-// Returns true for a C++ class that torch registered. The name of such a class is
-// "__torch__.torch.classes.quantized.LinearPackedParamsBase" or similar.
+// Returns true for the name of a C++ class that torch registered.
+// An example is "__torch__.torch.classes.quantized.LinearPackedParamsBase".
 bool is_custom_class(std::string_view name);
 // Returns the class name of any object, as "__torch__.model.Net", or an empty string for other nodes.
 std::string script_class_name(const pickle::Ref& node);

@@ -45,8 +45,9 @@ struct WeightExplanation {
 
 WeightExplanation explain_weights(const SeenWeights& seen);
 
-// Describes the explanation in words: "96 of 1024 weights differ, first at row 0, column 64: want 0.25,
-// got 0.5; hypothesis: nibbles swapped (predicts 96 of 96)".
+// Describes the explanation in words. The first part is
+// "96 of 1024 weights differ, first at row 0, column 64: want 0.25, got 0.5".
+// The second part is "; hypothesis: nibbles swapped (predicts 96 of 96)".
 // If no hypothesis predicts nearly all weights, the text is "no single hypothesis explains them".
 std::string describe(const WeightExplanation& explanation);
 

@@ -37,8 +37,8 @@ struct ValueCoverage {
 };
 
 // Returns the coverage of a numerics case.
-// The coverage is taken from the planes that the case reads (dequantize, linear, pack, unpack)
-// or should write (quantize, quantize_activation).
+// For dequantize, linear, pack and unpack, this is the coverage of the planes that the case reads.
+// For quantize and quantize_activation, it is the coverage of the planes that the case should write.
 ValueCoverage coverage_of(const TestVector& test_vector);
 // Returns "int8_row", or "int8_row:POLICY" for quantize_activation.
 std::string coverage_key(const TestVector& test_vector);
