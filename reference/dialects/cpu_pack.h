@@ -2,7 +2,7 @@
 // Finds out which CPU packed the int4 weights of a file.
 // torch's packs have the same shape and dtype on every processor, and no file records the order of the codes.
 // Two properties of asymmetric quantization show the order.
-// Only with the right order do a group's codes fit the scale and zero with which they were made:
+// A group's codes fit the scale and zero of the group only in the right order:
 //   ends     The smallest weight of a group has code 0 and the largest has code 15.
 //            Nearly every group therefore reaches both ends.
 //            cpu_avx2 and cpu_default differ only in the order of whole rows.

@@ -17,7 +17,7 @@ enum class RefusalClass : uint8_t {
   NotArchive,      // the first bytes match no supported format
   Truncated,       // the file ends earlier than it declares
   ZipStructure,    // local headers, central directory and end records contradict each other
-  ZipUnsupported,  // an unknown compression, or encryption
+  ZipUnsupported,  // an unsupported compression, or encryption
   ZipOverlap,      // two entries claim the same bytes
   DuplicateEntry,  // two entries have the same name, ignoring case
   EntryName,       // a name outside the archive's prefix, or with "..", NUL or a backslash

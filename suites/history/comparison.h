@@ -46,7 +46,7 @@ struct RunComparison {
   std::vector<StatusChange> fixed, newly_supported, added;
   uint64_t still_failing = 0, unchanged = 0;
   PaceComparison latency;
-  bool latency_left_out = false;  // true if the user asked to leave it out
+  bool latency_left_out = false;  // true if the user asked to leave latency out
   std::vector<BytesChange> sizes;
   std::vector<FieldChange> environment;
 };

@@ -18,7 +18,7 @@
 //     Fewer than kCasesForSpread cases are not enough.
 //     The times of the roofs, whose code is the same in both runs, then show how far apart the runs are.
 // Intervals are simultaneous (Bonferroni).
-// In at most one of twenty comparisons does any unchanged case seem slower or faster.
+// At most one of twenty comparisons finds an unchanged case slower or faster.
 #pragma once
 
 #include <map>

@@ -34,7 +34,7 @@ const Series* find_series(std::span<const Series> series, std::string_view name)
 
 // Runs at least 3 rounds, and ends when the budget is spent.
 // Ends earlier if the ratio of the first series to every other series is known closely enough.
-// Discards two warm-up samples of each series, or one if a sample is long.
+// Discards two warm-up samples of each series, or one if the series is long.
 // Every other round runs backward.
 // Each pair of rounds starts one series later, so that no series is always first.
 // A series that is much slower than the first skips pairs of rounds to save budget.

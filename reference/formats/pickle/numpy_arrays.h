@@ -14,8 +14,8 @@ namespace qcts::pickle {
 
 // Returns true if this function's first argument is a numpy array.
 bool takes_numpy_array(std::string_view module, std::string_view name);
-// Returns the tuple (array, dtype, device, requires_grad) of a call of such a function.
-// A call of _rebuild_from_type_v2 with it counts too. Returns nullptr for any other node.
+// Returns the tuple (array, dtype, device, requires_grad) of a call that rebuilds a numpy array.
+// A call of _rebuild_from_type_v2 around such a call counts too. Returns nullptr for any other node.
 const Ref* numpy_arguments_of(const Ref& node);
 
 // Throws Refused (PickleGlobal) if a numpy array, or a part of one, is anywhere but in that argument.
