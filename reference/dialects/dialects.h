@@ -56,6 +56,7 @@ std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& lim
 std::optional<std::string> first_other_leaf(const pickle::Ref& root);
 
 // The parts of a call that makes a tensor, decoded from its node.
+// `parameter` is true if _rebuild_parameter wraps the tensor.
 struct TensorNode {
   bool parameter = false;
   pickle::Ref plain;  // a node for tensor_of() if the tensor holds its own data

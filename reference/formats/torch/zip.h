@@ -21,7 +21,7 @@ struct ZipRecord {
   uint64_t header_offset = 0;   // position of the local header
   uint64_t data_offset = 0;     // position of the first data byte
   uint64_t recorded_bytes = 0;  // size in the file; an edit may replace `bytes`
-  uint32_t recorded_crc = 0;
+  uint32_t recorded_crc = 0;    // CRC-32 in the file
 };
 
 using TorchZipOptions = TorchOptions;
