@@ -108,7 +108,7 @@ class GraphWalk {
   std::map<std::pair<const Storage*, const Storage*>, StoragePair> storage_pairs_;
   std::map<std::tuple<const Storage*, int64_t, int64_t>, std::shared_ptr<const Storage>> windows_;
   uint64_t visits_ = 0;
-  bool below_lost_identity_ = false;  // the lost identity is reported once for everything below it
+  bool below_lost_identity_ = false;  // true below a node whose lost identity has been reported
 };
 
 }  // namespace qcts

@@ -94,8 +94,8 @@ NamedTensor read_dtensor(const TorchObject& object, const TensorLeaf& leaf, bool
 void read_parts(const TorchObject& object, const pickle::Ref& value, const std::string& name,
                 NamedTensor& tensor, ReadBudget& budget);
 
-// Reads a wrapper subclass. Tensors of its state go into `payload` under `prefix`.
-// Other values go into `attributes`, and nested subclasses under "prefix.".
+// Reads a wrapper subclass. Tensors of its state go into the payload, other values into the attributes.
+// The name of a nested subclass, followed by '.', begins the names of its parts.
 // Sets shape and dtype from the wrapper's arguments.
 void read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,
                          ReadBudget& budget);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Recognizes weights that are quantized in formats of other libraries.
-// config.json and the names and dtypes of their tensors reveal them.
-// These weights are neither judged nor dequantized.
+// config.json, or the names and dtypes of the tensors, reveal such weights.
+// Such weights are neither judged nor dequantized.
 // If someone writes a reader for a format, the row of the format is removed.
 #pragma once
 

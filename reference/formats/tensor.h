@@ -89,7 +89,8 @@ uint64_t bytes_of(DType dtype, std::span<const int64_t> shape);
 
 // Returns the elements in row-major order, little-endian; `inspect` hashes these bytes.
 std::vector<std::byte> row_major_bytes(const Tensor& tensor);
-// Returns the same bytes without a copy if the tensor is contiguous. Otherwise `scratch` holds the copy.
+// Returns the bytes of row_major_bytes() without a copy if the tensor is contiguous.
+// Otherwise `scratch` holds the copy.
 std::span<const std::byte> row_major_view(const Tensor& tensor, std::vector<std::byte>& scratch);
 
 // Makes a contiguous tensor that owns its bytes.

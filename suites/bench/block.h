@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Times the linear layers of one decoder block of Llama-3.1-8B.
-// The model is the benchmark in the transformers documentation.
+// Follows the benchmark in the transformers documentation.
 // Seeded weights are quantized and timed, then saved, reloaded and timed again.
 // The same layers are timed in bfloat16 too.
 // Covers linear layers only: no attention, norms or embeddings.
@@ -34,7 +34,7 @@ struct BlockRow {
   int64_t m = 1;
   uint64_t dense_bytes = 0, quantized_bytes = 0, file_bytes = 0;  // sizes of one block
   size_t dense_copies = 0, quantized_copies = 0;
-  Interval before_us, after_us, dense_us;  // quantized before saving, quantized after reloading, dense
+  Interval before_us, after_us, dense_us;  // times before saving, after reloading, and of the dense layers
   Interval speedup_before, speedup_after;  // time of dense over quantized
   Interval before_over_after;              // 1 within noise
   bool reloaded_equal = false;             // true if every plane is bitwise equal

@@ -29,7 +29,7 @@ struct Plan {
   bool all_variants = true;  // false: only the best variant of each provider (suites/cases/best_variants.h)
   bool all_inputs = true;    // false: one shape and one m of each input family
   // Samples schemes: each input runs on about this many schemes of a family.
-  // Every scheme gets at least one input. If it is nullopt, every input runs on every scheme.
+  // Every scheme gets at least one input. nullopt: every input runs on every scheme.
   std::optional<int64_t> schemes_per_input;
   // Input families that run only once for each family of schemes, kind, operation, layout and policy.
   // Such families are slow and test the same thing on every scheme.

@@ -28,7 +28,7 @@ struct CaseState {
   Status status = Status::internal;
   std::string reason;
   std::map<std::string, uint64_t>
-      bytes;                 // measures in bytes: those of kind size, and a latency case's prepared_bytes
+      bytes;                 // measures in bytes: those of kind size, or a latency case's prepared_bytes
   std::optional<Pace> pace;  // set for latency cases that were timed
 };
 

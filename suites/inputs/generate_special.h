@@ -36,7 +36,7 @@ bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape
 // given_scales   The given scale of x is one that no quantizer finds. Some of x is zero. There is no bias.
 // overflow       Answers of odd rows are sums of positive terms beyond the largest finite number.
 //                Answers of even rows are small.
-// half_overflow  The same in float16.
+// half_overflow  The same as overflow, but in float16.
 bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint64_t seed, KernelInput& input);
 
 }  // namespace qcts

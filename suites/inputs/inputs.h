@@ -62,7 +62,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
 
 // Returns "noise_m3_n37_k216_bf16" or "noise_dyn_row_sym_m3_n37_k216_bf16".
 // The name omits m if the op has none.
-// It has the layout if it is not plain, and the policy if it is not weight_only.
+// The name has the layout if it is not plain, and the policy if it is not weight_only.
 std::string input_name(const Synthetic& input, Op op, Layout layout);
 
 // Returns "bf16", "f32", "f16", or torch's name for any other type.

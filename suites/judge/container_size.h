@@ -10,7 +10,7 @@
 namespace qcts {
 
 // Returns the bytes of metadata. In safetensors, this is the part of __metadata__ that describes no tensor.
-// In pickles, it is the values that are not tensors, each at the maximum that a pickler spends on it.
+// In pickles, metadata is the values that are not tensors, each at the maximum that a pickler spends.
 uint64_t metadata_bytes(const Checkpoint& checkpoint);
 // Returns the bytes of padding. In safetensors, this is the blanks at the end of the header.
 // In a zip, padding is the bytes that align the data of the records.

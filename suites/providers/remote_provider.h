@@ -61,7 +61,7 @@ class RemoteProvider {
   static const Kernel* kernel_of(const qcts_kernel& kernel);
 
   // These functions throw ProviderFault for an answer that violates the protocol.
-  // If the program died, they end this process, and its parent blames the case.
+  // If the program died, these functions end this process, and its parent blames the case.
   qcts_status supports(const Kernel& kernel, const qcts_problem& problem, char* why, size_t why_size);
   qcts_status run(const Kernel& kernel, const qcts_problem& problem);
   // Starts a measurement. The program makes `copies` copies of the problem's inputs.

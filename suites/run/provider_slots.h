@@ -15,7 +15,8 @@ namespace qcts {
 // Returns one word per provider: the name of a builtin one, or the path of a shared library. Throws RunError.
 std::vector<std::string> provider_words(const RunRequest& request);
 
-// Returns the slot for such a word. Its worker is not started yet. `folders` are the fixture folders.
+// Returns the slot for a word of provider_words(). Its worker is not started yet.
+// `folders` are the fixture folders.
 ProviderSlot slot_for(const std::string& word, const RunRequest& request,
                       const std::vector<std::filesystem::path>& folders, const std::filesystem::path& logs,
                       const std::filesystem::path& scratch);

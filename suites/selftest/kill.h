@@ -33,8 +33,8 @@ struct Killer {
 };
 
 // One row of the matrix. A file mutant is judged twice.
-// With the claim that it keeps a file's bytes, any other byte is wrong (E3).
-// Without the claim, the values that it loses have to be noticed (E2).
+// With the claim that the mutant keeps a file's bytes, any other byte is wrong (E3).
+// Without the claim, the values that the mutant loses have to be noticed (E2).
 struct KillRow {
   const MutantInfo* mutant = nullptr;
   std::vector<Killer> killers;  // in the order of judging

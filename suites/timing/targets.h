@@ -17,7 +17,7 @@
 namespace qcts {
 
 // Returns "amd_epyc_family25_avx2": the words of the CPU model, its family, and the widest instruction set.
-// The family is there because a cloud's model may name only the vendor.
+// The result includes the family because a cloud's CPU model may name only the vendor.
 std::string machine_class(const Machine& machine);
 
 struct LatencyTarget {

@@ -79,7 +79,7 @@ pickle::Ref tensor_node(const Tensor& tensor, const std::string& storage_key, bo
 // Returns nullopt if torch.load could not place the storage either.
 std::optional<std::string> device_of_location(std::string_view tag, const std::vector<std::string>& allow);
 
-// Returns the tag as which `maps` (TorchOptions::map_locations) reads a device tag.
+// Returns the tag that `maps` (TorchOptions::map_locations) gives a device tag.
 std::string mapped_location(std::string_view tag,
                             const std::vector<std::pair<std::string, std::string>>& maps);
 

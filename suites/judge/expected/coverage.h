@@ -38,7 +38,7 @@ struct ValueCoverage {
 
 // Returns the coverage of a numerics case.
 // For dequantize, linear, pack and unpack, this is the coverage of the planes that the case reads.
-// For quantize and quantize_activation, it is the coverage of the planes that the case should write.
+// For quantize and quantize_activation, this is the coverage of the planes that the case should write.
 ValueCoverage coverage_of(const TestVector& test_vector);
 // Returns "int8_row", or "int8_row:POLICY" for quantize_activation.
 std::string coverage_key(const TestVector& test_vector);
