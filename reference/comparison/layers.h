@@ -55,8 +55,8 @@ std::optional<std::string> function_path(const pickle::Ref& node);
 
 enum class SameGlobal : uint8_t { no, by_another_path, yes };
 // Returns yes if both paths are equal. Returns by_another_path if different paths name the same global.
-// Builtins of Python 2 and members of numpy.core and numpy._core are such globals.
-// TorchScript classes with another number, and names that moved between modules of torchao, are too.
+// Examples are builtins of Python 2, and members of numpy.core and numpy._core.
+// Further examples are TorchScript classes with another number, and names that torchao moved.
 SameGlobal same_global(const pickle::Ref& a, const pickle::Ref& b);
 
 }  // namespace qcts

@@ -31,11 +31,12 @@
 //   4 product_cast  Adds u * M, and h for each of the n products.
 //   5 accumulator   Adds gamma(n + 1) * (M + |bias|), and h for each addition.
 //                   gamma(n) is n*u / (1 - n*u) (Higham, (3.4) and section 4.2).
-//                   This term covers n additions or n fused multiply-adds in any order:
-//                   vectorised, blocked or as a tree, possibly starting from the bias.
+//                   This term covers n additions or n fused multiply-adds in any order.
+//                   The order may be vectorised, blocked or a tree, and may start from the bias.
 //                   With output_cast, the bias comes later and is not in M. int32 adds nothing.
-//   6 output_cast   Rounds the sum before the bias. The bias addition (u * |y|) follows in the
-//                   accumulator's type, or in output_cast's type with bias_in_output_cast.
+//   6 output_cast   Rounds the sum before the bias. The bias addition (u * |y|) is next.
+//                   The addition rounds in the accumulator's type.
+//                   With bias_in_output_cast, the addition rounds in output_cast's type.
 //                   The rounding to y_dtype is last.
 // With scale_after_sum, codes are summed first, one group at a time. These terms then replace 2, 3 and 5:
 //   5' accumulator  Adds term 5 for sum|x*code| of each group, times the group's scale.
