@@ -94,7 +94,7 @@ struct Limits {
   // Heap bytes that the values of a pickle may take by the reader's account.
   // The pickle's own bytes are allowed in addition.
   // torch.save's dicts of tensors take about 40 bytes per opcode.
-  // Lists that contain only lists take 80, so a million of them fit.
+  // Lists that contain only lists take 80 bytes per opcode, so a million of them fit.
   uint64_t pickle_heap_bytes = 40u << 20;
   uint64_t pickle_heap_bytes_per_op = 48;
   uint64_t tensors = 1u << 22;

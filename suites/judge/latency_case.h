@@ -41,7 +41,7 @@ class VerifiedKernel {
   // Writes other data to the same addresses and prepares again if the kernel has a prepare().
   // Then calls the kernel and checks its answer.
   // A kernel that caches answers by address would return the old answer.
-  // Not for kernels that their provider times.
+  // Must not be called for kernels that their provider times.
   std::string verify_on_other_data(uint64_t seed);
   TimedKernel& timed() { return *timed_; }
   // Returns the multiplications and additions of a linear, or 0 for other operations.

@@ -68,7 +68,8 @@ class TimedKernel final : public TimedTarget {
   double time_us(size_t first, size_t calls, bool rotate) override;
   KernelAnswer answer();  // returns the answer of the last call
   // Reads the changed input, which must have the same sizes, into the buffers of copy 0.
-  // Then prepares the input again and poisons the outputs. Not for a kernel that is timed_by_provider().
+  // Then prepares the input again and poisons the outputs.
+  // Must not be called for a kernel that is timed_by_provider().
   void reload_input();
   // Copies the current x of a linear, which time_us() has changed.
   void copy_x_to(std::vector<std::byte>& x) const;

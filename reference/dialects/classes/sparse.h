@@ -20,9 +20,9 @@ std::optional<Tensor> dense_of_blocks(const NamedTensor& tensor, const std::stri
 // Returns nullopt for other classes and for inconsistent parts.
 std::optional<Tensor> dense_of_sparse_weight(const NamedTensor& tensor);
 
-// The ClassSchema::outer functions of BlockSparseTensor, SparseSemiStructuredTensorCUTLASS
-// and SparseSemiStructuredTensorCUSPARSELT. In the last class, `packed` holds n x k/2 kept elements
-// and cuSPARSELt's metadata.
+// The ClassSchema::outer functions of three classes. The classes are BlockSparseTensor,
+// SparseSemiStructuredTensorCUTLASS and SparseSemiStructuredTensorCUSPARSELT.
+// The `packed` part of the last class holds n x k/2 kept elements and cuSPARSELt's metadata.
 // The source is torch 2.13.0, torch/sparse/semi_structured.py.
 Outer block_sparse_outer(const NamedTensor& tensor);
 Outer semi_structured_outer(const NamedTensor& tensor);
