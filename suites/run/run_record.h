@@ -33,8 +33,8 @@ struct RunHead {
 };
 
 nlohmann::ordered_json to_json(const RunHead& head);
-RunHead run_head_from_json(
-    const nlohmann::ordered_json& json);  // throws std::runtime_error, which names the field
+// Throws std::runtime_error, which names the field.
+RunHead run_head_from_json(const nlohmann::ordered_json& json);
 
 // Returns the first field that shows that two heads belong to different runs, as "seed: 0 there, 7 here".
 // Returns "" if the verdicts of both belong in one report.
