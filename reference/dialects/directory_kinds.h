@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Directories that are no checkpoint here, by what they hold.
+// Recognizes directories that hold no checkpoint that this project reads.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,8 @@ inline constexpr std::string_view kDistributedCheckpoint =
     "a distributed checkpoint of torch (.metadata and .distcp files): make one file of it with "
     "torch.distributed.checkpoint.format_utils.dcp_to_torch_save";
 
-// Why no weight file was found, and what to give instead: "a distributed checkpoint (...): ...".
+// Says why a directory has no weight file and which path to pass instead:
+// "a distributed checkpoint (...): ...".
 std::string why_no_checkpoint(const std::filesystem::path& directory);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// check FILE --model SKELETON: which keys of a model the file fills.
+// Implements `check FILE --model SKELETON`: reports which keys of a model the file fills.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,8 @@
 
 namespace qcts::cli {
 
-// {"verdict", "missing", "unexpected", "mismatched", "weights"}; of the weights the type before and after.
+// Returns {"verdict", "missing", "unexpected", "mismatched", "weights"}.
+// "weights" has the types before and after.
 nlohmann::ordered_json model_json(const KeyMatch& match);
 void print_model(const KeyMatch& match);
 
