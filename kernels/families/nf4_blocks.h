@@ -31,7 +31,7 @@ Nf4Run nf4_run(const Nf4Task& task, int64_t block, int64_t last, char* gathered)
 
 // Returns the code whose value is nearest to `value`, a number of dtype.
 // The distance |value - values[code]| is computed in dtype.
-// Of two equally near codes, it returns the lower one. For NaN it returns 0.
+// If two codes are equally near, returns the lower one. For NaN, returns 0.
 uint8_t nf4_nearest(uint32_t dtype, const float* values, float value);
 
 // For c < 15, bounds[c] is the smallest float that is nearer to values[c + 1] than to values[c].

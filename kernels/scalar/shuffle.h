@@ -3,7 +3,7 @@
 // The order is CUTLASS's layout of a tensor core operand.
 // (See preshuffle_i4 for bfloat16 x in csrc/gemm/cutlass/mixed_dtype_utils.cu.)
 // Tiles have 16 rows and 16 columns and are consecutive along n.
-// Of 32 lanes, lane k % 8 / 2 + 4 * (n % 8) has eight codes.
+// Each of 32 lanes, lane k % 8 / 2 + 4 * (n % 8), has eight codes.
 // In the index of a code, bit 0 is n % 16 / 8, bit 1 is k % 16 / 8, and bit 2 is k % 2.
 // Two codes share a byte, and the even code is in the low nibble. Scale and zero_point stay as they are.
 #pragma once
