@@ -23,6 +23,13 @@ std::vector<Shard> find_shards(const std::filesystem::path& directory, std::vect
 // Is it the name of a weight file or of an index, whatever reads it?
 bool names_weights(std::string_view name);
 
+// Is it the name of one of several shards, "model-00001-of-00003.safetensors"?
+bool names_one_of_several(const std::string& name);
+
+// Throws Refused (Truncated) if a downloader's own file lies beside this one, which is then not complete and
+// may be full of zeros.
+void refuse_unfinished(const std::filesystem::path& path);
+
 // A shard's name may lead nowhere but beneath the directory; its link also to where the hub's cache keeps the
 // files of a snapshot. Throws Refused (EntryName).
 std::filesystem::path shard_path(const std::filesystem::path& directory, const std::string& name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pickle protocol 2 as torch.save writes it: converts bytes to a graph of values with identity, and back. The
-// reader interprets an allow-list of 34 opcodes (the set of torch/_weights_only_unpickler.py, 2.13) and calls
-// nothing. The writer emits the same bytes as CPython's C pickler. Memo indices follow node identity, never
-// value, which is why nodes are shared.
+// Pickle protocol 2 as torch.save writes it, and 3 where it uses no other opcodes: converts bytes to a graph
+// of values with identity, and back. The reader interprets an allow-list of 34 opcodes (the set of
+// torch/_weights_only_unpickler.py, 2.13) and calls nothing. The writer emits the same bytes as CPython's C
+// pickler. Memo indices follow node identity, never value, which is why nodes are shared.
 #pragma once
 
 #include <atomic>

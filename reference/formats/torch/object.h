@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -35,8 +36,16 @@ struct TorchOptions {
   std::vector<std::pair<std::string, std::string>> map_locations;
 };
 
+// The device tags of a file before any were mapped, and which of TorchOptions::map_locations matched one.
+struct LocationUse {
+  std::set<std::string> tags;  // the first kMaxTags
+  std::vector<bool> matched;   // parallel to map_locations
+  static constexpr size_t kMaxTags = 8;
+};
+
 struct TorchObject {
   pickle::Ref root;
+  LocationUse locations;
   // In order of first appearance in the pickle. Elements of a big-endian file are already swapped. Bytes of
   // cuda storages are here too, on the host.
   std::vector<std::shared_ptr<const Storage>> storages;
@@ -81,7 +90,8 @@ std::string mapped_location(std::string_view tag,
 
 // Writes the tags that `maps` makes of others into the graph, as torch.load(map_location) would: storages,
 // tensors of devices without storages, and the devices of wrapper subclasses.
-void map_locations(const pickle::Ref& root, const std::vector<std::pair<std::string, std::string>>& maps);
+LocationUse map_locations(const pickle::Ref& root,
+                          const std::vector<std::pair<std::string, std::string>>& maps);
 
 // Says which parts a rebuilt file copies because the writer would not produce them. All false for files
 // that torch.save wrote with libstdc++.
