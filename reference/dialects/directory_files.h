@@ -24,6 +24,13 @@ std::vector<Shard> find_shards(const std::filesystem::path& directory, std::vect
 // Returns true if a weight file or an index has this name, whichever program reads it.
 bool names_weights(std::string_view name);
 
+// Returns true if the name is that of one of several shards, such as "model-00001-of-00003.safetensors".
+bool names_one_of_several(const std::string& name);
+
+// Throws Refused (Truncated) if a downloader's own file lies beside this one.
+// The file is then not complete and may be full of zeros.
+void refuse_unfinished(const std::filesystem::path& path);
+
 // Returns the path of a shard. The name must stay below the directory.
 // A link may also lead to the folder where the hub's cache keeps the files of a snapshot.
 // Throws Refused (EntryName) for any other path.

@@ -47,7 +47,11 @@ std::string rerun_line(const JudgeContext& context, const std::string& full_id);
 void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
 // Says why the round trip of a program without recorded runs is weak evidence.
 inline constexpr const char* kProgramNotRun =
-    "load and save keep its contents; no run of it is recorded, so its code was not run";
+    "load and save keep its contents; no run of it is recorded, so its methods were not called";
+// Ends the reason why a round trip is weak evidence although the contents of the file survive it (E2).
+// A part of the rebuilt file is a copy, so equal bytes (E3) prove nothing about it.
+inline constexpr const char* kSpelledOtherwise =
+    " was copied from the file: qcts cannot encode it the way its writer did";
 // Judges the round trip of a TorchScript program, which only a provider can save.
 // `before` is the golden as read.
 void judge_program(const Case& c, const JudgeContext& context, const Checkpoint& before, Verdict& verdict);

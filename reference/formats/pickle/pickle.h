@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and writes pickle protocol 2 as torch.save writes it.
+// Reads and writes pickle protocol 2 as torch.save writes it. Reads protocol 3 if it uses no other opcodes.
 // Converts bytes to a graph of values with identity, and back.
 // The reader interprets an allow-list of 34 opcodes and calls nothing.
 // The opcodes are the set of torch/_weights_only_unpickler.py, 2.13.

@@ -51,6 +51,7 @@ std::string format_safetensors_header(const SafetensorsHeader& header);
 // Convert between "BF16" and DType::bfloat16.
 // Ranks follow safetensors' enum Dtype (0.8.0), which is in the order of alignment.
 std::optional<DType> dtype_of_safetensors(std::string_view name);
+bool has_safetensors_dtype(DType dtype);
 std::string_view safetensors_dtype(DType dtype);  // throws Refused (Dtype) for a type that the format lacks
 int safetensors_rank(DType dtype);                // place in the enum
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -35,8 +36,16 @@ struct TorchOptions {
   std::vector<std::pair<std::string, std::string>> map_locations;
 };
 
+// The device tags of a file before any were mapped, and which of TorchOptions::map_locations matched one.
+struct LocationUse {
+  std::set<std::string> tags;  // the first kMaxTags
+  std::vector<bool> matched;   // parallel to map_locations
+  static constexpr size_t kMaxTags = 8;
+};
+
 struct TorchObject {
   pickle::Ref root;
+  LocationUse locations;
   // Storages in order of first appearance in the pickle. Elements of a big-endian file are already swapped.
   // Bytes of cuda storages are here too, on the host.
   std::vector<std::shared_ptr<const Storage>> storages;
@@ -85,7 +94,8 @@ std::string mapped_location(std::string_view tag,
 
 // Replaces device tags in the graph as `maps` says, like torch.load(map_location).
 // Storages, tensors of devices without storages, and wrapper subclasses have such tags.
-void map_locations(const pickle::Ref& root, const std::vector<std::pair<std::string, std::string>>& maps);
+LocationUse map_locations(const pickle::Ref& root,
+                          const std::vector<std::pair<std::string, std::string>>& maps);
 
 // Tells which parts a rebuilt file copies because the writer would not produce them.
 // All are false for files that torch.save wrote with libstdc++.
