@@ -19,7 +19,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-ABI_VERSION = 10  # 0.10
+ABI_VERSION = 11  # 0.11
 # A dtype that numpy lacks is passed as its bits. widen() and narrow() convert bfloat16; a provider converts float8 and float4 itself.
 NUMPY_TYPES = {
     "float32": np.float32,
@@ -126,10 +126,12 @@ class Provider:
         self._memory = (None, 0, None)
         self._timed = None
 
-    def kernel(self, op, scheme, variant, *, numerics=None, claims=(), description="", supports=None, timed=None):
+    def kernel(
+        self, op, scheme, variant, *, numerics=None, fused_sums=None, claims=(), description="", supports=None, timed=None
+    ):
         """supports(problem) returns None, or a reason to refuse. The function fills problem.y or problem.out_planes. timed: see Timed."""
         entry = {"op": op, "scheme": scheme, "variant": variant, "claims": list(claims)}
-        entry |= {"numerics": numerics or {}, "description": description}
+        entry |= {"numerics": numerics or {}, "fused_sums": fused_sums or {}, "description": description}
 
         def register(function):
             self._kernels.append((entry, supports, function, timed))

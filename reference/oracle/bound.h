@@ -34,6 +34,12 @@
 //                   This term covers n additions or n fused multiply-adds in any order.
 //                   The order may be vectorised, blocked or a tree, and may start from the bias.
 //                   With output_cast, the bias comes later and is not in M. int32 adds nothing.
+//                   With fused sums (tensor cores), each step adds t products to the sum so far.
+//                   Each of the t + 1 addends is cut below 2^-F of the largest addend.
+//                   The result is cut below 2^-R of itself.
+//                   A step loses at most s = (t + 1) * 2^-F + 2^-R of M, and c steps lose s*c / (1 - s*c).
+//                   A partial sum that is promoted every P elements takes P/t steps.
+//                   Its parts are added in float32, which adds gamma(n/P).
 //   6 output_cast   Rounds the sum before the bias. The bias addition (u * |y|) is next.
 //                   The addition rounds in the accumulator's type.
 //                   With bias_in_output_cast, the addition rounds in output_cast's type.
@@ -62,7 +68,7 @@
 // `high` is Inf only if a sum within the error rounds to Inf.
 //
 // Some cases are not covered and are therefore refused:
-//   - rounding toward zero;
+//   - rounding toward zero, except in fused sums;
 //   - an accumulator narrower than float32;
 //   - overflow of an intermediate (x cast to float16, a group's sum);
 //   - codes with another offset than the scheme's (unsigned sums that are corrected afterwards).
@@ -95,6 +101,7 @@ struct LinearBound {
 // Computes the bound. If the oracle is NaN or Inf, then error, low, high and bound are NaN.
 // accepts() then requires the same special value.
 // Throws std::invalid_argument for an accumulator or a type that is not in the lists above.
+// Throws it also for fused sums that check_fused_sums() refuses.
 LinearBound linear_bound(const LinearOracle& oracle, const LinearStages& stages, const LinearDTypes& dtypes);
 
 // Returns true if `got`, a value of y's type, is within the bound.
@@ -103,5 +110,15 @@ bool accepts(const LinearOracle& oracle, const LinearBound& bound, double got);
 
 // Returns n*u / (1 - n*u), or Inf if n*u >= 1.
 double gamma(double n, double u);
+
+// Throws std::invalid_argument, saying what is not possible.
+void check_fused_sums(const FusedSums& fused);
+
+// Returns the share of the summed magnitudes that n additions in fused steps lose at most.
+double fused_loss(double n, const FusedSums& fused);
+
+// Returns the number of bits between the largest partial sum and the smallest addend with which every order of
+// additions is exact.
+int exact_fraction_bits(const LinearStages& stages);
 
 }  // namespace qcts

@@ -76,6 +76,13 @@ bool has_outliers(const Scheme& scheme, const WeightShape& shape);
 // The elements of the last group are far smaller, and their exact sum is the answer.
 Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
 
+// Makes rows of x for weight_only linear whose small terms stand between two large terms that cancel.
+// A row has 2^p units, then up to 40 terms of at most 6 units, then -2^p units, with p up to 22.
+// All are in one group: next to each other, or between the two ends of the group.
+// The answer is the sum of the small terms. An accumulator of fewer than p bits loses it.
+// Needs the weight that has_outliers() describes.
+Generated swamped(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
+
 // Makes large terms whose sum is near zero. Partial sums of the first half exceed the range of float16.
 // The second half of k repeats the first half in the weight and negates it in x.
 void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input);
