@@ -21,7 +21,7 @@ struct Replay {
   KernelInput input;
   int exact_bits = 0;  // see TestVector
   CaseId case_id;      // the case in which the input failed
-  std::string provider;     // the kernel that failed: "vendor_avx2"
+  std::string provider;  // the kernel that failed: "vendor_avx2"
 };
 
 // Stores bytes in base64, with runs of equal bytes shortened. replay_from_json throws for an invalid field.
