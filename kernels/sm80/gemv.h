@@ -27,7 +27,7 @@ namespace qcts::sm80 {
 namespace {
 
 constexpr int kGemvThreads = 256, kGemvWarps = kGemvThreads / 32;
-// k that are staged at a time. With four rows of float32 and groups of 32 elements, 32 KiB of x and 4 KiB of
+// k that are staged at a time: with four rows of 16-bit x and groups of 32 elements, 16 KiB of x and 4 KiB of
 // scales.
 constexpr int kStagedK = 2048;
 constexpr int kUnitBytes = 16;
@@ -85,11 +85,13 @@ QCTS_DEVICE void stage_x(const Product& p, int64_t first_m, int64_t k, int lengt
     Words4 chunk = {};
     if (m < p.m && from < length) {
       const uint8_t* x = p.x + m * p.ldx_bytes + (k + from) * T::kBytes;
-      if (p.has_aligned_x)
+      if (p.has_aligned_x) {
         chunk = load_global<Words4>(x);
-      else
+      } else {
+        QCTS_UNROLL
         for (int i = 0; i < T::kChunk; ++i)
-          set_element<T>(chunk, i, load_global<typename T::Bits>(x + i * T::kBytes));
+          if (from + i < length) set_element<T>(chunk, i, load_global<typename T::Bits>(x + i * T::kBytes));
+      }
     }
     const int lane = unit / Stage::kUnits % 32;
     store_shared(staged + row * Stage::kRowBytes +
@@ -115,8 +117,10 @@ template <bool kAligned>
 QCTS_DEVICE Words4 load_codes(const uint8_t* at, int64_t bytes_left) {
   if constexpr (kAligned) return load_stream(at);
   Words4 codes = {};
-  for (int i = 0; i < 16 && i < bytes_left; ++i)
-    codes.word[i / 4] |= static_cast<uint32_t>(load_global<uint8_t>(at + i)) << (8 * (i % 4));
+  QCTS_UNROLL
+  for (int i = 0; i < 16; ++i)
+    if (i < bytes_left)
+      codes.word[i / 4] |= static_cast<uint32_t>(load_global<uint8_t>(at + i)) << (8 * (i % 4));
   return codes;
 }
 
@@ -191,7 +195,7 @@ qcts_status gemv_of_rows(const qcts_problem& p, const Weight& weight) {
                            group_of(p),
                            p.y_dtype,
                            p.bias_dtype,
-                           has_aligned_rows(p.x, p.m, p.ldx_bytes)};
+                           p.k % T::kChunk == 0 && has_aligned_rows(p.x, p.m, p.ldx_bytes)};
   const int64_t groups = kStagedK / product.group + 2;  // both ends of what is staged may cut one
   const Launch at = {
       .blocks_x = blocks_for(p.n, kGemvWarps),
@@ -207,7 +211,8 @@ qcts_status gemv_linear(const qcts_problem& p) {
   return with_type(p.x_dtype, [&](auto type) {
     using T = decltype(type);
     const Weight weight(p);
-    return p.m == 1 ? gemv_of_rows<T, Weight, 1>(p, weight) : gemv_of_rows<T, Weight, 4>(p, weight);
+    constexpr int kManyRows = T::kBytes == 4 ? 2 : 4;  // four of float32 do not fit the registers
+    return p.m == 1 ? gemv_of_rows<T, Weight, 1>(p, weight) : gemv_of_rows<T, Weight, kManyRows>(p, weight);
   });
 }
 
