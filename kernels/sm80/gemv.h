@@ -41,6 +41,7 @@ struct Product {
   int64_t m, n, k, group;
   uint32_t y_dtype, bias_dtype;
   bool has_aligned_x;
+  bool has_narrow_groups;  // the codes of a lane may belong to several
 };
 
 template <class T, class Weight>
@@ -144,11 +145,15 @@ __global__ void __launch_bounds__(kGemvThreads) gemv(const Weight weight, const 
     for (int at = lane * Stage::kCodes; n < p.n && at < length; at += 32 * Stage::kCodes) {
       const Words4 codes = load_codes<kAligned>(weight.codes + (n * p.k + k + at) * Weight::kBits / 8,
                                                 static_cast<int64_t>(length - at) * Weight::kBits / 8);
-      const auto group = static_cast<int>((k + at) / p.group - first_group);
-      const auto pair = load_shared<Words2>(staged_parameters +
-                                            (group * kGemvWarps + warp) * static_cast<int>(sizeof(Words2)));
+      Words2 pair = {};
       QCTS_UNROLL
       for (int eight = 0; eight < Stage::kCodes / 8; ++eight) {
+        if (!kAligned && at + eight * 8 >= length) continue;
+        if (eight == 0 || p.has_narrow_groups) {
+          const auto group = static_cast<int>((k + at + eight * 8) / p.group - first_group);
+          pair = load_shared<Words2>(staged_parameters +
+                                     (group * kGemvWarps + warp) * static_cast<int>(sizeof(Words2)));
+        }
         float w[8];
         Weight::decode(&codes.word[eight * Weight::kBits / 4], pair, w);
         if constexpr (!kAligned) {
@@ -178,7 +183,7 @@ __global__ void __launch_bounds__(kGemvThreads) gemv(const Weight weight, const 
   }
 }
 
-// Elements that share parameters. Those of a lane's codes must do so.
+// Elements that share parameters.
 [[maybe_unused]] int64_t group_of(const qcts_problem& p) { return p.group == 0 ? p.k : p.group; }
 
 template <class T, class Weight, int kRows>
@@ -195,7 +200,8 @@ qcts_status gemv_of_rows(const qcts_problem& p, const Weight& weight) {
                            group_of(p),
                            p.y_dtype,
                            p.bias_dtype,
-                           p.k % T::kChunk == 0 && has_aligned_rows(p.x, p.m, p.ldx_bytes)};
+                           p.k % T::kChunk == 0 && has_aligned_rows(p.x, p.m, p.ldx_bytes),
+                           group_of(p) % Stage::kCodes != 0 && group_of(p) != p.k};
   const int64_t groups = kStagedK / product.group + 2;  // both ends of what is staged may cut one
   const Launch at = {
       .blocks_x = blocks_for(p.n, kGemvWarps),
@@ -204,6 +210,17 @@ qcts_status gemv_of_rows(const qcts_problem& p, const Weight& weight) {
       .shared_bytes = static_cast<uint32_t>(kRows * Stage::kRowBytes + groups * kGemvWarps * sizeof(Words2))};
   return Weight::has_aligned_codes(p) ? launch(p, at, gemv<T, Weight, kRows, true>, weight, product)
                                       : launch(p, at, gemv<T, Weight, kRows, false>, weight, product);
+}
+
+// Eight codes that are decoded together share parameters.
+template <const qcts_kernel& kKernel>
+qcts_status supports_gemv(const qcts_problem* problem, char* why, size_t why_size) {
+  const qcts_status status = check_problem(kKernel, problem, why, why_size);
+  if (status != QCTS_OK) return status;
+  if (problem->group % 8 != 0)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: a multiple of 8 is possible",
+                  static_cast<long long>(problem->group));
+  return QCTS_OK;
 }
 
 template <class Weight>
