@@ -98,13 +98,15 @@ qcts_status run_launched_activation(const qcts_problem* problem) {
 
 using Supports = qcts_status (*)(const qcts_problem*, char*, size_t);
 
-// Rows. kRun(problem) launches the kernels that compute it.
-template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&),
-          Supports kSupports = supports_problem<kKernel>>
+// Rows. kRun(problem) launches the kernels that compute it; kSupports, if the family's checks are not enough,
+// checks a problem for it.
+template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&), Supports kSupports = nullptr>
 constexpr qcts_kernel exact_launched(qcts_op op, const char* scheme, const char* variant,
                                      const char* description) {
   return exact_entry(op, scheme, variant, description,
-                     {.supports = kSupports, .run = run_launched<kKernel, kRun>, .failure = last_failure});
+                     {.supports = kSupports != nullptr ? kSupports : supports_problem<kKernel>,
+                      .run = run_launched<kKernel, kRun>,
+                      .failure = last_failure});
 }
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 constexpr qcts_kernel activation_launched(const char* scheme, const char* variant, const char* description) {
@@ -113,12 +115,13 @@ constexpr qcts_kernel activation_launched(const char* scheme, const char* varian
                       .run = run_launched_activation<kKernel, kRun>,
                       .failure = last_failure});
 }
-template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&),
-          Supports kSupports = supports_problem<kKernel>>
+template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&), Supports kSupports = nullptr>
 constexpr qcts_kernel linear_launched(const char* scheme, const char* variant, const char* description,
                                       const qcts_numerics& numerics) {
   return linear_entry(scheme, variant, description, numerics,
-                      {.supports = kSupports, .run = run_launched<kKernel, kRun>, .failure = last_failure});
+                      {.supports = kSupports != nullptr ? kSupports : supports_problem<kKernel>,
+                       .run = run_launched<kKernel, kRun>,
+                       .failure = last_failure});
 }
 
 }  // namespace
