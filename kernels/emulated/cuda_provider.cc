@@ -105,7 +105,7 @@ qcts_status execute(size_t kernel, const qcts_problem& p, Buffers buffers, const
   simt::configure(
       {simt::schedule(number),
        std::strcmp(source.variant, "sm90a") == 0 ? simt::Architecture::hopper : simt::Architecture::ampere,
-       std::move(buffers).list(), kChecked});
+       std::move(buffers).list(), kChecked, kChecked && std::getenv("QCTS_COUNT_ACCESSES") != nullptr});
   const qcts_status status = call(source);
   if (status != QCTS_FAILED) return status;
   char text[kReasonBytes - 64] = "";
@@ -170,7 +170,7 @@ extern "C" const qcts_provider* qcts_provider_entry(uint32_t host_abi_version) {
 }
 
 #if defined(QCTS_CHECKED)
-// What the last run asked of memory, in the order of simt::AccessCounts.
+// What the last run asked of memory, in the order of simt::AccessCounts; 0 unless QCTS_COUNT_ACCESSES is set.
 extern "C" QCTS_EXPORT void qcts_cudachecked_counts(uint64_t counts[6]) {
   const simt::AccessCounts of = simt::access_counts();
   const uint64_t values[] = {of.sectors_read,    of.ideal_sectors_read,

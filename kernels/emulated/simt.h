@@ -46,6 +46,7 @@ struct Settings {
   Architecture architecture = Architecture::ampere;
   std::vector<Buffer> buffers;  // empty: global memory is not checked
   bool checks = false;          // those of simt_checks.h
+  bool counts = false;          // with them, sectors and turns of banks
 };
 // Holds from the next launch on.
 void configure(Settings settings);

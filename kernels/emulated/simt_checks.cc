@@ -144,7 +144,7 @@ void stop_race_checks_of_block() { checks.looks_for_races = false; }
 
 void note_access(Space space, const void* at, uint32_t bytes, Use use, Kind kind, const void* site) {
   if (!settings().checks) return;
-  if (site != nullptr) count_access(space, at, bytes, use, site);
+  if (site != nullptr && settings().counts) count_access(space, at, bytes, use, site);
   Cell* cells = cells_at(space, at);
   if (cells == nullptr) return;
   for (uint32_t i = 0; i < bytes; ++i) {

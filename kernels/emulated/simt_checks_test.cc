@@ -30,6 +30,7 @@ std::string run_checked(void (*kernel)(Arrays), uint32_t schedule, int64_t block
                    simt::Architecture::ampere,
                    {{"x", reinterpret_cast<const uint8_t*>(x), 1, sizeof x, sizeof x, false},
                     {"y", reinterpret_cast<const uint8_t*>(y), 1, sizeof y, sizeof y, true}},
+                   true,
                    true});
   char why[1024] = "";
   if (launch(qcts_problem{}, {.blocks_x = blocks, .threads = kThreads, .shared_bytes = 4096}, kernel,

@@ -26,6 +26,8 @@
 namespace qcts::sm80 {
 namespace {
 
+// Of an SM. Without this number, ptxas spills registers for the sake of an occupancy that it chooses.
+constexpr int kGemvBlocks = 2;
 constexpr int kGemvThreads = 256, kGemvWarps = kGemvThreads / 32;
 // k that are staged at a time: with four rows of 16-bit x and groups of 32 elements, 16 KiB of x and 4 KiB of
 // scales.
@@ -126,7 +128,7 @@ QCTS_DEVICE Words4 load_codes(const uint8_t* at, int64_t bytes_left) {
 }
 
 template <class T, class Weight, int kRows, bool kAligned>
-__global__ void __launch_bounds__(kGemvThreads) gemv(const Weight weight, const Product p) {
+__global__ void __launch_bounds__(kGemvThreads, kGemvBlocks) gemv(const Weight weight, const Product p) {
   using Stage = Staging<T, Weight>;
   uint8_t* staged_x = shared_memory();
   uint8_t* staged_parameters = staged_x + kRows * Stage::kRowBytes;
