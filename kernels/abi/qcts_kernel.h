@@ -109,7 +109,10 @@ enum {
   QCTS_CLAIM_THREAD_INVARIANT = 4u, /* bitwise equal for every number of threads */
   QCTS_CLAIM_BATCH_INVARIANT = 8u,  /* row i of m rows is bitwise equal to the same row alone */
   QCTS_CLAIM_EMULATED = 16u,        /* instructions are emulated: judged, never timed */
-  QCTS_CLAIM_KEEPS_BYTES = 32u      /* for a provider: load_save writes exactly the bytes that it read */
+  QCTS_CLAIM_KEEPS_BYTES = 32u,     /* for a provider: load_save writes exactly the bytes that it read */
+  /* Since 0.11, for emulated threads: each run of a problem follows the next of 4 schedules, one run at a time.
+   * 4 runs then show what many repeats would show. */
+  QCTS_CLAIM_SCHEDULES = 64u
 };
 
 enum {
@@ -180,6 +183,9 @@ typedef struct qcts_kernel {
   /* The op. [thread-safe] for distinct outputs. */
   qcts_status (*run)(const qcts_problem* problem);
   qcts_fused_sums fused_sums; /* since 0.11; LINEAR only */
+  /* Since 0.11. Writes why the calling thread's last `run` or `prepare` returned QCTS_FAILED, in at most
+   * why_size bytes, NUL included. NULL if the kernel gives no reason. */
+  void (*failure)(char* why, size_t why_size);
 } qcts_kernel;
 
 /* One call of a saved program. */
