@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Expands a plan and goldens into cases. Pure: the same arguments give the same sorted cases with unique ids,
-// and no provider is called.
+// Expands a plan and goldens into cases. Pure: the same arguments give the same sorted cases with unique ids.
+// No kernel is called, except through AskSupport.
 #pragma once
 
 #include <span>
@@ -27,20 +27,32 @@ struct ExpandInputs {
   bool with_reference = false;
 };
 
-// Returns the cases of `plan` that `filter` may take and that an offer or the suite itself can judge, without
-// implementations, sorted by id. Throws std::runtime_error if two cases share an id or an id has a character
-// outside the alphabet.
+// Returns the cases of `plan` that `filter` may take and that an offer (may_be_offered()) or the suite itself
+// can judge, without implementations, sorted by id. Throws std::runtime_error if two cases share an id or an
+// id has a character outside the alphabet.
 std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                          const IdFilter& filter = {});
 
-// A case and the offer that judges it, for programs that use a worker.
+// The rest of this header pairs cases with offers. Plans that take only the best variants need answers of
+// builtin kernels: `ask` is called at most once, with all questions, and never for offers of other providers.
+
+struct PairedCase {
+  Case asked;
+  std::vector<const Offer*> offers;  // of the table, best first; may be empty for a file
+};
+// Returns the cases of expand() that are files or have offers, in their order.
+std::vector<PairedCase> expand_paired(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
+                                      const AskSupport& ask, const IdFilter& filter = {});
+
+// A case and one offer that judges it, for programs that use a worker.
 struct OfferedCase {
   Case asked;
   const Offer* offer = nullptr;  // of the table
   std::string full_id;
 };
+// Returns them sorted by full id.
 std::vector<OfferedCase> expand_offered(const Plan& plan, const ExpandInputs& inputs,
-                                        const OfferTable& offers);
+                                        const OfferTable& offers, const AskSupport& ask);
 
 // For programs that judge in their own process: expands to one case for each implementation of `registry`,
 // sorted by full id.

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/registry.h"
+#include "suites/cases/best_variants.h"
 #include "suites/cases/case.h"
 #include "suites/cases/plan.h"
 
@@ -27,9 +28,9 @@ struct Offer {
   std::string scheme;  // as qcts_kernel::scheme: a family, or "family:policy,..."
   std::string variant;
   bool is_emulated = false;
-  bool is_runnable = true;                  // false: this machine lacks a feature that the variant needs
-  bool runs_programs = false;               // Op::file only: it loads, runs and saves TorchScript
-  const qcts_kernel* own_kernel = nullptr;  // builtin kernels only
+  bool is_runnable = true;     // false: this machine lacks a feature that the variant needs
+  bool runs_programs = false;  // Op::file only: it loads, runs and saves TorchScript
+  bool is_builtin = false;     // a kernel of this program
 
   std::string_view family() const;
   bool takes(Policy activation) const;
@@ -38,11 +39,7 @@ struct Offer {
 // Returns the offers of one provider, best first within an (op, family).
 std::vector<Offer> offers_of(const Registry& registry, std::string_view provider);
 
-// Returns the offers of the builtin kernels. They have own_kernel set, which plans that take only the best
-// variant call.
-std::vector<Offer> builtin_offers();
-
-// Convert an offer, without own_kernel, to and from JSON. offer_from_json throws std::runtime_error.
+// Convert an offer to and from JSON. offer_from_json throws std::runtime_error.
 nlohmann::ordered_json to_json(const Offer& offer);
 Offer offer_from_json(const nlohmann::ordered_json& json);
 
@@ -59,11 +56,18 @@ class OfferTable {
   std::map<std::pair<Op, std::string>, std::vector<const Offer*>, std::less<>> by_op_;
 };
 
+// Could an offer judge `c`? True for more than offers_for() finds, because it asks no kernel.
+// `with_reference`: include the reference on synthetic inputs, where it is compared with itself. `c` has an
+// op of kernels.
+bool may_be_offered(const Case& c, const Plan& plan, const OfferTable& offers, bool with_reference);
+
+// Returns what offers_for() has to know: empty unless the plan takes only the best variants for `c`.
+std::vector<SupportQuestion> support_questions(const Case& c, const Plan& plan, const OfferTable& offers);
+
 // Returns the offers that judge `c`, best first: kernels of its op, family and policy; for round_trip and
-// reject the providers that load and save files. `with_reference`: include the reference on synthetic inputs,
-// where it is compared with itself.
+// reject the providers that load and save files. `serves` answers the support_questions().
 std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
-                                     bool with_reference = false);
+                                     const std::function<bool(const Offer&)>& serves, bool with_reference);
 
 // Do this program's own readers judge `c` as well? They judge every file, except that they judge a program's
 // round trip only if no provider runs programs; the verdict then says so.

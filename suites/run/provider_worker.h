@@ -24,6 +24,9 @@ class ProviderWorker {
 
   const std::vector<Offer>& offers() const { return offers_; }  // best first within an (op, family)
 
+  // Returns answers from the provider's kernels. This object must outlive the result.
+  AskSupport support(double timeout_s);
+
   // Judges `tasks` in order with one worker and passes each verdict on.
   void ask(const std::vector<Task>& tasks, const std::function<void(Verdict)>& on_verdict);
 

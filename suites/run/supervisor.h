@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ class Supervisor {
 
   // Starts a worker for every slot and reads its answer. ready.error is set for a slot that fails.
   void handshake(double timeout_s);
+
+  // Asks a slot's worker, in one round trip, whether its kernels serve cases. A kernel that crashes or does
+  // not answer within the timeout counts as serving, and is not asked again: judging will show the fault.
+  std::vector<bool> ask_support(size_t slot, std::span<const SupportQuestion> questions, double timeout_s);
 
   // Judges the tasks with at most `jobs` workers at a time, those of one slot in order.
   void run(const std::vector<Task>& tasks, unsigned jobs, const OnVerdict& on_verdict, const OnWait& on_wait);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A worker process: loads one provider, writes its offers, then reads one case per line and writes one
 // verdict per line. A crash loses one case. A line is the key of a case (cases/case_key.h), whose "seed" may
-// override the worker's own, or a replay: {"replay": {...}, "variant": "avx2"}.
+// override the worker's own, or a replay: {"replay": {...}, "variant": "avx2"}, or a question whether kernels
+// serve cases: {"supports": [KEY, ...]}, which is answered by a line `true` or `false` for each key.
 #pragma once
 
 #include <filesystem>
@@ -46,6 +47,9 @@ inline constexpr const char* kSpoiltKey = "spoilt";
 
 // Returns the line that tells a worker to judge a replay with that variant.
 nlohmann::ordered_json replay_key(const Replay& replay, const std::string& variant);
+
+// Returns the line that asks a worker whether the kernels of these keys serve their cases.
+std::string support_line(const std::vector<std::string>& keys);
 
 // Reads cases from standard input and writes lines to `answer_fd`. Returns the exit code.
 int run_worker(const WorkerOptions& options, int answer_fd);

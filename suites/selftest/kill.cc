@@ -147,11 +147,12 @@ class ProviderKill {
         with_goldens ? ExpandInputs{fixtures_.goldens, fixtures_.malformed} : ExpandInputs{};
     Selection selection;
     selection.filters = request_.cases;
-    for (const Case& c : expand(plan_, inputs, offers, IdFilter(selection, offers.suffixes()))) {
+    const IdFilter filter(selection, offers.suffixes());
+    for (const auto& [c, found] : expand_paired(plan_, inputs, offers, {}, filter)) {
       const bool file = c.id.op == Op::file;
       if (c.id.kind == Kind::latency || file != (mutant.kind == MutantKind::format)) continue;
       if (!matches(request_.cases, c.id.text())) continue;
-      for (const Offer* offer : offers_for(c, plan_, offers))
+      for (const Offer* offer : found)
         (c.id.kind == Kind::determinism ? back : front)
             .push_back({0,
                         {c.id, full_id(c, *offer), offer->variant},
