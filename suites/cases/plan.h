@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reports/case_id.h"
+#include "suites/cases/mutant_kind.h"
 #include "suites/inputs/synthetic.h"
 
 namespace qcts {
@@ -43,9 +44,9 @@ struct Plan {
   // If set: of the goldens, judge only the first of each scheme and those of --fixtures, plus these case ids,
   // even those that this or all_inputs leaves out.
   std::optional<std::vector<std::string>> cover;
-  std::vector<std::string> kills;  // kinds of mutants of which the cases kill all; empty: all kinds
-  double case_timeout_s = 60;      // watchdog timeout of one case
-  double latency_budget_s = 0;     // for all latency cases together
+  std::vector<MutantKind> kills;  // kinds of mutants of which the cases kill all; empty: all kinds
+  double case_timeout_s = 60;     // watchdog timeout of one case
+  double latency_budget_s = 0;    // for all latency cases together
   std::vector<int64_t> latency_m;
   std::vector<std::pair<int64_t, int64_t>> latency_shapes;  // n, k
   std::vector<Op> latency_ops;

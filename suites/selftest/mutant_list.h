@@ -3,17 +3,13 @@
 // suites/selftest/exam_mutants.cc (parts of the judge).
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
+#include "suites/cases/mutant_kind.h"
+
 namespace qcts::selftest {
 
-// The thing that a mutant breaks.
-enum class MutantKind : uint8_t { kernel, format, comparator, runner, merge, bench };
-std::string_view mutant_kind_name(MutantKind kind);
-std::optional<MutantKind> find_mutant_kind(std::string_view name);
 // Parts of the judge, which exams test; mutants of the other kinds are judged like any other provider or
 // file.
 inline constexpr MutantKind kExaminedKinds[] = {MutantKind::comparator, MutantKind::runner, MutantKind::merge,
