@@ -49,10 +49,6 @@ void for_each_held(const pickle::Ref& node, const std::function<void(const HeldV
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits);
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits, ReadBudget& budget);
 
-// Returns the dotted name of the first leaf that is not a tensor, or of an empty container; nullopt when all
-// leaves are tensors.
-std::optional<std::string> first_other_leaf(const pickle::Ref& root);
-
 // A decoded call that makes a tensor: what _rebuild_parameter wraps, and a subclass's class and state.
 struct TensorNode {
   bool parameter = false;
