@@ -181,10 +181,10 @@ void register_plugin_cases(RegisteredCases& registered) {
     if (!ready.error.empty()) throw std::runtime_error(registered.workers[i].given + ": " + ready.error);
     OfferTable offers;
     offers.add(ready.offers);
-    for (const Case& c :
-         expand(registered.plan, {registered.fixtures.goldens, registered.fixtures.malformed}, offers)) {
+    const ExpandInputs inputs{registered.fixtures.goldens, registered.fixtures.malformed};
+    for (const auto& [c, found] : expand_paired(registered.plan, inputs, offers, {})) {
       if (c.id.kind == Kind::latency) continue;
-      for (const Offer* offer : offers_for(c, registered.plan, offers)) {
+      for (const Offer* offer : found) {
         if (c.id.op == Op::file) registered.run_elsewhere.insert(c.id.text());
         const Task task{i,
                         {c.id, full_id(c, *offer), offer->variant},

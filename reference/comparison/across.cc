@@ -3,20 +3,14 @@
 // name, as the dialects read them, and by path everything that only one of the two formats can hold.
 #include <algorithm>
 #include <map>
-#include <set>
-#include <unordered_map>
 
 #include "reference/comparison/content_parts.h"
 #include "reference/comparison/json_values.h"
-#include "reference/comparison/layers.h"
+#include "reference/comparison/object_values.h"
 #include "reference/comparison/words.h"
-#include "reference/dialects/dialects.h"
 
 namespace qcts {
 namespace {
-
-using pickle::Kind;
-using pickle::Ref;
 
 constexpr const char* kNoPlace = "no place";
 
@@ -32,64 +26,6 @@ class Alone {
  private:
   bool left_;
   ContentDifferences& out_;
-};
-
-// Everything in an object graph except for elements, dtypes and shapes of tensors.
-class ObjectsAlone {
- public:
-  explicit ObjectsAlone(Alone out) : out_(out) {}
-
-  void visit(const Ref& node, const std::string& path) {
-    if (is_wrapped_tensor(node)) return tensor(node, path);
-    if (is_tensor_node(node)) return;  // its parts are listed with the tensors
-    if (!node->is_single() && !node->is_leaf()) {
-      const auto [first, fresh] = seen_.try_emplace(node.get(), path);
-      if (!fresh) return out_.add(path, "identity", "the object " + first->second);
-    }
-    if (const auto mapping = mapping_of(node)) {
-      if (mapping->type != "dict") out_.add(path, "type", mapping->type, "dict");
-      for (const auto& [key, value] : mapping->entries) {
-        if (key->kind != Kind::string) out_.add(path, "key", value_text(key));
-        visit(value, path + key_step(key, path.empty()));
-      }
-      if (mapping->state) attributes(mapping->state, path);
-    } else if (node->kind == Kind::list || node->kind == Kind::tuple) {
-      out_.add(path, "type", node->kind == Kind::list ? "list" : "tuple");
-      for (size_t i = 0; i < node->items.size(); ++i)
-        visit(node->items[i], path + "[" + std::to_string(i) + "]");
-    } else {
-      out_.add(path, "", value_text(node));
-    }
-  }
-
- private:
-  void tensor(const Ref& node, const std::string& path) {
-    const Layers layers = layers_of(node);
-    if (layers.parameter) out_.add(path, "type", "Parameter", "Tensor");
-    const std::optional<PlainCall> call = plain_call(layers.inner);
-    const bool wrapper = pickle::is_call(layers.inner, "torch._utils", "_rebuild_wrapper_subclass");
-    const Ref last = wrapper ? layers.inner->items[1]->items.back() : Ref();
-    const bool grad = (layers.parameter && layers.requires_grad && layers.requires_grad->boolean) ||
-                      (!layers.parameter && call && call->requires_grad) || (last && last->boolean);
-    if (grad) out_.add(path, "requires_grad", "True");
-    if (call && call->conj) out_.add(path, "conj", "True");
-    if (call && call->neg) out_.add(path, "neg", "True");
-    if (layers.hooks && !layers.hooks->pairs.empty()) out_.add(path, "hooks", value_text(layers.hooks));
-    if (wrapper) return;  // its attributes are listed with the tensor's
-    for (const Ref& state : layers.states) attributes(state, path);
-  }
-
-  void attributes(const Ref& state, const std::string& path) {
-    if (state->kind != Kind::dict) {
-      if (state->kind != Kind::none) out_.add(path, "state", value_text(state));
-      return;
-    }
-    for (const auto& [key, value] : state->pairs)
-      out_.add(path + key_step(key, path.empty()), "", value_text(value));
-  }
-
-  Alone out_;
-  std::unordered_map<const pickle::Node*, std::string> seen_;
 };
 
 // Lists views, ties and devices of a pickle's tensors.
@@ -124,7 +60,9 @@ void rest_alone(const Checkpoint& checkpoint, const Checkpoint& other, bool left
   const Alone alone(left, out.not_comparable);
   if (checkpoint.script) Alone(alone).add("", "program", "TorchScript");
   if (is_pickled(checkpoint)) {
-    for (const TorchObject* object : objects_of(checkpoint)) ObjectsAlone(alone).visit(object->root, "");
+    for_each_object_value(checkpoint, [&](const ObjectValue& held) {
+      Alone(alone).add(held.path, held.field, held.text, held.plain.empty() ? kNoPlace : held.plain);
+    });
     views_alone(checkpoint, alone);
   } else if (!other.safetensors.empty()) {
     return;

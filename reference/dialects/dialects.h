@@ -51,10 +51,6 @@ void for_each_held(const pickle::Ref& node, const std::function<void(const HeldV
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits);
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits, ReadBudget& budget);
 
-// Returns the dotted name of the first leaf that is not a tensor or of the first empty container.
-// Returns nullopt if all leaves are tensors.
-std::optional<std::string> first_other_leaf(const pickle::Ref& root);
-
 // The parts of a call that makes a tensor, decoded from its node.
 // `parameter` is true if _rebuild_parameter wraps the tensor.
 struct TensorNode {

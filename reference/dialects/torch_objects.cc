@@ -15,10 +15,6 @@ bool is_mapping(const pickle::Ref& node) {
          pickle::is_call(node, "collections", "Counter");
 }
 
-bool is_container(const pickle::Ref& node) {
-  return is_mapping(node) || node->kind == pickle::Kind::list || node->kind == pickle::Kind::tuple;
-}
-
 // A list or dict that torch's C++ pickler wrapped in a call that names its type.
 bool is_tag(const pickle::Ref& node) {
   if (node->kind != pickle::Kind::call || node->items[0]->kind != pickle::Kind::global) return false;
@@ -124,20 +120,6 @@ class Walker {
   std::map<std::string_view, uint32_t> names_;
 };
 
-std::optional<std::string> other_leaf(const pickle::Ref& node, const std::string& name,
-                                      std::unordered_set<const pickle::Node*>& seen) {
-  if (is_tensor_node(node) || !seen.insert(node.get()).second) return std::nullopt;
-  if (is_tag(node)) return other_leaf(node->items[1]->items[0], name, seen);
-  if (!is_container(node)) return name;
-  const std::string prefix = name.empty() ? "" : name + ".";
-  for (const auto& [key, value] : node->pairs)
-    if (auto found = other_leaf(value, prefix + key_text(key), seen)) return found;
-  if (is_mapping(node)) return node->pairs.empty() && !name.empty() ? std::optional(name) : std::nullopt;
-  for (size_t i = 0; i < node->items.size(); ++i)
-    if (auto found = other_leaf(node->items[i], prefix + std::to_string(i), seen)) return found;
-  return std::nullopt;
-}
-
 // Is it the state of an object with __slots__: a pair of __dict__ and the slots, either of them None?
 bool is_pair_of_states(const pickle::Ref& state) {
   const auto fits = [](const pickle::Ref& half) {
@@ -242,11 +224,6 @@ TensorNode decode_tensor_node(const pickle::Ref& node) {
   parts.plain = pickle::call(arguments[0], arguments[2]->items);
   parts.plain->offset = inner->offset;
   return parts;
-}
-
-std::optional<std::string> first_other_leaf(const pickle::Ref& root) {
-  std::unordered_set<const pickle::Node*> seen;
-  return other_leaf(root, "", seen);
 }
 
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits) {

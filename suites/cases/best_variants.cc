@@ -32,36 +32,54 @@ std::string group_of(const Case& c, const Offer& offer) {
   return offer.provider;
 }
 
-// The problem has no planes: the builtin kernels check planes only if they are given.
-bool serves(const Case& c, const Offer& offer) {
-  if (offer.own_kernel == nullptr || !c.synthetic) return true;
+}  // namespace
+
+AskSupport ask_registry(const Registry& registry) {
+  return [&registry](std::span<const SupportQuestion> questions) {
+    std::vector<bool> answers;
+    for (const auto& [asked, offer] : questions) {
+      Case bound = *asked;
+      bind_offer(bound, offer->provider, offer->variant, registry);
+      answers.push_back(is_served(bound));
+    }
+    return answers;
+  };
+}
+
+bool is_served(const Case& c) {
   KernelInput input;
   input.op = c.id.op;
   input.scheme = c.scheme;
-  input.weight = c.synthetic->weight;
+  input.weight = c.synthetic.value().weight;
   input.layout = c.layout;
   input.m = c.synthetic->m;
   input.activation = c.activation;
   input.x_dtype = input.y_dtype = input.weight.dtype;
   const ProblemBuilder builder(input, 1);
   qcts_problem p = builder.problem();
-  p.bias_dtype = p.x_dtype = p.y_dtype = p.w_dtype;  // as in all timed cases
-  return offer.own_kernel->supports(&p, nullptr, 0) == QCTS_OK;
+  p.bias_dtype = p.x_dtype = p.y_dtype = p.w_dtype;
+  return c.implementation->kernel->supports(&p, nullptr, 0) == QCTS_OK;
 }
 
-}  // namespace
+bool is_asked(const Case& c, const Offer& offer) {
+  return offer.is_builtin && offer.is_runnable && c.synthetic.has_value();
+}
 
-std::vector<const Offer*> best_of(const Case& c, const std::vector<const Offer*>& found) {
-  std::vector<const Offer*> here;
+std::vector<const Offer*> best_of(const Case& c, std::span<const Offer* const> found,
+                                  const std::function<bool(const Offer&)>& serves) {
+  std::vector<const Offer*> here, serving;
   std::ranges::copy_if(found, std::back_inserter(here), [](const Offer* each) { return each->is_runnable; });
+  std::ranges::copy_if(here, std::back_inserter(serving),
+                       [&](const Offer* each) { return !is_asked(c, *each) || serves(*each); });
   std::set<std::string> served;  // by a kernel of these providers
-  for (const Offer* each : here)
-    if (serves(c, *each)) served.insert(each->provider);
+  for (const Offer* each : serving) served.insert(each->provider);
   std::set<std::string> groups;
   std::vector<const Offer*> best;
-  for (const Offer* each : here)
-    if ((!served.contains(each->provider) || serves(c, *each)) && groups.insert(group_of(c, *each)).second)
+  for (const Offer* each : here) {
+    const bool is_serving = std::ranges::find(serving, each) != serving.end();
+    if ((is_serving || !served.contains(each->provider)) && groups.insert(group_of(c, *each)).second)
       best.push_back(each);
+  }
   return best;
 }
 

@@ -91,7 +91,7 @@ class Expander {
   void add(Case c) {
     if (!filter_.may_take(c.id)) return;
     if (c.golden != nullptr && is_left_out(*c.golden) && !sampler_.listed().contains(c.id.text())) return;
-    if (c.id.op == Op::file || !offers_for(c, plan_, offers_, inputs_.with_reference).empty())
+    if (c.id.op == Op::file || may_be_offered(c, plan_, offers_, inputs_.with_reference))
       cases_.push_back(std::move(c));
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Expands a plan and goldens into cases. The functions are pure, and call no provider.
+// Expands a plan and goldens into cases. The functions are pure, and call kernels only through AskSupport.
 // The same arguments give the same sorted cases with unique ids.
 #pragma once
 
@@ -29,19 +29,31 @@ struct ExpandInputs {
 };
 
 // Returns the cases of `plan` that `filter` may take and that an offer or the suite itself can judge.
-// The cases have no implementations and are sorted by id.
+// may_be_offered() decides the former. The cases have no implementations and are sorted by id.
 // Throws std::runtime_error if two cases share an id or an id has a character outside the alphabet.
 std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                          const IdFilter& filter = {});
 
-// A case and the offer that judges it, for programs that use a worker.
+// The rest of this header pairs cases with offers. Plans that take only the best variants need answers of
+// builtin kernels: `ask` is called at most once, with all questions, and never for offers of other providers.
+
+struct PairedCase {
+  Case asked;
+  std::vector<const Offer*> offers;  // of the table, best first; may be empty for a file
+};
+// Returns the cases of expand() that are files or have offers, in their order.
+std::vector<PairedCase> expand_paired(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
+                                      const AskSupport& ask, const IdFilter& filter = {});
+
+// A case and one offer that judges it, for programs that use a worker.
 struct OfferedCase {
   Case asked;
   const Offer* offer = nullptr;  // one of the offers in the table
   std::string full_id;
 };
+// Returns them sorted by full id.
 std::vector<OfferedCase> expand_offered(const Plan& plan, const ExpandInputs& inputs,
-                                        const OfferTable& offers);
+                                        const OfferTable& offers, const AskSupport& ask);
 
 // The inputs for programs that judge in their own process.
 // Expansion then gives one case for each implementation of `registry`, sorted by full id.

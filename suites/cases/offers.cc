@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "kernels/abi/problem.h"
-#include "suites/cases/best_variants.h"
 #include "suites/providers/kernel_run.h"
 #include "suites/providers/reference_provider.h"
 
@@ -21,7 +20,7 @@ Offer offer_of(const Implementation& implementation) {
           .variant = kernel.variant,
           .is_emulated = (kernel.claims & QCTS_CLAIM_EMULATED) != 0,
           .is_runnable = implementation.machine_refusal().empty(),
-          .own_kernel = implementation.builtin ? &kernel : nullptr};
+          .is_builtin = implementation.builtin};
 }
 
 // An emulator's time means nothing, and a scalar prefill takes too long.
@@ -33,6 +32,26 @@ bool is_timed(const Case& c, const Offer& offer) {
 bool takes_long(const Case& c, const Plan& plan) {
   return c.synthetic &&
          std::ranges::find(plan.best_variant_alone, c.synthetic->generator) != plan.best_variant_alone.end();
+}
+
+bool takes_best_alone(const Case& c, const Plan& plan) {
+  if (c.id.kind == Kind::latency) return plan.latency_best_only;
+  return !plan.all_variants || takes_long(c, plan);
+}
+
+// Is the offer left out, even if it is the best? Comparing the reference with itself proves nothing.
+bool is_left_out(const Case& c, const Plan& plan, const Offer& offer, bool with_reference) {
+  if (c.golden == nullptr && offer.provider == kReferenceProvider && !with_reference) return true;
+  if (c.id.kind == Kind::latency && !is_timed(c, offer)) return true;
+  return offer.is_emulated && (takes_long(c, plan) || !c.for_emulated);
+}
+
+// Returns the kernels of the case's op, family and policy, best first.
+std::vector<const Offer*> kernel_offers(const Case& c, const OfferTable& offers) {
+  std::vector<const Offer*> found;
+  for (const Offer* offer : offers.find(c.id.op, c.scheme->family()))
+    if (offer->takes(c.activation)) found.push_back(offer);
+  return found;
 }
 
 // Other providers have no strict and lenient modes, so they get the cases that hold in both.
@@ -65,23 +84,16 @@ std::vector<Offer> offers_of(const Registry& registry, std::string_view provider
   for (const Implementation& implementation : registry.file_implementations()) {
     if (implementation.provider != provider) continue;
     Offer& offer = offers.emplace_back(offer_of(implementation));
-    offer.own_kernel = nullptr;
     offer.runs_programs = runs_programs(*registry.provider(provider));
     if (offer.runs_programs) offer.variant = kProgramVariant;
   }
   return offers;
 }
 
-std::vector<Offer> builtin_offers() {
-  Registry registry;
-  registry.add(builtin_provider());
-  return offers_of(registry, "builtin");
-}
-
 nlohmann::ordered_json to_json(const Offer& offer) {
-  return {{"provider", offer.provider},     {"op", op_name(offer.op)},       {"scheme", offer.scheme},
-          {"variant", offer.variant},       {"emulated", offer.is_emulated}, {"runnable", offer.is_runnable},
-          {"programs", offer.runs_programs}};
+  return {{"provider", offer.provider},      {"op", op_name(offer.op)},       {"scheme", offer.scheme},
+          {"variant", offer.variant},        {"emulated", offer.is_emulated}, {"runnable", offer.is_runnable},
+          {"programs", offer.runs_programs}, {"builtin", offer.is_builtin}};
 }
 
 Offer offer_from_json(const nlohmann::ordered_json& json) {
@@ -94,7 +106,8 @@ Offer offer_from_json(const nlohmann::ordered_json& json) {
           .variant = json.at("variant"),
           .is_emulated = json.at("emulated"),
           .is_runnable = json.at("runnable"),
-          .runs_programs = json.at("programs")};
+          .runs_programs = json.at("programs"),
+          .is_builtin = json.at("builtin")};
 }
 
 void OfferTable::add(std::vector<Offer> offers) {
@@ -117,21 +130,28 @@ std::vector<std::string> OfferTable::suffixes() const {
   return {all.begin(), all.end()};
 }
 
-std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
-                                     bool with_reference) {
-  if (c.id.op == Op::file) return file_offers(c, offers);
-  std::vector<const Offer*> found;
-  for (const Offer* offer : offers.find(c.id.op, c.scheme->family()))
-    if (offer->takes(c.activation)) found.push_back(offer);
-  const bool timed = c.id.kind == Kind::latency;
-  const bool best_alone = takes_long(c, plan);
-  if (timed ? plan.latency_best_only : !plan.all_variants || best_alone) found = best_of(c, found);
-  std::erase_if(found, [&](const Offer* offer) {
-    // Comparing the reference with itself proves nothing.
-    const bool asks_itself = c.golden == nullptr && offer->provider == kReferenceProvider && !with_reference;
-    return asks_itself || (timed && !is_timed(c, *offer)) ||
-           (offer->is_emulated && (best_alone || !c.for_emulated));
+bool may_be_offered(const Case& c, const Plan& plan, const OfferTable& offers, bool with_reference) {
+  const bool best_alone = takes_best_alone(c, plan);
+  return std::ranges::any_of(offers.find(c.id.op, c.scheme->family()), [&](const Offer* offer) {
+    return offer->takes(c.activation) && (offer->is_runnable || !best_alone) &&
+           !is_left_out(c, plan, *offer, with_reference);
   });
+}
+
+std::vector<SupportQuestion> support_questions(const Case& c, const Plan& plan, const OfferTable& offers) {
+  std::vector<SupportQuestion> questions;
+  if (c.id.op == Op::file || !takes_best_alone(c, plan)) return questions;
+  for (const Offer* offer : kernel_offers(c, offers))
+    if (is_asked(c, *offer)) questions.push_back({&c, offer});
+  return questions;
+}
+
+std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
+                                     const std::function<bool(const Offer&)>& serves, bool with_reference) {
+  if (c.id.op == Op::file) return file_offers(c, offers);
+  std::vector<const Offer*> found = kernel_offers(c, offers);
+  if (takes_best_alone(c, plan)) found = best_of(c, found, serves);
+  std::erase_if(found, [&](const Offer* offer) { return is_left_out(c, plan, *offer, with_reference); });
   return found;
 }
 

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/registry.h"
+#include "suites/cases/best_variants.h"
 #include "suites/cases/case.h"
 #include "suites/cases/plan.h"
 
@@ -28,9 +29,9 @@ struct Offer {
   std::string scheme;  // as qcts_kernel::scheme: a family, or "family:policy,..."
   std::string variant;
   bool is_emulated = false;
-  bool is_runnable = true;                  // false: this machine lacks a feature that the variant needs
-  bool runs_programs = false;               // Op::file only: the provider loads, runs and saves TorchScript
-  const qcts_kernel* own_kernel = nullptr;  // set for builtin kernels only
+  bool is_runnable = true;     // false: this machine lacks a feature that the variant needs
+  bool runs_programs = false;  // Op::file only: the provider loads, runs and saves TorchScript
+  bool is_builtin = false;     // the kernel is part of this program
 
   std::string_view family() const;
   bool takes(Policy activation) const;
@@ -39,11 +40,7 @@ struct Offer {
 // Returns the offers of one provider. Within an (op, family), the best comes first.
 std::vector<Offer> offers_of(const Registry& registry, std::string_view provider);
 
-// Returns the offers of the builtin kernels.
-// own_kernel is set in these offers, because plans that take only the best variant call it.
-std::vector<Offer> builtin_offers();
-
-// Convert an offer, without own_kernel, to and from JSON. offer_from_json throws std::runtime_error.
+// Convert an offer to and from JSON. offer_from_json throws std::runtime_error.
 nlohmann::ordered_json to_json(const Offer& offer);
 Offer offer_from_json(const nlohmann::ordered_json& json);
 
@@ -60,11 +57,20 @@ class OfferTable {
   std::map<std::pair<Op, std::string>, std::vector<const Offer*>, std::less<>> by_op_;
 };
 
+// Returns true if an offer may judge `c`, which has an op of kernels.
+// This is true for more cases than offers_for() finds offers for, because no kernel is asked.
+// `with_reference` includes the reference on synthetic inputs, where it is compared with itself.
+bool may_be_offered(const Case& c, const Plan& plan, const OfferTable& offers, bool with_reference);
+
+// Returns the questions that offers_for() needs answered.
+// Returns none unless the plan takes only the best variants for `c`.
+std::vector<SupportQuestion> support_questions(const Case& c, const Plan& plan, const OfferTable& offers);
+
 // Returns the offers that judge `c`, best first. They are kernels of its op, family and policy.
 // For round_trip and reject, the offers are providers that load and save files.
-// `with_reference` includes the reference on synthetic inputs, where it is compared with itself.
+// `serves` answers the support_questions().
 std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
-                                     bool with_reference = false);
+                                     const std::function<bool(const Offer&)>& serves, bool with_reference);
 
 // Returns true if this program's own readers judge `c` as well. They judge every file.
 // The only exception is a program's round trip, which they judge only if no provider runs programs.

@@ -62,6 +62,14 @@ std::vector<Generator> read_generators(PlanReader& reader, const Json& json, con
   return found;
 }
 
+void read_kills(PlanReader& reader, Plan& plan) {
+  for (const std::string& name : reader.get<std::vector<std::string>>("kills")) {
+    const std::optional<MutantKind> kind = find_mutant_kind(name);
+    if (!kind) reader.fail("kills", "names an unknown kind of mutant: '" + name + "'");
+    plan.kills.push_back(*kind);
+  }
+}
+
 bool is_activation(const std::string& name) {
   for (const Scheme* scheme : schemes())
     if (scheme->find_activation(name)) return true;
@@ -134,7 +142,7 @@ Plan load_plan(const std::filesystem::path& path) {
   }
   plan.once_a_family = read_generators(reader, json, "once_a_family");
   plan.best_variant_alone = read_generators(reader, json, "best_variant_alone");
-  if (json.contains("kills")) plan.kills = reader.get<std::vector<std::string>>("kills");
+  if (json.contains("kills")) read_kills(reader, plan);
   if (json.contains("determinism_once")) plan.determinism_once = reader.get<bool>("determinism_once");
   if (json.contains("emulated_once")) plan.emulated_once = reader.get<bool>("emulated_once");
   if (json.contains("cover")) {

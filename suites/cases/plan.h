@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reports/case_id.h"
+#include "suites/cases/mutant_kind.h"
 #include "suites/inputs/synthetic.h"
 
 namespace qcts {
@@ -46,9 +47,9 @@ struct Plan {
   // If set, only the first golden of each scheme and the goldens of --fixtures are judged.
   // The case ids listed here are judged too, even if this rule or all_inputs leaves them out.
   std::optional<std::vector<std::string>> cover;
-  std::vector<std::string> kills;  // kinds of mutants that the cases must kill; empty: all kinds
-  double case_timeout_s = 60;      // watchdog timeout of one case
-  double latency_budget_s = 0;     // budget of all latency cases together
+  std::vector<MutantKind> kills;  // kinds of mutants that the cases must kill; empty: all kinds
+  double case_timeout_s = 60;     // watchdog timeout of one case
+  double latency_budget_s = 0;    // budget of all latency cases together
   std::vector<int64_t> latency_m;
   std::vector<std::pair<int64_t, int64_t>> latency_shapes;  // pairs (n, k)
   std::vector<Op> latency_ops;

@@ -29,6 +29,12 @@ Plan load(const nlohmann::ordered_json& json) {
   return load_plan(scratch.path() / "p.json");
 }
 
+TEST(Plan, TheKindsOfMutantsThatItKillsAreTyped) {
+  EXPECT_THAT(load_plan(plan_path("quick")).kills, testing::ElementsAre(MutantKind::kernel));
+  EXPECT_THAT(load_plan(plan_path("quick_files")).kills, testing::ElementsAre(MutantKind::format));
+  EXPECT_THAT(load_plan(plan_path("nightly")).kills, testing::IsEmpty());
+}
+
 TEST(Plan, OldKeysAreAccepted) {
   nlohmann::ordered_json json = default_plan();
   json["every_input"] = false;
@@ -69,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(std::pair{"kinds", ""}, std::pair{"kinds", "[]"}, std::pair{"kinds", "[\"numeric\"]"},
                     std::pair{"kinds", "[\"size\", \"size\"]"}, std::pair{"all_inputs", "1"},
                     std::pair{"latency_budgets", "3"}, std::pair{"schemes_per_input", "0"},
+                    std::pair{"kills", "[\"kernels\"]"},
                     std::pair{"cover", "1"}, std::pair{"cover", "[\"noise\"]"},
                     std::pair{"case_timeout_s", "0"}, std::pair{"latency_m", "[0]"},
                     std::pair{"latency_ops", ""}, std::pair{"latency_ops", "[\"linaer\"]"},

@@ -155,7 +155,8 @@ Outcome shrink_case(const ReplayArguments& words) {
   offers.add(worker.offers());
   const Fixtures fixtures = load_fixtures(fixtures_folder());
   std::vector<std::string> ids;
-  for (const OfferedCase& each : expand_offered(plan, {fixtures.goldens, fixtures.malformed}, offers)) {
+  for (const OfferedCase& each : expand_offered(plan, {fixtures.goldens, fixtures.malformed}, offers,
+                                                worker.support(words.timeout_s))) {
     if (each.asked.id.kind != Kind::numerics) continue;
     if (each.full_id == words.id || each.asked.id.text() == words.id)
       return shrink_found(words, each, worker);

@@ -40,7 +40,7 @@ struct SelftestArguments {
 // Kills mean nothing unless the real parts of the judge answer every question right.
 bool unmutated_parts_hold(std::ostream& out) {
   bool hold = true;
-  for (const selftest::MutantKind kind : selftest::kExaminedKinds)
+  for (const MutantKind kind : selftest::kExaminedKinds)
     for (const selftest::ExamResult& result : selftest::examine(kind))
       if (!result.held) {
         out << "  the judge's own part fails " << result.question << ": " << result.what << "\n";
@@ -52,8 +52,8 @@ bool unmutated_parts_hold(std::ostream& out) {
 // Kills mean nothing unless a correct provider passes all the cases that its mutants are judged on.
 bool the_right_one_passes(const selftest::KillRequest& request, std::ostream& out) {
   bool passes = true;
-  const std::vector<selftest::MutantKind> kinds = selftest::mutant_kinds(request);
-  for (const auto kind : {selftest::MutantKind::kernel, selftest::MutantKind::format}) {
+  const std::vector<MutantKind> kinds = selftest::mutant_kinds(request);
+  for (const auto kind : {MutantKind::kernel, MutantKind::format}) {
     if (!kinds.empty() && std::ranges::find(kinds, kind) == kinds.end()) continue;
     const selftest::KillRow row = selftest::kill_together(request, "", kind);
     for (const selftest::Killer& killer : row.killers)
@@ -214,7 +214,7 @@ void add_kill(CLI::App& selftest, int& exit_code) {
   command->add_flag("--cover", words->cover, "with --all: print the cases of a quick plan")->needs(all);
   command->callback([words, &exit_code] {
     for (const std::string& name : words->kinds)
-      words->request.kinds.push_back(selftest::find_mutant_kind(name).value());
+      words->request.kinds.push_back(find_mutant_kind(name).value());
     exit_code = exit_code_of([&] { return run_kill(*words); });
   });
 }

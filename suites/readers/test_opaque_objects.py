@@ -102,6 +102,17 @@ def test_tensors_are_found_and_compared_wherever_an_object_holds_them(case, tmp_
     assert sorted(read_safetensors(tmp_path / "out.safetensors")) == sorted(names)
 
 
+def test_what_a_file_of_tensors_cannot_hold_is_listed_once_by_diff_and_dequantize(tmp_path):
+    weight = torch.ones(2)
+    held = {"ema": Holder(shadow={"w": weight}, decay=0.9), "size": torch.Size([2]), "log": [1, weight + 1], "empty": {}}
+    whole, out = saved(held, tmp_path / "a.pt"), tmp_path / "out.safetensors"
+    note = qcts("dequantize", whole, out, *allow(*OURS)).stderr
+    assert "5 values that are not tensors are not in OUT: ema, ..." in note
+    told = json.loads(qcts("diff", whole, out, "--json", *allow(*OURS)).stdout)["not_comparable"]
+    assert [d["path"] for d in told if not d["field"]] == ["ema", "ema.decay", "size", "log[0]", "empty"]
+    assert [d["path"] for d in told if d["field"] == "type"] == ["log"]
+
+
 def test_values_beside_the_tensors_are_compared(tmp_path):
     weight = torch.ones(2)
     a = saved({"w": weight, "epoch": 1, "log": ["a"]}, tmp_path / "a.pt")

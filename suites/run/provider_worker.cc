@@ -21,7 +21,13 @@ ProviderWorker::ProviderWorker(const std::string& provider, JudgeContext context
   supervisor_.handshake(120);
   const WorkerReady& ready = slots_.front().ready;
   if (!ready.error.empty()) throw std::runtime_error(ready.error);
-  offers_ = ready.provider == "builtin" ? builtin_offers() : ready.offers;
+  offers_ = ready.offers;
+}
+
+AskSupport ProviderWorker::support(double timeout_s) {
+  return [this, timeout_s](std::span<const SupportQuestion> questions) {
+    return supervisor_.ask_support(0, questions, timeout_s);
+  };
 }
 
 void ProviderWorker::ask(const std::vector<Task>& tasks, const std::function<void(Verdict)>& on_verdict) {

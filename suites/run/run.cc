@@ -13,8 +13,8 @@
 #include "suites/base/interruption.h"
 #include "suites/base/json_document.h"
 #include "suites/base/paths.h"
+#include "suites/cases/candidates.h"
 #include "suites/cases/case_key.h"
-#include "suites/cases/expand.h"
 #include "suites/cases/mustpass.h"
 #include "suites/cases/named.h"
 #include "suites/providers/load_guarded.h"
@@ -154,71 +154,33 @@ class Run {
       slot.ready.info["sha256"] = sha256[code];
       head_.providers.push_back(slot.ready.info);
       slot_of_[name] = static_cast<size_t>(&slot - slots_.data());
-      offers_.add(name == "builtin" ? builtin_offers() : slot.ready.offers);
+      offers_.add(slot.ready.offers);
     }
     if (head_.infrastructure.empty())
       for (const std::string& name : asked)
         if (name.find('/') == name.npos && !name.ends_with(".so")) check_words("provider", {name}, known);
   }
 
-  // Adds the cases of `plan` that the selection may take.
-  void add_candidates(const Plan& plan, const Selection& selection) {
-    const IdFilter filter(selection, offers_.suffixes());
-    for (Case& c : expand(plan, {fixtures_.goldens, fixtures_.malformed}, offers_, filter)) {
-      const size_t index = cases_.size();
-      cases_.push_back(std::move(c));
-      add_candidates_of(plan, cases_[index], index);
-    }
-  }
-
-  void add_candidates_of(const Plan& plan, const Case& c, size_t index) {
-    const std::vector<const Offer*> offers = offers_for(c, plan, offers_);
-    for (const Offer* offer : offers)
-      candidates_.push_back(
-          {{c.id, full_id(c, *offer), offer->variant}, slot_of_.at(offer->provider), index});
-    const auto files = slot_of_.find(kFileProvider);
-    if (files != slot_of_.end() && is_judged_by_suite(c, offers))
-      candidates_.push_back({{c.id, c.full_id(), ""}, files->second, index});
-  }
-
-  // An exact id that is not in the plan is searched for in the plan with every case.
-  void add_exact_cases_of_full_plan() {
-    Selection missing;
-    for (const std::string& filter : options_.selection.filters) {
-      const bool is_exact = filter.find_first_of("*?") == filter.npos && parse_case_id(filter);
-      if (is_exact && !names_exactly(filter, candidates_)) missing.filters.push_back(filter);
-    }
-    if (missing.filters.empty()) return;
-    const size_t before = candidates_.size();
-    add_candidates(named_plan(kFullPlan), missing);
-    const std::vector<Candidate> found(candidates_.begin() + static_cast<std::ptrdiff_t>(before),
-                                       candidates_.end());
-    candidates_.resize(before);
-    for (const std::string& filter : missing.filters)
-      for (const Candidate& candidate : found)
-        if (names_exactly(filter, {candidate})) candidates_.push_back(candidate);
-  }
-
-  // Returns all candidates, to find the nearest ids for a selection that takes nothing.
-  std::vector<Candidate> candidates_of_everything() {
-    candidates_.clear();
-    cases_.clear();
-    add_candidates(plan_, {});
-    return candidates_;
+  // Asks the builtin kernels, of which this process calls none.
+  Candidates empty_candidates() {
+    return Candidates(fixtures_, offers_, slot_of_, [this](std::span<const SupportQuestion> questions) {
+      return supervisor_.ask_support(slot_of_.at("builtin"), questions, plan_.case_timeout_s);
+    });
   }
 
   void choose() {
     const Selection& selection = options_.selection;
     if (!selection.variant.empty()) check_variant(selection.variant);
-    add_candidates(plan_, selection);
-    add_exact_cases_of_full_plan();
+    candidates_.add(plan_, selection);
+    candidates_.add_exact(named_plan(kFullPlan), selection);
     Selection unsharded = selection;
     unsharded.shard = unsharded.shards = 1;
+    std::vector<Candidate> whole = select(unsharded, candidates_.all());
     std::vector<std::string> ids;
-    for (const Candidate& candidate : select(unsharded, candidates_)) ids.push_back(candidate.name.full_id);
+    for (const Candidate& candidate : whole) ids.push_back(candidate.name.full_id);
     head_.all_cases = ids.size();
     head_.cases_sha256 = ids_sha256(ids);
-    chosen_ = select(selection, candidates_);
+    chosen_ = selection.shards == 1 ? std::move(whole) : select(selection, candidates_.all());
     head_.cases = chosen_.size();
     plan_latency();
     if (!chosen_.empty() || !head_.infrastructure.empty()) return;
@@ -229,12 +191,13 @@ class Run {
                                                   std::to_string(ids.size()) + " cases is empty");
     }
     std::string hint;
-    const std::vector<Candidate> all = candidates_of_everything();
+    Candidates everything = empty_candidates();
+    everything.add(plan_, {});
     for (const std::string& filter : selection.filters) {
       Selection alone;
       alone.filters = {filter};
-      if (select(alone, all).empty())
-        hint += ": nothing matches '" + filter + "'" + meant(nearest_id(filter, all));
+      if (select(alone, everything.all()).empty())
+        hint += ": nothing matches '" + filter + "'" + meant(nearest_id(filter, everything.all()));
     }
     throw RunError(Outcome::nothing_proved, "no case was selected" + hint);
   }
@@ -329,10 +292,11 @@ class Run {
       if (judged_.contains(candidate.name.full_id)) continue;
       const bool timed = is_latency(candidate);
       (timed ? latency : correctness)
-          .push_back({candidate.slot, candidate.name,
-                      case_key(cases_[candidate.index], candidate.name.variant).dump(),
-                      plan_.case_timeout_s +
-                          (timed ? 10 * latency_budget_s_ * budget_share(cases_[candidate.index]) : 0)});
+          .push_back(
+              {candidate.slot, candidate.name,
+               case_key(candidates_.case_of(candidate), candidate.name.variant).dump(),
+               plan_.case_timeout_s +
+                   (timed ? 10 * latency_budget_s_ * budget_share(candidates_.case_of(candidate)) : 0)});
     }
     const unsigned cpus = std::max(1u, std::thread::hardware_concurrency());
     run_tasks(correctness, options_.jobs != 0 ? options_.jobs : std::min(4u, cpus));
@@ -353,7 +317,7 @@ class Run {
       ++timed;
       if (!is_runnable(slots_[candidate.slot], candidate.name.variant)) continue;
       ++runnable;
-      weights += budget_share(cases_[candidate.index]);
+      weights += budget_share(candidates_.case_of(candidate));
     }
     if (timed == 0) return;
     if (options_.gate_latency && options_.threads != 1)
@@ -406,8 +370,8 @@ class Run {
   Supervisor supervisor_{slots_};
   std::map<std::string, size_t> slot_of_;  // provider -> index in slots_
   OfferTable offers_;
-  std::vector<Case> cases_;
-  std::vector<Candidate> candidates_, chosen_;
+  Candidates candidates_ = empty_candidates();
+  std::vector<Candidate> chosen_;
   double latency_budget_s_ = 0;
   RunHead head_;
   RunRecordWriter record_;

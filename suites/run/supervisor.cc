@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <numeric>
 #include <optional>
 
 #include <poll.h>
 
 #include "suites/base/memory.h"
 #include "suites/base/paths.h"
+#include "suites/cases/case_key.h"
 
 namespace qcts {
 namespace {
@@ -106,6 +108,37 @@ std::unique_ptr<ChildProcess> Supervisor::start_with_handshake(ProviderSlot& slo
   if (error.empty()) return child;
   slot.ready.error = error = "no new worker could be started: " + error;
   return nullptr;
+}
+
+std::vector<bool> Supervisor::ask_support(size_t slot, std::span<const SupportQuestion> questions,
+                                          double timeout_s) {
+  std::vector<bool> answers(questions.size(), true);
+  std::vector<size_t> open(questions.size());
+  std::iota(open.begin(), open.end(), size_t{0});
+  std::string error;
+  while (!open.empty()) {
+    std::unique_ptr<ChildProcess> child = start_with_handshake(slots_[slot], error);
+    if (!child) break;  // every task of this slot will say so
+    std::vector<std::string> keys;
+    for (const size_t each : open)
+      keys.push_back(case_key(*questions[each].asked, questions[each].offer->variant).dump());
+    child->send_line(support_line(keys));
+    size_t answered = 0;
+    bool closed = false;
+    while (answered < open.size()) {
+      const std::optional<std::string> line = wait_line(*child, in_seconds(timeout_s), closed);
+      if (!line) break;
+      answers[open[answered++]] = *line != "false";
+    }
+    if (answered == open.size()) {
+      slots_[slot].idle = std::move(child);
+      break;
+    }
+    const Offer* failed = questions[open[answered]].offer;
+    open.erase(open.begin(), open.begin() + static_cast<std::ptrdiff_t>(answered));
+    std::erase_if(open, [&](size_t each) { return questions[each].offer == failed; });
+  }
+  return answers;
 }
 
 namespace {

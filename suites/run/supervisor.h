@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,11 @@ class Supervisor {
 
   // Starts a worker for every slot and reads its answer. Sets ready.error for a slot that fails.
   void handshake(double timeout_s);
+
+  // Asks the worker of a slot in one round trip whether its kernels serve cases.
+  // A kernel that crashes or does not answer within the timeout counts as serving, and is not asked again.
+  // Judging the case then shows the fault.
+  std::vector<bool> ask_support(size_t slot, std::span<const SupportQuestion> questions, double timeout_s);
 
   // Judges the tasks with at most `jobs` workers at a time. The tasks of one slot are judged in order.
   void run(const std::vector<Task>& tasks, unsigned jobs, const OnVerdict& on_verdict, const OnWait& on_wait);

@@ -111,6 +111,9 @@ class Worker {
   void answer(const Json& key) {
     if (key.contains("replay"))
       finish(judge_replay_of(key));
+    else if (key.contains("supports"))
+      for (const Json& each : key["supports"])
+        write_line(answer_fd_, is_served(case_of_key(each, fixtures_, registry_)));
     else
       answer_case(key);
   }
@@ -291,6 +294,12 @@ WorkerReady worker_ready_from_json(const Json& json) {
 
 Json replay_key(const Replay& replay, const std::string& variant) {
   return {{"replay", to_json(replay)}, {"variant", variant}};
+}
+
+std::string support_line(const std::vector<std::string>& keys) {
+  std::string line = R"({"supports":[)";
+  for (const std::string& key : keys) line += (line.ends_with('[') ? "" : ",") + key;
+  return line + "]}";
 }
 
 int run_worker(const WorkerOptions& options, int answer_fd) {

@@ -3,6 +3,8 @@
 // Then the worker reads one case per line and writes one verdict per line. A crash loses one case.
 // A line is the key of a case (cases/case_key.h), whose "seed" may override the worker's own.
 // Alternatively, a line is a replay: {"replay": {...}, "variant": "avx2"}.
+// A line may also ask whether kernels serve cases: {"supports": [KEY, ...]}.
+// The answer is one line, `true` or `false`, for each key.
 #pragma once
 
 #include <filesystem>
@@ -47,6 +49,9 @@ inline constexpr const char* kSpoiltKey = "spoilt";
 
 // Returns the line that tells a worker to judge a replay with that variant.
 nlohmann::ordered_json replay_key(const Replay& replay, const std::string& variant);
+
+// Returns the line that asks a worker whether the kernels of these keys serve their cases.
+std::string support_line(const std::vector<std::string>& keys);
 
 // Reads cases from standard input and writes lines to `answer_fd`. Returns the exit code.
 int run_worker(const WorkerOptions& options, int answer_fd);

@@ -19,9 +19,12 @@ struct Asked {
   nlohmann::ordered_json key;
 };
 
-std::vector<Asked> asked_of(const Plan& plan, const OfferTable& offers, bool with_reference) {
+std::vector<Asked> asked_of(const Plan& plan, ProviderWorker& worker, bool with_reference) {
+  OfferTable offers;
+  offers.add(worker.offers());
   std::vector<Asked> all;
-  for (const OfferedCase& each : expand_offered(plan, {{}, {}, with_reference}, offers))
+  for (const OfferedCase& each :
+       expand_offered(plan, {{}, {}, with_reference}, offers, worker.support(plan.case_timeout_s)))
     if (each.asked.synthetic)
       all.push_back({{0, {each.asked.id, each.full_id, each.offer->variant}, "", plan.case_timeout_s},
                      case_key(each.asked, each.offer->variant)});
@@ -35,10 +38,8 @@ std::vector<AlarmRow> alarms_of(const std::string& given, const AlarmRequest& re
   JudgeContext context;
   context.program = program_word();
   ProviderWorker worker(provider, context);
-  OfferTable offers;
-  offers.add(worker.offers());
   const bool reference = provider == kReferenceProvider;
-  std::vector<Asked> asked = asked_of(plan, offers, reference);
+  std::vector<Asked> asked = asked_of(plan, worker, reference);
   std::map<std::string, AlarmRow> rows;
   for (uint64_t seed = request.first; seed <= request.seeds; ++seed) {
     context.rerun_options = "--plan " + request.plan + " --seed " + std::to_string(seed);

@@ -25,6 +25,7 @@ namespace {
 #define QCTS_FAULTS(FAULT) \
   FAULT(none) FAULT(wrong) FAULT(aborts) FAULT(hangs) FAULT(late) FAULT(exits) FAULT(throws) FAULT(leaks) FAULT(declines) \
   FAULT(sets_ftz) FAULT(sets_ftz_at_load) FAULT(writes_to_fds) FAULT(writes_past_end) FAULT(writes_far) \
+  FAULT(aborts_when_asked) FAULT(hangs_when_asked) \
   /* of load_save */ \
   FAULT(copies_unread) FAULT(refuses_all) FAULT(supports_no_file) FAULT(writes_no_file) FAULT(keeps_failed_output) \
   FAULT(flips_bit) FAULT(changes_input) FAULT(aborts_on_file)
@@ -77,9 +78,11 @@ void strike(const qcts_problem* problem) {
     case wrong:
       return put(problem, problem->n - 1, problem->k - 1, 12345.0f);
     case aborts:
+    case aborts_when_asked:
       std::fputs("a planted abort\n", stderr);
       std::abort();
     case hangs:
+    case hangs_when_asked:
       for (;;) ::pause();
     case late:
       ::sleep(8);
@@ -112,6 +115,7 @@ void strike(const qcts_problem* problem) {
 }
 
 qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
+  if (problem->k == kStruckK && (kFault == aborts_when_asked || kFault == hangs_when_asked)) strike(problem);
   if (kFault != declines && problem->w_dtype == QCTS_F32) return QCTS_OK;
   std::snprintf(why, why_size, "only float32");
   return QCTS_UNSUPPORTED;

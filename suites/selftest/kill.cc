@@ -147,11 +147,12 @@ class ProviderKill {
         with_goldens ? ExpandInputs{fixtures_.goldens, fixtures_.malformed} : ExpandInputs{};
     Selection selection;
     selection.filters = request_.cases;
-    for (const Case& c : expand(plan_, inputs, offers, IdFilter(selection, offers.suffixes()))) {
+    const IdFilter filter(selection, offers.suffixes());
+    for (const auto& [c, found] : expand_paired(plan_, inputs, offers, {}, filter)) {
       const bool file = c.id.op == Op::file;
       if (c.id.kind == Kind::latency || file != (mutant.kind == MutantKind::format)) continue;
       if (!matches(request_.cases, c.id.text())) continue;
-      for (const Offer* offer : offers_for(c, plan_, offers))
+      for (const Offer* offer : found)
         (c.id.kind == Kind::determinism ? back : front)
             .push_back({0,
                         {c.id, full_id(c, *offer), offer->variant},
@@ -185,15 +186,7 @@ KillRow examined(const MutantInfo& mutant) {
 }  // namespace
 
 std::vector<MutantKind> mutant_kinds(const KillRequest& request) {
-  if (!request.kinds.empty()) return request.kinds;
-  std::vector<MutantKind> kinds;
-  for (const std::string& name : named_plan(request.plan).kills) {
-    const std::optional<MutantKind> kind = find_mutant_kind(name);
-    if (!kind)
-      throw RunError(Outcome::usage, request.plan + ": kills: unknown kind of mutant '" + name + "'");
-    kinds.push_back(*kind);
-  }
-  return kinds;
+  return request.kinds.empty() ? named_plan(request.plan).kills : request.kinds;
 }
 
 bool selects_any(const KillRequest& request) {

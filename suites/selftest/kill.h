@@ -47,8 +47,7 @@ struct KillRow {
   bool killed() const { return !killers.empty() && (!needs_both() || !without_claim.empty()); }
 };
 
-// Returns the kinds of mutants to judge; empty: all kinds.
-// Throws RunError if the plan does not exist or names an unknown kind.
+// Returns the kinds of mutants to judge; empty: all kinds. Throws RunError if the plan does not exist.
 std::vector<MutantKind> mutant_kinds(const KillRequest& request);
 bool selects_any(const KillRequest& request);
 

@@ -3,18 +3,14 @@
 // The faults of the judge's parts are in suites/selftest/exam_mutants.cc.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
+#include "suites/cases/mutant_kind.h"
+
 namespace qcts::selftest {
 
-// The kind of part that a mutant breaks.
-enum class MutantKind : uint8_t { kernel, format, comparator, runner, merge, bench };
-std::string_view mutant_kind_name(MutantKind kind);
-std::optional<MutantKind> find_mutant_kind(std::string_view name);
-// Kinds that are parts of the judge, which exams test.
+// The kinds that are parts of the judge, which exams test.
 // Mutants of the other kinds are judged like any other provider or file.
 inline constexpr MutantKind kExaminedKinds[] = {MutantKind::comparator, MutantKind::runner, MutantKind::merge,
                                                 MutantKind::bench};

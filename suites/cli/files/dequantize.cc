@@ -5,8 +5,8 @@
 #include <map>
 #include <memory>
 
+#include "reference/comparison/object_values.h"
 #include "reference/dialects/dense.h"
-#include "reference/dialects/other_values.h"
 #include "reference/dialects/own_metadata.h"
 #include "reference/formats/io/utf8.h"
 #include "reference/formats/safetensors/header.h"
@@ -69,12 +69,17 @@ DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, 
 // Notes the values that a file of tensors cannot hold.
 void note_values(const Checkpoint& checkpoint) {
   if (checkpoint.script) print_notes({"the program is not in OUT"});
-  const std::vector<OtherValue> values = other_values(checkpoint);
-  if (values.empty()) return;
-  const std::string first = values.front().name.empty() ? values.front().text : values.front().name;
-  print_notes({std::to_string(values.size()) +
-               (values.size() > 1 ? " values that are not tensors are" : " value that is not a tensor is") +
-               " not in OUT: " + first + (values.size() > 1 ? ", ..." : "")});
+  size_t count = 0;
+  std::string first;
+  for_each_object_value(checkpoint, [&](const ObjectValue& held) {
+    if (held.part == ObjectValue::Part::value && ++count == 1)
+      first = held.path.empty() ? held.text : held.path;
+  });
+  if (count == 0) return;
+  const bool several = count > 1;
+  print_notes({std::to_string(count) +
+               (several ? " values that are not tensors are" : " value that is not a tensor is") +
+               " not in OUT: " + first + (several ? ", ..." : "")});
 }
 
 // Notes the weights whose writer's dequantize() gives other bits than its kernel: choice int4_multiply_add.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <unordered_set>
 
+#include "reference/comparison/object_values.h"
 #include "reference/dialects/dense.h"
 #include "reference/dialects/dialects.h"
 #include "reference/numerics/soft_float.h"
@@ -32,13 +33,11 @@ void require_only_tensors(const Checkpoint& checkpoint) {
   if (checkpoint.script)
     throw Failure(checkpoint.path.string() +
                   ": a TorchScript program, which would be lost in the new container");
-  std::vector<const TorchObject*> objects;
-  for (const auto& zip : checkpoint.zips) objects.push_back(zip.get());
-  for (const auto& legacy : checkpoint.legacies) objects.push_back(legacy.get());
-  for (const TorchObject* object : objects)
-    if (const std::optional<std::string> leaf = first_other_leaf(object->root))
-      throw Failure(checkpoint.path.string() + ": '" + *leaf +
+  for_each_object_value(checkpoint, [&](const ObjectValue& held) {
+    if (held.part == ObjectValue::Part::value)
+      throw Failure(checkpoint.path.string() + ": '" + (held.path.empty() ? held.text : held.path) +
                     "' is not a tensor and would be lost in the new container");
+  });
 }
 
 namespace {

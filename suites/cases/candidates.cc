@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/cases/candidates.h"
+
+#include <utility>
+
+namespace qcts {
+
+Candidates::Candidates(const Fixtures& fixtures, const OfferTable& offers,
+                       const std::map<std::string, size_t>& slot_of, AskSupport ask)
+    : fixtures_(fixtures), offers_(offers), slot_of_(slot_of), ask_(std::move(ask)) {}
+
+void Candidates::add(const Plan& plan, const Selection& selection) {
+  const IdFilter filter(selection, offers_.suffixes());
+  const auto files = slot_of_.find(kFileProvider);
+  for (auto& [c, offers] :
+       expand_paired(plan, {fixtures_.goldens, fixtures_.malformed}, offers_, ask_, filter)) {
+    const size_t index = cases_.size();
+    for (const Offer* offer : offers)
+      candidates_.push_back(
+          {{c.id, full_id(c, *offer), offer->variant}, slot_of_.at(offer->provider), index});
+    if (files != slot_of_.end() && is_judged_by_suite(c, offers))
+      candidates_.push_back({{c.id, c.full_id(), ""}, files->second, index});
+    cases_.push_back(std::move(c));
+  }
+}
+
+void Candidates::add_exact(const Plan& plan, const Selection& selection) {
+  Selection missing;
+  for (const std::string& filter : selection.filters) {
+    const bool is_exact = filter.find_first_of("*?") == filter.npos && parse_case_id(filter);
+    if (is_exact && !names_exactly(filter, candidates_)) missing.filters.push_back(filter);
+  }
+  if (missing.filters.empty()) return;
+  const size_t before = candidates_.size();
+  add(plan, missing);
+  const std::vector<Candidate> found(candidates_.begin() + static_cast<std::ptrdiff_t>(before),
+                                     candidates_.end());
+  candidates_.resize(before);
+  for (const std::string& filter : missing.filters)
+    for (const Candidate& candidate : found)
+      if (names_exactly(filter, {candidate})) candidates_.push_back(candidate);
+}
+
+}  // namespace qcts

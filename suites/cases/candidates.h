@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The cases that a run chooses from, each with the providers that judge it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fixtures/golden.h"
+#include "suites/cases/expand.h"
+#include "suites/cases/selection.h"
+
+namespace qcts {
+
+class Candidates {
+ public:
+  // `slot_of`: the index of each provider's slot, by name. `ask` answers for builtin kernels. All but `ask`
+  // must outlive this object.
+  Candidates(const Fixtures& fixtures, const OfferTable& offers, const std::map<std::string, size_t>& slot_of,
+             AskSupport ask);
+
+  // Adds the cases of `plan` that the selection may take. Fixtures and offers are complete by then.
+  void add(const Plan& plan, const Selection& selection);
+  // Adds the cases of `plan` that a filter of the selection names exactly and that are not there yet.
+  void add_exact(const Plan& plan, const Selection& selection);
+
+  const std::vector<Candidate>& all() const { return candidates_; }  // index: for case_of()
+  const Case& case_of(const Candidate& candidate) const { return cases_[candidate.index]; }
+
+ private:
+  const Fixtures& fixtures_;
+  const OfferTable& offers_;
+  const std::map<std::string, size_t>& slot_of_;
+  AskSupport ask_;
+  std::vector<Case> cases_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace qcts

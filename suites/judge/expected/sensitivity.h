@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checks that a slightly wrong answer to a case would not have passed: otherwise a pass is weak evidence.
+#pragma once
+
+#include "suites/judge/expected/expectation.h"
+#include "suites/judge/expected/test_vector.h"
+
+namespace qcts {
+
+// Returns the share of sampled outputs for which changing the lowest bit of one code would have been noticed.
+// If no sampled output notices, all outputs are tried: 0 means that none does.
+double sensitivity_of_linear(const TestVector& test_vector, const Expectation& expectation,
+                             const LinearStages& stages);
+
+// Keeps two nonzero elements in each row of x, different ones from row to row, and drops the bias.
+void zero_all_but_two_per_row(KernelInput& input);
+
+// Returns true if a changed element of the expected answer would have been noticed.
+// Applies to ops that are judged bit for bit.
+bool bitwise_case_is_sensitive(const TestVector& test_vector);
+
+}  // namespace qcts
