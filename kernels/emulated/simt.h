@@ -72,8 +72,11 @@ enum class Use : uint8_t { read, write };
 void check_access(Space space, const void* at, uint32_t bytes, Use use);
 // The same for any number of bytes at any alignment.
 void check_range(Space space, const void* at, uint32_t bytes, Use use);
-// "x+24", "shared memory+8", or an address.
-std::string place_of(const void* at);
+// "x+24", "shared memory+8", or an address. Not on the heap: a fault leaves the stacks as they are.
+struct PlaceText {
+  char text[96];
+};
+PlaceText place_of(const void* at);
 // Called for each access of code that is compiled with -fsanitize=thread (simt_hooks.cc): a fault if it
 // touches shared memory or a buffer other than through device.h.
 void note_bare_access(const void* at, uint32_t bytes, Use use);

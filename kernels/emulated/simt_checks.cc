@@ -52,13 +52,11 @@ bool ordered(const Touch& touch) {
                                     touch.warp_epoch != checks.warp_epochs[warp_of(thread)]);
 }
 
-std::string threads_of(const Touch& touch) {
-  return touch.thread == kSeveral ? "several threads" : "thread " + std::to_string(touch.thread - 1u);
-}
-
 [[noreturn]] void fault_race(const char* what, const void* at, const char* did, const Touch& touch) {
-  fault("race: %s %s, which %s %s with no barrier between", what, place_of(at).c_str(),
-        threads_of(touch).c_str(), did);
+  if (touch.thread == kSeveral)
+    fault("race: %s %s, which several threads %s with no barrier between", what, place_of(at).text, did);
+  fault("race: %s %s, which thread %u %s with no barrier between", what, place_of(at).text, touch.thread - 1u,
+        did);
 }
 
 void note_read(Cell& cell, const void* at) {
@@ -110,7 +108,7 @@ Cell* cells_at(Space space, const void* at) {
 void check_blocks(const Cell& cell, const void* at, Use use, Kind kind) {
   if (cell.block == 0 || cell.block == block_number() + 1 || (kind == Kind::atomic && cell.atomic)) return;
   fault("race: %s %s, which block %u of this launch wrote", use == Use::write ? "writes" : "reads",
-        place_of(at).c_str(), cell.block - 1);
+        place_of(at).text, cell.block - 1);
 }
 
 }  // namespace
@@ -150,9 +148,9 @@ void note_access(Space space, const void* at, uint32_t bytes, Use use, Kind kind
   for (uint32_t i = 0; i < bytes; ++i) {
     const uint8_t* byte = static_cast<const uint8_t*>(at) + i;
     Cell& cell = cells[i];
-    if (cell.under_way) fault("touches %s while a copy to it is under way", place_of(byte).c_str());
+    if (cell.under_way) fault("touches %s while a copy to it is under way", place_of(byte).text);
     if (space == Space::shared && use == Use::read && !cell.is_written)
-      fault("reads %s, which nothing wrote", place_of(byte).c_str());
+      fault("reads %s, which nothing wrote", place_of(byte).text);
     if (space == Space::global) check_blocks(cell, byte, use, kind);
     if (kind == Kind::asynchronous || !checks.looks_for_races) {
       cell.is_written = cell.is_written || use == Use::write;

@@ -49,32 +49,31 @@ const Buffer* nearest_buffer(const uint8_t* at) {
 // Beyond this distance an address is not named after a buffer.
 constexpr int64_t kNearBytes = 1 << 20;
 
-std::string place_text(const void* at) {
+PlaceText place_text(const void* at) {
   const auto* byte = static_cast<const uint8_t*>(at);
-  char text[96];
-  if (in_arena(at)) {
-    std::snprintf(text, sizeof text, "shared memory+%td", byte - memory.arena);
-    return text;
-  }
+  PlaceText place;
+  auto& text = place.text;
   const Buffer* buffer = nearest_buffer(byte);
-  if (buffer == nullptr ||
-      std::abs(byte - buffer->first) > kNearBytes + static_cast<int64_t>(buffer->bytes()))
+  if (in_arena(at))
+    std::snprintf(text, sizeof text, "shared memory+%td", byte - memory.arena);
+  else if (buffer == nullptr ||
+           std::abs(byte - buffer->first) > kNearBytes + static_cast<int64_t>(buffer->bytes()))
     std::snprintf(text, sizeof text, "address %p", at);
   else
     std::snprintf(text, sizeof text, "%s%+td", buffer->name.c_str(), byte - buffer->first);
-  return text;
+  return place;
 }
 
 const char* verb(Use use) { return use == Use::write ? "writes" : "reads"; }
 
 [[noreturn]] void fault_outside(const uint8_t* at, uint32_t bytes, Use use) {
   const Buffer* buffer = nearest_buffer(at);
-  fault("%s %u bytes at %s, %s", verb(use), bytes, place_text(at).c_str(),
-        buffer == nullptr ? "which is in no buffer"
-                          : ("which is not in " + buffer->name + " (" + std::to_string(buffer->rows) + " x " +
-                             std::to_string(buffer->row_bytes) + " bytes, " +
-                             std::to_string(buffer->stride_bytes) + " apart)")
-                                .c_str());
+  if (buffer == nullptr)
+    fault("%s %u bytes at %s, which is in no buffer", verb(use), bytes, place_text(at).text);
+  fault("%s %u bytes at %s, which is not in %s (%llu x %llu bytes, %llu apart)", verb(use), bytes,
+        place_text(at).text, buffer->name.c_str(), static_cast<unsigned long long>(buffer->rows),
+        static_cast<unsigned long long>(buffer->row_bytes),
+        static_cast<unsigned long long>(buffer->stride_bytes));
 }
 
 bool holds(const Buffer& buffer, const uint8_t* at, uint32_t bytes) {
@@ -87,7 +86,7 @@ bool holds(const Buffer& buffer, const uint8_t* at, uint32_t bytes) {
 
 void check_global(const uint8_t* at, uint32_t bytes, Use use) {
   const std::vector<Buffer>& buffers = settings().buffers;
-  if (in_arena(at)) fault("%s %s as global memory", verb(use), place_text(at).c_str());
+  if (in_arena(at)) fault("%s %s as global memory", verb(use), place_text(at).text);
   if (buffers.empty()) return;
   size_t found = memory.last_buffer;
   if (found >= buffers.size() || !holds(buffers[found], at, bytes)) {
@@ -97,13 +96,13 @@ void check_global(const uint8_t* at, uint32_t bytes, Use use) {
     memory.last_buffer = found;
   }
   if (use == Use::write && !buffers[found].writable)
-    fault("writes %s, which is an input", place_text(at).c_str());
+    fault("writes %s, which is an input", place_text(at).text);
 }
 
 void check_shared(const uint8_t* at, uint32_t bytes, Use use) {
   if (at >= memory.arena && at + bytes <= memory.arena + memory.shared_bytes) return;
-  if (!in_arena(at)) fault("%s %s as shared memory", verb(use), place_text(at).c_str());
-  fault("%s %u bytes at %s: the block has %u bytes", verb(use), bytes, place_text(at).c_str(),
+  if (!in_arena(at)) fault("%s %s as shared memory", verb(use), place_text(at).text);
+  fault("%s %u bytes at %s: the block has %u bytes", verb(use), bytes, place_text(at).text,
         memory.shared_bytes);
 }
 
@@ -116,12 +115,11 @@ void finish(const Copy& copy) {
 
 }  // namespace
 
-std::string place_of(const void* at) { return place_text(at); }
+PlaceText place_of(const void* at) { return place_text(at); }
 
 void check_access(Space space, const void* at, uint32_t bytes, Use use) {
   if (reinterpret_cast<uintptr_t>(at) % bytes != 0)
-    fault("%s %u bytes at %s, which is not a multiple of %u", verb(use), bytes, place_text(at).c_str(),
-          bytes);
+    fault("%s %u bytes at %s, which is not a multiple of %u", verb(use), bytes, place_text(at).text, bytes);
   check_range(space, at, bytes, use);
 }
 
@@ -139,7 +137,7 @@ void note_bare_access(const void* at, uint32_t bytes, Use use) {
   for (const Buffer& buffer : settings().buffers)
     of_kernel = of_kernel || (byte + bytes > buffer.first && byte < buffer.first + buffer.bytes());
   if (of_kernel)
-    fault("%s %u bytes at %s other than through device.h", verb(use), bytes, place_text(at).c_str());
+    fault("%s %u bytes at %s other than through device.h", verb(use), bytes, place_text(at).text);
 }
 
 uint8_t* shared_memory() { return memory.arena; }
