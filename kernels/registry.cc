@@ -71,6 +71,10 @@ void check_kernel(const qcts_provider& provider, uint32_t index) {
   if (kernel->op == QCTS_OP_LINEAR && kernel->numerics.struct_size < sizeof(qcts_numerics))
     throw std::runtime_error(kernel_name(provider, *kernel) + ": numerics.struct_size " +
                              std::to_string(kernel->numerics.struct_size));
+  const qcts_fused_sums& fused = kernel->fused_sums;
+  if (fused.terms != 0 && fused.struct_size < sizeof fused)
+    throw std::runtime_error(kernel_name(provider, *kernel) + ": fused_sums.struct_size " +
+                             std::to_string(fused.struct_size));
 }
 
 bool same(const qcts_kernel& a, const qcts_kernel& b) {

@@ -197,6 +197,7 @@ TEST(Registry, TakesTheTablesOfEveryMinorVersion) {
     bool taken;
   } const cases[] = {{9, 120, true},
                      {9, 112, false},  // less than in 0.9
+                     {10, offsetof(qcts_kernel, fused_sums), true},
                      {QCTS_ABI_VERSION, sizeof(qcts_kernel), true},
                      {QCTS_ABI_VERSION + 1, sizeof(qcts_kernel) + 64, true},
                      {8, 120, false},
@@ -208,6 +209,7 @@ TEST(Registry, TakesTheTablesOfEveryMinorVersion) {
       uint64_t more[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     } kernel;
     kernel.known.struct_size = static_cast<uint32_t>(each.kernel_bytes);
+    kernel.known.fused_sums = {sizeof(qcts_fused_sums), 8, 24, 23, 0, 0};
     const qcts_kernel* const list[] = {&kernel.known};
     qcts_provider table = Provider().table;
     table.abi_version = each.version;
@@ -220,6 +222,9 @@ TEST(Registry, TakesTheTablesOfEveryMinorVersion) {
     else
       EXPECT_THROW(registry.add(table), std::runtime_error);
     EXPECT_EQ(registry.implementations().size(), each.taken ? 1u : 0u);
+    for (const Implementation& taken : registry.implementations())
+      EXPECT_EQ(taken.kernel->fused_sums.terms, each.kernel_bytes >= sizeof(qcts_kernel) ? 8u : 0u)
+          << "a field beyond its end was read";
   }
 }
 

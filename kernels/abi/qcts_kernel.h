@@ -9,8 +9,8 @@
  *
  * Every struct begins with struct_size = sizeof at the time its writer was compiled. Read only fields that
  * lie below it: a field beyond it counts as 0 or NULL. New fields are added at the end of a struct. Only
- * qcts_numerics keeps its size, because it is in the middle of qcts_kernel: its new fields will be added at
- * the end of qcts_kernel.
+ * qcts_numerics keeps its size, because it is in the middle of qcts_kernel: what came after it, qcts_fused_sums,
+ * is at the end of qcts_kernel.
  */
 #ifndef QCTS_KERNEL_H
 #define QCTS_KERNEL_H
@@ -144,6 +144,20 @@ typedef struct qcts_numerics {
   uint32_t reserved;
 } qcts_numerics;
 
+/* Declares that `linear` sums as tensor cores do: several products and the sum so far are aligned to the
+ * largest exponent among them, cut toward zero, and added exactly. Applies to an accumulator of F32; all 0:
+ * every addition is IEEE float32. Examples: Ampere bf16 {8, 24, 23, 0}, Hopper bf16 {16, 25, 23, 0}, Hopper
+ * wgmma fp8 promoted every 128 {32, 13, 13, 128}. */
+typedef struct qcts_fused_sums {
+  uint32_t struct_size;
+  uint32_t terms;         /* products that are added at once, besides the sum so far; 0: none are */
+  uint32_t fraction_bits; /* bits kept below the largest exponent */
+  uint32_t result_bits;   /* fraction bits to which the result of each step is cut; 23: float32 */
+  /* elements of k after which the partial sum is added to an IEEE float32 sum and starts anew; 0: never */
+  uint32_t promote_every;
+  uint32_t reserved;
+} qcts_fused_sums;
+
 typedef struct qcts_kernel {
   uint32_t struct_size;
   uint32_t op;
@@ -167,6 +181,7 @@ typedef struct qcts_kernel {
   qcts_status (*prepare)(const qcts_problem* problem, void* prepared);
   /* The op. [thread-safe] for distinct outputs. */
   qcts_status (*run)(const qcts_problem* problem);
+  qcts_fused_sums fused_sums; /* since 0.11; LINEAR only */
   /* Since 0.11. Writes why the calling thread's last `run` or `prepare` returned QCTS_FAILED, in at most
    * why_size bytes, NUL included; NULL if the kernel gives no reason. */
   void (*failure)(char* why, size_t why_size);

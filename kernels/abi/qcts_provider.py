@@ -126,10 +126,12 @@ class Provider:
         self._memory = (None, 0, None)
         self._timed = None
 
-    def kernel(self, op, scheme, variant, *, numerics=None, claims=(), description="", supports=None, timed=None):
+    def kernel(
+        self, op, scheme, variant, *, numerics=None, fused_sums=None, claims=(), description="", supports=None, timed=None
+    ):
         """supports(problem) returns None, or a reason to refuse. The function fills problem.y or problem.out_planes. timed: see Timed."""
         entry = {"op": op, "scheme": scheme, "variant": variant, "claims": list(claims)}
-        entry |= {"numerics": numerics or {}, "description": description}
+        entry |= {"numerics": numerics or {}, "fused_sums": fused_sums or {}, "description": description}
 
         def register(function):
             self._kernels.append((entry, supports, function, timed))

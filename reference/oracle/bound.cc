@@ -48,7 +48,13 @@ Rounding cast_rounding(std::optional<DType> cast, DType source, bool flush) {
 struct Stages {
   Rounding x, scale, weight, product, accumulator, partial;
   Rounding multiply;  // scale times a group's sum, in the accumulator's type (float32 for int32)
+  std::optional<FusedSums> fused{};
+
+  // The share of the magnitudes that n additions lose.
+  double adding(double n) const { return fused ? fused_loss(n, *fused) : gamma(n, accumulator.u); }
 };
+
+constexpr int kFloat32FractionBits = 23;
 
 Stages roundings(const LinearStages& stages, const LinearDTypes& dtypes) {
   const bool flush = stages.flush_subnormals;
@@ -69,6 +75,11 @@ Stages roundings(const LinearStages& stages, const LinearDTypes& dtypes) {
     default:
       throw std::invalid_argument("accumulator is " + std::string(dtype_name(stages.accumulator)) +
                                   ", not float32, float64 or int32");
+  }
+  if (stages.fused) check_fused_sums(*stages.fused);
+  if (stages.accumulator == DType::float32 && stages.fused) {
+    r.fused = stages.fused;
+    r.accumulator.h *= 2;  // cut, not rounded
   }
   return r;
 }
@@ -100,7 +111,7 @@ double error_of_weighted_sum(const LinearOracle& o, const LinearStages& stages, 
   double error = weight_error(o, stages, r);
   error += r.x.u * (o.abs_weight + error) + r.x.h * weight_mass(o, r);
   error += r.product.u * (o.abs_weight + error) + n * r.product.h;
-  error += gamma(n + 1, r.accumulator.u) * (o.abs_weight + error + bias) + n * r.accumulator.h;
+  error += r.adding(n + 1) * (o.abs_weight + error + bias) + n * r.accumulator.h;
   return error;
 }
 
@@ -114,7 +125,7 @@ double error_of_scaled_sums(const LinearOracle& o, const Stages& r) {
       o.sum_abs_scale + o.sum_abs_weight;  // each scale and zero, counted once per element of its group
   double error = r.x.u * magnitudes + r.x.h * o.sum_abs_weight;
   error += r.product.u * (magnitudes + error) + r.product.h * scales;
-  error += gamma(length, r.accumulator.u) * (magnitudes + error) + r.accumulator.h * scales;
+  error += r.adding(length) * (magnitudes + error) + r.accumulator.h * scales;
 
   if (o.scaled_x) {
     const double apart = o.group_coded + o.group_offset;
@@ -149,6 +160,35 @@ Interval rounded(Interval v, DType dtype, bool flush) {
 }  // namespace
 
 double gamma(double n, double u) { return n * u < 1 ? n * u / (1 - n * u) : kInfinity; }
+
+void check_fused_sums(const FusedSums& fused) {
+  constexpr int kMaxTerms = 1024, kMaxFractionBits = 64;
+  const auto require = [](bool possible, const char* field, int value) {
+    if (!possible) throw std::invalid_argument(std::string(field) + " = " + std::to_string(value));
+  };
+  require(fused.terms > 0 && fused.terms <= kMaxTerms, "terms", fused.terms);
+  require(fused.fraction_bits > 0 && fused.fraction_bits <= kMaxFractionBits, "fraction_bits",
+          fused.fraction_bits);
+  require(fused.result_bits > 0 && fused.result_bits <= kFloat32FractionBits, "result_bits",
+          fused.result_bits);
+  require(fused.promote_every >= 0 && fused.promote_every % fused.terms == 0, "promote_every",
+          fused.promote_every);
+}
+
+double fused_loss(double n, const FusedSums& fused) {
+  const double step =
+      (fused.terms + 1) * std::ldexp(1.0, -fused.fraction_bits) + std::ldexp(1.0, -fused.result_bits);
+  const double part = fused.promote_every == 0 ? n : std::min<double>(n, fused.promote_every);
+  const double within = gamma(std::ceil(part / fused.terms), step);
+  const double across = part == n ? 0 : gamma(std::ceil(n / part), kFloat32Roundoff);
+  return (1 + within) * (1 + across) - 1;
+}
+
+int exact_fraction_bits(const LinearStages& stages) {
+  if (stages.accumulator != DType::float32) return std::numeric_limits<int>::max();
+  if (!stages.fused) return kFloat32FractionBits;
+  return std::min(stages.fused->fraction_bits, stages.fused->result_bits);
+}
 
 LinearBound linear_bound(const LinearOracle& oracle, const LinearStages& stages, const LinearDTypes& dtypes) {
   const Stages r = roundings(stages, dtypes);

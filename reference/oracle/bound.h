@@ -25,6 +25,11 @@
 //                   multiply-adds, in any order (vectorised, blocked, tree), possibly starting from the bias
 //                   (Higham, (3.4) and section 4.2), and h for each. With output_cast the bias comes
 //                   later and is not in M. int32 adds nothing.
+//                   With fused sums (tensor cores), each step adds t products to the sum so far. Each of the t + 1
+//                   addends is cut below 2^-F of the largest of them, and the result below 2^-R of itself, so
+//                   a step loses at most s = (t + 1) * 2^-F + 2^-R of M, and c steps lose s*c / (1 - s*c). A
+//                   partial sum that is promoted every P elements takes P/t steps, and its parts are added in
+//                   float32: gamma(n/P) more.
 //   6 output_cast   rounding of the sum before the bias; then the bias addition (u * |y|) in the
 //   accumulator's
 //                   type, or with bias_in_output_cast in output_cast's; then y_dtype.
@@ -47,7 +52,7 @@
 // the set is everything between. This is exact at ties, at the edges of a binade, and at overflow (high is
 // Inf only if a sum within the error rounds there).
 //
-// Not covered, and therefore refused: rounding toward zero, an accumulator narrower than float32, overflow of
+// Not covered, and therefore refused: other rounding toward zero, an accumulator narrower than float32, overflow of
 // an intermediate (x cast to float16, a group's sum), codes with another offset than the scheme's (unsigned
 // sums corrected afterwards).
 #pragma once
@@ -77,7 +82,7 @@ struct LinearBound {
 
 // Computes the bound. If the oracle is NaN or Inf, error, low, high and bound are NaN, and accepts() requires
 // the same special value. Throws std::invalid_argument for an accumulator or a type that is not in the lists
-// above.
+// above, and for fused sums that are not possible.
 LinearBound linear_bound(const LinearOracle& oracle, const LinearStages& stages, const LinearDTypes& dtypes);
 
 // Is `got`, a value of y's type, within the bound? False for NaN unless the oracle is NaN.
@@ -85,5 +90,15 @@ bool accepts(const LinearOracle& oracle, const LinearBound& bound, double got);
 
 // Returns n*u / (1 - n*u); Inf when n*u >= 1.
 double gamma(double n, double u);
+
+// Throws std::invalid_argument, saying what is not possible.
+void check_fused_sums(const FusedSums& fused);
+
+// Returns the share of the summed magnitudes that n additions in fused steps lose at most.
+double fused_loss(double n, const FusedSums& fused);
+
+// Returns the number of bits between the largest partial sum and the smallest addend with which every order of
+// additions is exact.
+int exact_fraction_bits(const LinearStages& stages);
 
 }  // namespace qcts

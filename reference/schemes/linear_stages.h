@@ -9,6 +9,14 @@
 
 namespace qcts {
 
+// Mirrors qcts_fused_sums of kernels/abi/qcts_kernel.h.
+struct FusedSums {
+  int terms = 0;          // products that are added at once, besides the sum so far
+  int fraction_bits = 0;  // bits kept below the largest exponent among them
+  int result_bits = 0;    // fraction bits to which each step's result is cut
+  int promote_every = 0;  // elements of k after which the partial sum is added in float32; 0: never
+};
+
 // Mirrors qcts_numerics of kernels/abi/qcts_kernel.h field by field. nullopt: that stage does not round, the
 // strictest claim.
 struct LinearStages {
@@ -22,6 +30,7 @@ struct LinearStages {
   bool flush_subnormals = false;
   bool scale_after_sum = false;
   bool bias_in_output_cast = false;  // used only with output_cast
+  std::optional<FusedSums> fused{};  // used only with a float32 accumulator; nullopt: IEEE additions
 };
 
 }  // namespace qcts

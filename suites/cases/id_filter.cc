@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "suites/inputs/input_families.h"
 #include "suites/inputs/inputs.h"
 
 namespace qcts {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "suites/inputs/input_families.h"
+
 namespace qcts {
 namespace {
 

@@ -116,7 +116,7 @@ Json shrunk_json(const ReplayArguments& words, const Shrunk& shrunk) {
 Outcome shrink_found(const ReplayArguments& words, const OfferedCase& found, ProviderWorker& worker) {
   const Offer& offer = *found.offer;
   const TestVector test_vector = make_test_vector(found.asked, words.seed);
-  const Replay start{test_vector.input, test_vector.exact_sums, found.asked.id,
+  const Replay start{test_vector.input, test_vector.exact_bits, found.asked.id,
                      offer.provider + "_" + offer.variant};
   const Verdict first = worker.ask(start, offer, words.timeout_s);
   if (!is_failure(first.status)) {

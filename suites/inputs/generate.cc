@@ -346,6 +346,8 @@ Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& 
     made = exact_sums(scheme, synthetic, seed);
   } else if (op == Op::linear && synthetic.generator == Generator::outliers) {
     made = outliers(scheme, synthetic, seed);
+  } else if (op == Op::linear && synthetic.generator == Generator::swamped) {
+    made = swamped(scheme, synthetic, seed);
   } else if (op == Op::linear && synthetic.generator == Generator::one_sign) {
     one_sign(scheme, synthetic, made.input);
   } else if (op == Op::linear && synthetic.generator == Generator::cancelling) {

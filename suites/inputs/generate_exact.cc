@@ -130,7 +130,7 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
     for (int64_t c = 0; c < shape.k; ++c)
       if (is_of_x(c)) w.at(r, c) = 0;
   Generated made;
-  made.exact = true;
+  made.exact_bits = kExactSumsBits;
   if (!order.empty()) w = reordered(w, order);
   made.input.planes = quantized(scheme, shape, w.bytes());
   triple_scales(made.input.planes);
@@ -191,7 +191,7 @@ Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t se
     for (int64_t c = counted; c < group; ++c) w.at(r, last + c) = 0;
   }
   Generated made;
-  made.exact = true;
+  made.exact_bits = kExactSumsBits;
   made.input.planes = quantized(scheme, shape, w.bytes());
   triple_scales(made.input.planes);
   Floats x(shape.dtype, synthetic.m, shape.k);
@@ -205,6 +205,36 @@ Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t se
     for (int64_t c = 3; c < (many ? group : counted); ++c)
       x.at(i, last + c) = std::ldexp((c + i) % 3 == 0 ? -1.0 : 1.0, sizes.small);
   }
+  made.input.x = x.bytes();
+  return made;
+}
+
+// In units of the smallest weight, 1/16, times the smallest x. The large terms are the product of a weight of 2
+// units and an x of 2^(p-1), so sums are below 2^23 units, and below 2^8 once both large terms are in.
+Generated swamped(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed) {
+  constexpr int kPowers[] = {22, 12, 15, 18}, kSmallest = -6;  // 2^21 * 2^-6 is finite in float16
+  constexpr int64_t kSmallTerms = 40, kBlock = 16;
+  const WeightShape& shape = synthetic.weight;
+  const int64_t group = group_length(scheme, shape), groups = shape.k / group;
+  const AnchorPair anchors = surviving_anchors(scheme, shape, Zeros::none).at(0);
+  Floats w = exact_weight(shape, seed, group, {anchors}), x(shape.dtype, synthetic.m, shape.k);
+  for (int64_t i = 0; i < synthetic.m; ++i) {
+    const int power = kPowers[static_cast<size_t>(i / 2) % std::size(kPowers)];
+    const int64_t start = (i / 8 + groups - 1) % groups * group, first = 2;
+    const int64_t last = (i % 2 == 0 ? group : std::min(group, kBlock)) - 1;
+    const int64_t step = std::max<int64_t>(1, (last - first + kSmallTerms) / kSmallTerms);
+    const auto put = [&](int64_t column, double value) {
+      x.at(i, start + column) = std::ldexp(value, kSmallest);
+    };
+    put(first, std::ldexp(1.0, power - 1));
+    for (int64_t c = first + 1; c < last; c += step) put(c, 1);
+    put(last, -std::ldexp(1.0, power - 1));
+    for (int64_t r = 0; r < shape.n; ++r)
+      w.at(r, start + first) = w.at(r, start + last) = 0.125;
+  }
+  Generated made;
+  made.exact_bits = kPowers[0];
+  made.input.planes = quantized(scheme, shape, w.bytes());
   made.input.x = x.bytes();
   return made;
 }

@@ -74,6 +74,11 @@ bool has_outliers(const Scheme& scheme, const WeightShape& shape);
 // the last group whose exact sum is the answer.
 Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
 
+// Weight only: makes rows of x with 2^p units, then up to 40 terms of at most 6 units, then -2^p units, p up to
+// 22, all in one group: next to each other, or at the two ends of the group. The answer is the sum of the
+// small terms, which an accumulator of fewer than p bits loses. Needs what has_outliers() says.
+Generated swamped(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
+
 // Makes large terms with a sum near zero: the second half of k repeats the first in the weight and negates it
 // in x. Partial sums of the first half exceed the range of float16.
 void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "suites/inputs/input_families.h"
 #include "suites/inputs/inputs.h"
 
 namespace qcts {

@@ -8,169 +8,11 @@
 #include "suites/inputs/generate_parts.h"
 #include "suites/inputs/generate_related.h"
 #include "suites/inputs/generate_special.h"
+#include "suites/inputs/input_families.h"
 #include "suites/inputs/input_shapes.h"
 
 namespace qcts {
 namespace {
-
-// In the order of Generator.
-const std::vector<InputFamily>& families() {
-  static const std::vector<InputFamily> table = {
-      {.generator = Generator::noise,
-       .hunts = "a wrong formula, layout, tail, group or row",
-       .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
-       .every_shape = true,
-       .every_dtype = true},
-      {.generator = Generator::halfway,
-       .hunts = "a rounding mode other than the recipe's: values half way between two codes, both signs",
-       .ops = {Op::quantize, Op::quantize_activation}},
-      {.generator = Generator::zero_rows,
-       .hunts = "0/0 in a row or group of zeros inside an ordinary weight",
-       .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::linear}},
-      {.generator = Generator::extremes,
-       .hunts = "subnormals flushed, the largest finite number overflowing, a lost sign of zero",
-       .ops = {Op::quantize, Op::quantize_activation, Op::dequantize},
-       .every_dtype = true},
-      {.generator = Generator::all_codes,
-       .hunts = "one code decoded or placed wrongly: signed for unsigned, nibbles swapped, a clamp one short",
-       .ops = {Op::dequantize, Op::pack, Op::unpack}},
-      {.generator = Generator::exact_sums,
-       .hunts = "any error at all: small integers times powers of two, whose sum is exact in every order",
-       .ops = {Op::linear}},
-      {.generator = Generator::one_hot,
-       .hunts = "a wrong weight, by reading every code back through the identity",
-       .ops = {Op::linear}},
-      {.generator = Generator::cancelling,
-       .hunts = "a narrow accumulator: large terms of opposite sign around a small answer",
-       .ops = {Op::linear}},
-      {.generator = Generator::non_finite,
-       .hunts = "NaN and infinities lost: skipped by a maximum, turned into numbers, or multiplied by a "
-                "skipped zero",
-       .ops = {Op::quantize, Op::linear},
-       .every_dtype = true},
-      {.generator = Generator::zero_points,
-       .hunts = "an integer zero point ignored, one off, or subtracted in eight bits",
-       .ops = {Op::dequantize, Op::linear}},
-      {.generator = Generator::tiny_scales,
-       .hunts = "small scales, weights or products flushed to zero, or read in a type that cannot hold them",
-       .ops = {Op::linear},
-       .every_dtype = true},
-      {.generator = Generator::overflow,
-       .hunts = "an answer beyond the largest finite number kept finite",
-       .ops = {Op::linear}},
-      {.generator = Generator::scaled_x,
-       .hunts = "an added or dropped term that does not scale with x: y(8 x) is 8 y(x)",
-       .ops = {Op::linear}},
-      {.generator = Generator::permuted_k,
-       .hunts = "a column read from the wrong place: y does not change if columns are permuted",
-       .ops = {Op::linear}},
-      {.generator = Generator::zero_x,
-       .hunts = "state left by an earlier call: y(0) is the bias",
-       .ops = {Op::linear}},
-      {.generator = Generator::split_k,
-       .hunts = "a lost block or tail: y is the sum of the y of two parts of k",
-       .ops = {Op::linear}},
-      {.generator = Generator::last_k,
-       .hunts = "a dropped tail: the last element of each row is the only one that is not zero",
-       .ops = {Op::linear}},
-      // Sampling depends on the positions of the families above, so new ones are appended here.
-      {.generator = Generator::hard_x,
-       .hunts = "x quantized well only where it is ordinary: NaN, infinities, rows on one side of zero, zero "
-                "points of the weight beside x's own",
-       .ops = {Op::quantize_activation, Op::linear}},
-      {.generator = Generator::tiles,
-       .hunts = "what only a second tile shows: more than 32 rows of x, more than 256 columns, of one row "
-                "more than 512, more than 2048 elements, and sums that a narrow accumulator cannot hold",
-       .ops = {Op::quantize_activation, Op::linear},
-       .max_shapes = 4},
-      {.generator = Generator::large,
-       .hunts = "a separate path for results larger than the caches",
-       .ops = {Op::quantize, Op::dequantize, Op::pack, Op::unpack},
-       .excluded_from_sampling = true,
-       .max_shapes = 1},
-      {.generator = Generator::not_sparse,
-       .hunts = "a weight that the scheme cannot hold accepted with a loss",
-       .ops = {Op::quantize}},
-      {.generator = Generator::given_scales,
-       .hunts = "a scale of x that a checkpoint gives and no quantizer finds: small, subnormal, negative, "
-                "and where x is not multiplied large, zero, infinite, NaN",
-       .ops = {Op::quantize_activation, Op::linear},
-       .max_shapes = 1},
-      {.generator = Generator::panels,
-       .hunts =
-           "sums put down or taken up wrongly where many rows of x meet a long k, blocks of columns that one "
-           "row passes: 67 rows, more than 2048 elements, 80 columns, and 520 of one row, in every dtype",
-       .ops = {Op::linear},
-       .every_dtype = true,
-       .excluded_from_sampling = true},
-      {.generator = Generator::long_rows,
-       .hunts = "an index or a sum that ends too early: rows of more than 14,000 elements, and more than "
-                "65,535 rows of the weight or of x",
-       .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
-       .excluded_from_sampling = true,
-       .max_shapes = 3},
-      {.generator = Generator::rows,
-       .hunts = "the rest of a path for several rows of x: every number of them up to 17, which noise leaves "
-                "out, and rests of 2 to 7 behind 16",
-       .ops = {Op::quantize_activation, Op::linear},
-       .excluded_from_sampling = true,
-       .max_shapes = 1},
-      {.generator = Generator::columns,
-       .hunts = "the rest of a path for several columns or several k: every kind of rest by 4, 8 and 16",
-       .ops = {Op::quantize, Op::dequantize, Op::linear},
-       .excluded_from_sampling = true,
-       .max_shapes = 5},
-      {.generator = Generator::wide_bias,
-       .hunts = "a float32 bias read in x's type",
-       .ops = {Op::linear},
-       .excluded_from_sampling = true,
-       .max_shapes = 1},
-      {.generator = Generator::wide_y,
-       .hunts = "a float32 answer rounded to x's type",
-       .ops = {Op::linear},
-       .excluded_from_sampling = true,
-       .max_shapes = 1},
-      {.generator = Generator::wide_x,
-       .hunts = "float32 x read or rounded as the weight's narrower type",
-       .ops = {Op::linear},
-       .excluded_from_sampling = true,
-       .max_shapes = 1},
-      {.generator = Generator::big_x,
-       .hunts =
-           "x clamped, or a finite answer beyond float16's largest number lost on its way to a wider type",
-       .ops = {Op::linear},
-       .excluded_from_sampling = true,
-       .max_shapes = 1},
-      {.generator = Generator::half_overflow,
-       .hunts = "infinite float16 answers saturated",
-       .ops = {Op::linear},
-       .excluded_from_sampling = true,
-       .max_shapes = 1},
-      {.generator = Generator::half_subnormal,
-       .hunts = "subnormal float16 x read as zero",
-       .ops = {Op::linear},
-       .excluded_from_sampling = true,
-       .max_shapes = 1},
-      {.generator = Generator::block_scales,
-       .hunts = "a lost one-byte block scale that is subnormal or that float16 or a shift cannot hold",
-       .ops = {Op::linear},
-       .excluded_from_sampling = true,
-       .max_shapes = 1},
-      {.generator = Generator::outliers,
-       .hunts = "x kept in too few bits next to a larger element, or scaled by a factor that overflows or "
-                "vanishes",
-       .ops = {Op::linear},
-       .every_dtype = true,
-       .excluded_from_sampling = true,
-       .max_shapes = 1},
-      {.generator = Generator::one_sign,
-       .hunts = "sums that saturate or wrap: all codes and all of x at their maximum, with one sign",
-       .ops = {Op::linear},
-       .excluded_from_sampling = true,
-       .max_shapes = 1},
-  };
-  return table;
-}
 
 // Does the input test the quantization of x in a way that no other input of the family does?
 bool suits_policy(Generator generator) {
@@ -185,6 +27,7 @@ bool suits_policy(Generator generator) {
     case Generator::half_subnormal:
     case Generator::outliers:
     case Generator::one_sign:
+    case Generator::swamped:
       return false;
     default:
       return !is_relation(generator);
@@ -202,6 +45,7 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
   if (generator == Generator::zero_rows || generator == Generator::hard_x) return {5};
   if (generator == Generator::given_scales) return given_scale_batches(op);
   if (generator == Generator::block_scales) return {1, 5};
+  if (generator == Generator::swamped) return {1, 8, 24};  // 8: every power and place once
   if ((generator == Generator::tiles || generator == Generator::panels) && shape.first == kDecodeColumns)
     return {1};
   if (generator == Generator::tiles) return {shape.first > 256 || shape.second > 2048 ? 2 : 37};
@@ -319,7 +163,7 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
            generator == Generator::rows || generator == Generator::columns;
   if (generator == Generator::not_sparse) return false;
   if (op == Op::linear && !remembered(finite_, shape, has_finite_weights)) return false;
-  if (generator == Generator::outliers) return remembered(outliers_, shape, has_outliers);
+  if (generator == Generator::outliers || generator == Generator::swamped) return remembered(outliers_, shape, has_outliers);
   if (generator != Generator::exact_sums && !is_relation(generator))
     return carries(*scheme_, generator, shape);
   if (!remembered(exact_, shape, has_exact_sums)) return false;
@@ -348,16 +192,12 @@ bool GeneratorSupport::remembered(Answers& answers, const WeightShape& shape,
   return at->second;
 }
 
-std::span<const InputFamily> input_families() { return families(); }
-
-const InputFamily& input_family(Generator generator) { return families().at(static_cast<size_t>(generator)); }
-
 std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout, InputSet set,
                                         GeneratorSupport* known) {
   std::vector<Synthetic> out;
   GeneratorSupport own(scheme);
   GeneratorSupport& support = known == nullptr ? own : *known;
-  for (const InputFamily& family : families()) {
+  for (const InputFamily& family : input_families()) {
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
     if (set == InputSet::few && family.excluded_from_sampling) continue;
     // Determinism does not depend on values.

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "suites/inputs/input_families.h"
 #include "suites/inputs/inputs.h"
 
 namespace qcts {

@@ -11,7 +11,7 @@
 
 namespace qcts {
 
-// The generator of an input's values; suites/inputs/inputs.cc says which faults each one finds.
+// The generator of an input's values; suites/inputs/input_families.cc says which faults each one finds.
 enum class Generator : uint8_t {
   noise,
   halfway,
@@ -48,8 +48,9 @@ enum class Generator : uint8_t {
   block_scales,
   outliers,
   one_sign,
+  swamped,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::one_sign) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::swamped) + 1;
 
 // Returns the name in case ids and files, from which seeds derive.
 std::string_view generator_name(Generator generator);

@@ -121,7 +121,8 @@ class DeterminismJudge {
   bool all_right(const TestVector& test_vector, const std::vector<KernelAnswer>& answers) {
     std::optional<LinearReference> reference;
     if (test_vector.input.op == Op::linear) reference.emplace(test_vector.input);
-    const Expectation expected(test_vector, reference ? &*reference : nullptr, kernel_.numerics);
+    const Expectation expected(test_vector, reference ? &*reference : nullptr,
+                               declared_stages(kernel_, test_vector.input.x_dtype));
     for (const KernelAnswer& answer : answers) {
       const Finding finding = expected.judge(answer);
       if (!finding.mismatch) continue;

@@ -115,6 +115,7 @@ std::vector<ExactWeight> VerifiedKernel::exact_row(int64_t n) const {
 
 std::string VerifiedKernel::verify_linear(const KernelAnswer& answer) const {
   const LinearReference reference(input_, false);
+  const LinearStages stages = declared_stages(kernel_, input_.x_dtype);
   std::vector<Bounded> want;
   std::vector<std::byte> got;
   const size_t bytes = dtype_bytes(input_.y_dtype);
@@ -123,7 +124,7 @@ std::string VerifiedKernel::verify_linear(const KernelAnswer& answer) const {
   for (const int64_t n : sampled(input_.weight.n, columns)) {
     const std::vector<ExactWeight> row = exact_row(n);
     for (const int64_t m : rows_of_x) {
-      want.push_back(reference.bounded(row, m, n, kernel_.numerics));
+      want.push_back(reference.bounded(row, m, n, stages));
       const std::byte* element = answer.y.data() + static_cast<size_t>(m * input_.weight.n + n) * bytes;
       got.insert(got.end(), element, element + bytes);
     }

@@ -49,7 +49,7 @@ bool has_exact_row(const Scheme& scheme, const Planes& planes, const WeightShape
 // Returns the share of sampled outputs for which changing the lowest bit of one code would have been noticed.
 // If no sampled output notices, all outputs are tried: 0 means that none does.
 double sensitivity_of_linear(const TestVector& test_vector, const Expectation& expectation,
-                             const qcts_numerics& numerics) {
+                             const LinearStages& stages) {
   const KernelInput& input = test_vector.input;
   const Plane& codes = input.planes.front();
   const uint64_t row_bytes = codes.bytes.size() / static_cast<uint64_t>(input.weight.n);
@@ -73,10 +73,10 @@ double sensitivity_of_linear(const TestVector& test_vector, const Expectation& e
       const bool is_weight = has_exact_row(*input.scheme, changed, input.weight, n, changed_row);
       code ^= step;
       if (!is_weight) continue;
-      const double y = expectation.reference().bounded(changed_row, m, n, numerics).value;
+      const double y = expectation.reference().bounded(changed_row, m, n, stages).value;
       std::vector<std::byte> rounded(dtype_bytes(input.y_dtype));
       store_float(input.y_dtype, rounded, 0, y);
-      seen |= test_vector.exact_sums ? y != want.value
+      seen |= expectation.is_exact() ? y != want.value
                                      : !compare_bounded({&want, 1}, input.y_dtype, rounded).equal();
     }
     return seen;
@@ -135,7 +135,8 @@ class NumericsJudge {
         context_(context),
         verdict_(verdict),
         test_vector_(test_vector),
-        expectation_(test_vector, reference, kernel_.numerics) {}
+        stages_(declared_stages(kernel, test_vector.input.x_dtype)),
+        expectation_(test_vector, reference, stages_) {}
 
   void run() {
     if (!recorded_answer_holds()) return;
@@ -329,15 +330,15 @@ class NumericsJudge {
     const bool linear = test_vector_.input.op == Op::linear;
     bool sensitive = true;
     if (linear) {
-      const double noticed = sensitivity_of_linear(test_vector_, expectation_, kernel_.numerics);
-      if (!test_vector_.exact_sums) verdict_.measures.push_back({"worst_of_bound", "x", worst_, {}, {}, {}});
+      const double noticed = sensitivity_of_linear(test_vector_, expectation_, stages_);
+      if (!expectation_.is_exact()) verdict_.measures.push_back({"worst_of_bound", "x", worst_, {}, {}, {}});
       const auto unbounded = std::ranges::count_if(expectation_.bounds(), is_unbounded);
       if (unbounded > 0)
         verdict_.measures.push_back(
             {"unbounded_outputs", "elems", static_cast<double>(unbounded), {}, {}, {}});
       verdict_.measures.push_back({"code_flips_noticed", "fraction", noticed, {}, {}, {}});
       sensitive = noticed > 0;
-      if (!sensitive && !test_vector_.exact_sums) {
+      if (!sensitive && !expectation_.is_exact()) {
         const std::optional<double> of_few = sensitivity_on_sparse_x();
         if (!of_few) return;
         verdict_.measures.push_back({"code_flips_noticed_of_few", "fraction", *of_few, {}, {}, {}});
@@ -361,7 +362,7 @@ class NumericsJudge {
     few.input = test_vector_.input;
     zero_all_but_two_per_row(few.input);
     const LinearReference reference(few.input);
-    const Expectation expected(few, &reference, kernel_.numerics);
+    const Expectation expected(few, &reference, stages_);
     KernelRun run(kernel_, few.input, {context_.threads, 0, 0});
     if (run.supports().status != QCTS_OK) return 0;
     if (const Finding finding = expected.judge(run.run(Poison::nan)); finding.mismatch) {
@@ -370,7 +371,7 @@ class NumericsJudge {
            finding.mismatch->want + ", got " + finding.mismatch->got);
       return std::nullopt;
     }
-    return sensitivity_of_linear(few, expected, kernel_.numerics);
+    return sensitivity_of_linear(few, expected, stages_);
   }
 
   const std::string case_id_;
@@ -378,6 +379,7 @@ class NumericsJudge {
   const JudgeContext& context_;
   Verdict& verdict_;
   const TestVector& test_vector_;
+  const LinearStages stages_;
   const Expectation expectation_;
   double worst_ = 0;
 };

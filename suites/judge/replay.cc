@@ -91,6 +91,14 @@ DType dtype_at(const Json& json, const char* key) {
   return *dtype;
 }
 
+// Older files say only whether sums are exact; theirs need the bits of exact_sums().
+int exact_bits_from(const Json& json) {
+  if (json.is_boolean()) return json.get<bool>() ? kExactSumsBits : 0;
+  const int bits = json.get<int>();
+  if (bits < 0 || bits > 23) throw std::runtime_error("exact_sums = " + std::to_string(bits));
+  return bits;
+}
+
 }  // namespace
 
 Replay replay_from_json(const Json& json) {
@@ -102,7 +110,7 @@ Replay replay_from_json(const Json& json) {
   if (!id) throw std::invalid_argument("'" + case_id + "' is not a case id");
   replay.case_id = *id;
   replay.provider = json.at("provider");
-  replay.exact_sums = json.at("exact_sums");
+  replay.exact_bits = exact_bits_from(json.at("exact_sums"));
   const std::string op = json.at("op");
   const std::optional<Op> known = find_op(op);
   if (!known || *known == Op::file) throw std::invalid_argument("the reference has no op " + op);
@@ -159,7 +167,7 @@ Json to_json(const Replay& replay) {
           {"m", input.m},
           {"n", input.weight.n},
           {"k", input.weight.k},
-          {"exact_sums", replay.exact_sums},
+          {"exact_sums", replay.exact_bits},
           {"x_dtype", dtype_name(input.x_dtype)},
           {"y_dtype", dtype_name(input.y_dtype)},
           {"bias_dtype", dtype_name(input.bias_dtype)},
@@ -188,7 +196,7 @@ Replay read_replay(const std::filesystem::path& path) {
 
 TestVector test_vector_of(const Replay& replay) {
   TestVector test_vector = test_vector_for(replay.input);
-  test_vector.exact_sums = replay.input.op == Op::linear && replay.exact_sums;
+  test_vector.exact_bits = replay.input.op == Op::linear ? replay.exact_bits : 0;
   return test_vector;
 }
 

@@ -19,7 +19,7 @@ namespace qcts {
 // the reference computes it again.
 struct Replay {
   KernelInput input;
-  bool exact_sums = false;  // linear: y must match bit for bit
+  int exact_bits = 0;  // see TestVector
   CaseId case_id;           // the case it came from
   std::string provider;     // the kernel that failed: "vendor_avx2"
 };

@@ -231,6 +231,22 @@ qcts_numerics numerics_from(const Json& json) {
   return numerics;
 }
 
+qcts_fused_sums fused_sums_from(const Json& json) {
+  qcts_fused_sums fused = {};
+  fused.struct_size = sizeof fused;
+  const std::pair<std::string_view, uint32_t*> fields[] = {{"terms", &fused.terms},
+                                                           {"fraction_bits", &fused.fraction_bits},
+                                                           {"result_bits", &fused.result_bits},
+                                                           {"promote_every", &fused.promote_every}};
+  for (const auto& [name, value] : json.items()) {
+    const auto field = std::ranges::find(fields, std::string_view(name), &std::pair<std::string_view, uint32_t*>::first);
+    if (field == std::end(fields)) throw std::runtime_error("fused_sums: unknown field '" + name + "'");
+    if (!value.is_number_unsigned()) throw std::runtime_error("fused_sums." + name + ": not a whole number");
+    *field->second = value.get<uint32_t>();
+  }
+  return fused;
+}
+
 qcts_status answered(const Json& answer, char* why, size_t why_size) {
   constexpr std::string_view kStatuses[] = {"ok", "unsupported", "invalid", "failed"};  // by qcts_status
   const Json status = answer.value("status", Json()), reason = answer.value("reason", Json(""));

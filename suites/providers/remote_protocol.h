@@ -26,6 +26,7 @@ nlohmann::ordered_json problem_json(const qcts_problem& problem, const std::vect
 // All throw std::runtime_error naming the unknown word.
 uint32_t claims_from(const nlohmann::ordered_json& names);
 qcts_numerics numerics_from(const nlohmann::ordered_json& json);
+qcts_fused_sums fused_sums_from(const nlohmann::ordered_json& json);
 // Reads {"status": "ok" | "unsupported" | "invalid" | "failed", "reason": "..."}; throws ProviderFault for
 // anything else.
 qcts_status answered(const nlohmann::ordered_json& answer, char* why, size_t why_size);

@@ -168,6 +168,7 @@ void RemoteProvider::read_kernel(const Json& entry) {
   kernel.description = kernel.description_text.c_str();
   kernel.claims = claims_from(entry.value("claims", Json::array()));
   kernel.numerics = numerics_from(entry.value("numerics", Json::object()));
+  kernel.fused_sums = fused_sums_from(entry.value("fused_sums", Json::object()));
   kernel.supports = marks_supports;
   kernel.run = marks_run;
 }

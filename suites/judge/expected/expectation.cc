@@ -22,11 +22,11 @@ Mismatch mismatch_of(const Comparison& compared, std::string where) {
 }
 
 Expectation::Expectation(const TestVector& test_vector, const LinearReference* reference,
-                         const qcts_numerics& numerics)
+                         const LinearStages& stages)
     : test_vector_(test_vector), reference_(reference) {
   if (!reference) return;
-  bounds_ = reference->bounds(numerics);
-  if (test_vector.exact_sums) make_exact();
+  bounds_ = reference->bounds(stages);
+  if (test_vector.exact_bits > 0 && test_vector.exact_bits <= exact_fraction_bits(stages)) make_exact();
 }
 
 Finding Expectation::judge(const KernelAnswer& answer) const {
@@ -60,7 +60,7 @@ void Expectation::make_exact() {
 Finding Expectation::judge_linear(const KernelAnswer& answer) const {
   const KernelInput& input = test_vector_.input;
   const auto place = [&](uint64_t index) { return place_in_matrix("y", index, input.weight.n, 0); };
-  if (test_vector_.exact_sums) {
+  if (is_exact()) {
     const Comparison compared = compare_bitwise(input.y_dtype, exact_y_, answer.y);
     // Ignore the sign of zero: in a sum of zeros it depends on the order.
     if (compared.equal() || only_zero_signs_differ(answer)) return {};

@@ -24,14 +24,16 @@ Mismatch mismatch_of(const Comparison& compared, std::string where);
 
 class Expectation {
  public:
-  // `reference` is for linear, otherwise nullptr. Both must outlive the object. Throws std::logic_error if
-  // exact sums are required that y's type cannot hold.
-  Expectation(const TestVector& test_vector, const LinearReference* reference, const qcts_numerics& numerics);
+  // `reference` is for linear, otherwise nullptr. Both must outlive the object. `stages`: where the kernel
+  // rounds. Throws std::logic_error if exact sums are required that y's type cannot hold.
+  Expectation(const TestVector& test_vector, const LinearReference* reference, const LinearStages& stages);
 
   Finding judge(const KernelAnswer& answer) const;
 
   const std::vector<Bounded>& bounds() const { return bounds_; }  // for linear, row-major [m, n]
   const LinearReference& reference() const { return *reference_; }
+  // True if y must match bit for bit: the kernel's accumulator keeps all bits of these sums.
+  bool is_exact() const { return !exact_y_.empty(); }
 
  private:
   void make_exact();

@@ -34,20 +34,20 @@ std::optional<DType> stage(uint32_t dtype, DType x) {
   }
 }
 
-LinearStages stages_of(const qcts_numerics& numerics, DType x) {
-  LinearStages stages;
-  stages.x_cast = stage(numerics.x_cast, x);
-  stages.scale_cast = stage(numerics.scale_cast, x);
-  stages.weight_cast = stage(numerics.weight_cast, x);
-  stages.product_cast = stage(numerics.product_cast, x);
-  // If no accumulator is declared, use the strictest that a float kernel can meet.
-  stages.accumulator = stage(numerics.accumulator, x).value_or(DType::float32);
-  stages.partial_cast = stage(numerics.partial_cast, x);
-  stages.output_cast = stage(numerics.output_cast, x);
-  stages.flush_subnormals = numerics.flags & QCTS_NUM_FLUSH_SUBNORMALS;
-  stages.scale_after_sum = numerics.flags & QCTS_NUM_SCALE_AFTER_SUM;
-  stages.bias_in_output_cast = numerics.flags & QCTS_NUM_BIAS_IN_OUTPUT_CAST;
-  return stages;
+std::optional<FusedSums> fused_of(const qcts_fused_sums& declared) {
+  if (declared.terms == 0 && declared.fraction_bits == 0 && declared.result_bits == 0 &&
+      declared.promote_every == 0)
+    return std::nullopt;
+  constexpr uint32_t kLargest = 1u << 30;
+  const auto number = [](uint32_t value) { return static_cast<int>(std::min(value, kLargest)); };
+  const FusedSums fused = {number(declared.terms), number(declared.fraction_bits),
+                           number(declared.result_bits), number(declared.promote_every)};
+  try {
+    check_fused_sums(fused);
+  } catch (const std::invalid_argument& error) {
+    throw ProviderFault("its fused_sums declare " + std::string(error.what()) + ", which is not possible");
+  }
+  return fused;
 }
 
 int64_t group_of(const KernelInput& input) { return input.scheme ? input.scheme->group() : 0; }
@@ -59,6 +59,25 @@ DType scale_dtype(const KernelInput& input) {
 }
 
 }  // namespace
+
+LinearStages declared_stages(const qcts_kernel& kernel, DType x) {
+  LinearStages stages;
+  if (kernel.op != QCTS_OP_LINEAR) return stages;
+  const qcts_numerics& numerics = kernel.numerics;
+  stages.x_cast = stage(numerics.x_cast, x);
+  stages.scale_cast = stage(numerics.scale_cast, x);
+  stages.weight_cast = stage(numerics.weight_cast, x);
+  stages.product_cast = stage(numerics.product_cast, x);
+  // If no accumulator is declared, use the strictest that a float kernel can meet.
+  stages.accumulator = stage(numerics.accumulator, x).value_or(DType::float32);
+  stages.partial_cast = stage(numerics.partial_cast, x);
+  stages.output_cast = stage(numerics.output_cast, x);
+  stages.flush_subnormals = numerics.flags & QCTS_NUM_FLUSH_SUBNORMALS;
+  stages.scale_after_sum = numerics.flags & QCTS_NUM_SCALE_AFTER_SUM;
+  stages.bias_in_output_cast = numerics.flags & QCTS_NUM_BIAS_IN_OUTPUT_CAST;
+  stages.fused = fused_of(kernel.fused_sums);
+  return stages;
+}
 
 LinearReference::LinearReference(const KernelInput& input, bool with_rows) : input_(input) {
   const size_t n = static_cast<size_t>(input.weight.n), k = static_cast<size_t>(input.weight.k);
@@ -139,12 +158,8 @@ Bounded LinearReference::bounded(const OracleWeights& weights, int64_t m, int64_
 }
 
 Bounded LinearReference::bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,
-                                 const qcts_numerics& numerics) const {
-  return bounded(oracle_weights(row, group_of(input_)), m, n, stages_of(numerics, input_.x_dtype));
-}
-
-std::vector<Bounded> LinearReference::bounds(const qcts_numerics& numerics) const {
-  return bounds(stages_of(numerics, input_.x_dtype));
+                                 const LinearStages& stages) const {
+  return bounded(oracle_weights(row, group_of(input_)), m, n, stages);
 }
 
 std::vector<Bounded> LinearReference::bounds(const LinearStages& stages) const {

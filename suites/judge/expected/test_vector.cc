@@ -185,7 +185,7 @@ TestVector synthetic_test_vector(const Case& c, uint64_t seed) {
   if (test_vector.is_refused != (synthetic.generator == Generator::not_sparse))
     throw std::logic_error(c.id.text() +
                            ": the reference disagrees about whether the scheme can represent it");
-  test_vector.exact_sums = made.exact;
+  test_vector.exact_bits = made.exact_bits;
   test_vector.related = std::move(made.related);
   if (!test_vector.related.empty()) test_vector.relation = synthetic.generator;
   return test_vector;

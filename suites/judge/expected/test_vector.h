@@ -20,7 +20,9 @@ struct TestVector {
   KernelInput input;
   KernelAnswer expected;    // every op but linear: must match bit for bit
   bool is_refused = false;  // quantize: the scheme cannot represent this weight, so QCTS_FAILED is expected
-  bool exact_sums = false;  // linear: y must match bit for bit
+  // linear: fraction bits of an accumulator with which every sum is exact, so that y must match bit for bit;
+  // 0: sums are not exact
+  int exact_bits = 0;
   // linear: the relation (inputs/generate_related.h) between y and the answers to `related`; nullopt if that
   // is empty
   std::optional<Generator> relation;
@@ -47,12 +49,10 @@ class LinearReference {
 
   // Returns y, row-major [m, n]. Needs no rows: reads one at a time.
   std::vector<double> sums() const;
-  // Returns y and the bound that `numerics` allows, row-major [m, n]. Needs the rows.
-  std::vector<Bounded> bounds(const qcts_numerics& numerics) const;
+  // Returns y and the bound that the stages allow, row-major [m, n]. Needs the rows.
   std::vector<Bounded> bounds(const LinearStages& stages) const;
   // Returns the bound of one element, for a row given by the caller.
-  Bounded bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,
-                  const qcts_numerics& numerics) const;
+  Bounded bounded(std::span<const ExactWeight> row, int64_t m, int64_t n, const LinearStages& stages) const;
   std::span<const ExactWeight> row(int64_t n) const;
   std::span<const double> x(int64_t m) const;
 
@@ -80,6 +80,10 @@ class TestVectorCache {
   std::optional<TestVector> test_vector_;
   std::optional<LinearReference> reference_;
 };
+
+// Returns the rounding stages that a kernel declares for x of this type; the strictest for every op but
+// linear. Throws ProviderFault for a type that nothing can round to.
+LinearStages declared_stages(const qcts_kernel& kernel, DType x);
 
 // Returns the rounding stages of the library that recorded a golden's y, as the scheme knows its producer.
 // Throws std::logic_error naming the scheme and policy if nothing is known.

@@ -142,9 +142,14 @@ TEST(LinearReference, NumericsThatNothingRoundsToAreRefused) {
   input.m = 1;
   input.planes = make_planes(scheme.plane_specs(input.weight));
   input.x.resize(4);
-  qcts_numerics numerics{};
-  numerics.weight_cast = 99;
-  EXPECT_THROW(LinearReference(input).bounds(numerics), ProviderFault);
+  qcts_kernel kernel{};
+  kernel.op = QCTS_OP_LINEAR;
+  kernel.numerics.weight_cast = 99;
+  EXPECT_THROW(declared_stages(kernel, input.x_dtype), ProviderFault);
+  kernel.numerics.weight_cast = QCTS_NONE;
+  EXPECT_NO_THROW(LinearReference(input).bounds(declared_stages(kernel, input.x_dtype)));
+  kernel.fused_sums = {sizeof(qcts_fused_sums), 8, 24, 0, 0, 0};
+  EXPECT_THROW(declared_stages(kernel, input.x_dtype), ProviderFault);
 }
 
 }  // namespace

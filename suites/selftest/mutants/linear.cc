@@ -64,7 +64,17 @@ char* y_row(const Call& call, int64_t m) {
   return static_cast<char*>(p.y) + m * ld;
 }
 
+// Adds as a tensor core does that keeps 13 bits below the largest exponent.
+float add_with_13_bits(float sum, float term) {
+  const float larger = std::max(std::fabs(sum), std::fabs(term));
+  if (!(larger > 0 && is_finite(sum) && is_finite(term))) return sum + term;
+  const int lowest = std::ilogb(larger) - 13;
+  const auto cut = [&](float value) { return std::ldexp(std::trunc(std::ldexp(value, -lowest)), lowest); };
+  return cut(cut(sum) + cut(term));
+}
+
 float add(float sum, float term) {
+  if (planted(l_sums_keep_13_bits)) return add_with_13_bits(sum, term);
   sum += term;
   if (planted(l_sums_in_f16)) return round_to(QCTS_F16, sum);
   return planted(l_sums_in_bf16) ? round_to(QCTS_BF16, sum) : sum;
