@@ -89,11 +89,10 @@ const qcts_kernel qcts_kernel_linear_mx_sm80 = sm80::linear_row<qcts_kernel_line
     "bound by "
     "reading codes, then by the multiplications and the scales");
 const qcts_kernel qcts_kernel_linear_nvfp4_sm80 =
-    sm80::linear_row<qcts_kernel_linear_nvfp4_sm80, sm80::nvfp4>(
+    sm80::with_scaled_weights(sm80::linear_row<qcts_kernel_linear_nvfp4_sm80, sm80::nvfp4>(
         "nvfp4",
         "up to m = 4 a warp a row of the weight, else 64 columns a block on tensor cores, elements scaled "
-        "exactly; bound by "
-        "reading codes, then by decoding and the multiplications");
+        "exactly; bound by reading codes, then by decoding and the multiplications"));
 const qcts_kernel qcts_kernel_linear_nf4_sm80 = sm80::linear_row<qcts_kernel_linear_nf4_sm80, sm80::nf4>(
     "nf4",
     "up to m = 4, or if x has another type than the table, a warp a row of the weight, else 64 columns a "

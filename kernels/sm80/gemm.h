@@ -9,9 +9,10 @@
 // that. n / 64 blocks are few for small m: below about 7,000 columns they do not fill the 108 multiprocessors
 // of an A100. Splitting k among blocks would, for a second pass over sums of an order that must not vary.
 //
-// Copies to shared memory run kStages - 1 stages ahead, 64 bytes of codes a row and the x that faces them:
-// two stages in flight are 8 KiB of codes a block, and four to six blocks of a multiprocessor cover the
-// latency of its share of memory bandwidth, 11 KiB.
+// Copies to shared memory run kStages - 1 stages ahead, each of 64 bytes of codes a row and the x that faces
+// them. With one row tile that is 16 KiB of codes in flight a block, more than the 11 KiB that cover the
+// latency of a multiprocessor's share of memory bandwidth; with four, two stages are 8 KiB, and multiplying
+// takes longer than reading.
 //
 // The order of k within a unit is chosen by the codes. load_matrices gives lane 4 * n + j word j of each 16
 // bytes of row n: 8 consecutive codes of 4 bits or 4 of 8 bits. So the lane's operands of b are those k, and
@@ -30,7 +31,7 @@
 namespace qcts::sm80 {
 namespace {
 
-constexpr int kGemmThreads = 128, kTileColumns = 64, kWarpColumns = 16, kStages = 3;
+constexpr int kGemmThreads = 128, kTileColumns = 64, kWarpColumns = 16;
 constexpr int kCodeBytes = 64, kCodePitch = kCodeBytes + 16;  // of a row in a stage
 constexpr int kUnits = 4;                                     // of 16 bytes of codes
 
@@ -42,6 +43,7 @@ struct Tiling {
   static constexpr int kXBytes = Decoder::kXBytes * kStageK;             // of a row in a stage
   static constexpr int kRows = 16 * kRowTiles,
                        kPitchX = kXBytes + (Decoder::kXBytes == 1 ? 16 : 4 * kLaneBytes);
+  static constexpr int kStages = kRowTiles == 1 ? 5 : 3;
   static constexpr int kStageBytes = kTileColumns * kCodePitch + kRows * kPitchX;
   // Groups that a stage may touch, and the parameters of all columns for them; two stages have them at a
   // time.
@@ -74,7 +76,9 @@ struct BlockTile {
     first_m = (block_x() - band * bands) * Of::kRows;
     first_n = band * kTileColumns;
   }
-  static QCTS_DEVICE uint8_t* codes(int stage) { return shared_memory() + stage % kStages * Of::kStageBytes; }
+  static QCTS_DEVICE uint8_t* codes(int stage) {
+    return shared_memory() + stage % Of::kStages * Of::kStageBytes;
+  }
   static QCTS_DEVICE uint8_t* x(int stage) { return codes(stage) + kTileColumns * kCodePitch; }
 
   // The column tiles of the warp and the row tiles that have a part in y, 0 to 2 and 1 to kRowTiles.
@@ -98,14 +102,14 @@ struct BlockTile {
     Words2 held[Of::kHeld];
     load_parameters(0, held);
     store_parameters(0, held);
-    for (int stage = 0; stage < kStages - 1; ++stage) {
+    for (int stage = 0; stage < Of::kStages - 1; ++stage) {
       if (stage < stages) fetch(stage);
       commit_copies();
     }
     for (int stage = 0; stage < stages; ++stage) {
-      wait_copies<kStages - 2>();
+      wait_copies<Of::kStages - 2>();
       sync_block();
-      if (stage + kStages - 1 < stages) fetch(stage + kStages - 1);
+      if (stage + Of::kStages - 1 < stages) fetch(stage + Of::kStages - 1);
       commit_copies();
       if (stage + 1 < stages) load_parameters(stage + 1, held);
       compute(stage);
@@ -142,7 +146,7 @@ struct BlockTile {
 
  private:
   static QCTS_DEVICE uint8_t* parameters(int stage) {
-    return shared_memory() + kStages * Of::kStageBytes + stage % 2 * Of::kParameterBytes;
+    return shared_memory() + Of::kStages * Of::kStageBytes + stage % 2 * Of::kParameterBytes;
   }
 
   QCTS_DEVICE void fetch(int stage) const {
@@ -171,7 +175,7 @@ struct BlockTile {
     for (int i = 0; i < Of::kHeld; ++i) {
       const int at = static_cast<int>(thread_index()) + i * kGemmThreads;
       const int64_t n = first_n + at % kTileColumns, group = first + at / kTileColumns;
-      held[i] = n < p.n && group <= last ? weight.parameters(n, group) : Words2{};
+      held[i] = n < p.n && group <= last ? weight.parameters<Decoder::kTwoLevels>(n, group) : Words2{};
     }
   }
   static QCTS_DEVICE void store_parameters(int stage, const Words2 (&held)[Of::kHeld]) {

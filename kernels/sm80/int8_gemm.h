@@ -19,6 +19,7 @@ namespace {
 // What the tiles of gemm.h ask of a decoder.
 struct Int8Bytes {
   static constexpr int kBits = 8, kXBytes = 1, kMinGroup = 8;
+  static constexpr bool kTwoLevels = false;
 };
 
 template <int kRowTiles>

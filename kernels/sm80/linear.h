@@ -88,9 +88,8 @@ qcts_status run_supported_launch(const qcts_problem* p) {
 // exactly.
 constexpr qcts_fused_sums kAmpereFusedSums = {sizeof(qcts_fused_sums), 8, 24, 23, 0, 0};
 
-// Scales act on sums of codes, and nothing rounds but these sums, in IEEE float32 (gemv) or fused, and y.
-// Rows of x get the one or the other by how many there are, so a row among many may differ from the same row
-// alone.
+// Nothing rounds but the sums, in IEEE float32 (gemv) or fused, and y. Rows of x get the one or the other by
+// how many there are, so a row among many may differ from the same row alone.
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 constexpr qcts_kernel linear_row(const char* scheme, const char* description,
                                  qcts_status (*supports)(const qcts_problem*, char*,
@@ -103,6 +102,12 @@ constexpr qcts_kernel linear_row(const char* scheme, const char* description,
                                     .failure = last_failure});
   entry.claims &= ~static_cast<uint32_t>(QCTS_CLAIM_BATCH_INVARIANT);
   entry.fused_sums = kAmpereFusedSums;
+  return entry;
+}
+
+// For a decoder that scales weights, exactly: one sum runs over the whole row, not over a group.
+constexpr qcts_kernel with_scaled_weights(qcts_kernel entry) {
+  entry.numerics.flags &= ~static_cast<uint32_t>(QCTS_NUM_SCALE_AFTER_SUM);
   return entry;
 }
 

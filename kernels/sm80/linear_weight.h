@@ -34,9 +34,10 @@ struct Weight {
   int64_t final_step = 0;
 
   // word[0] is the scale, as a float32; word[1] the zero, as an int32 or a float32.
+  template <bool kTwoLevels>
   QCTS_DEVICE Words2 parameters(int64_t n, int64_t g) const {
     const int64_t at = (rows == 1 ? n : quotient(n, rows)) * row_step + g * group_step;
-    return {{bits_of(scale(at)), zero(at)}};
+    return {{bits_of(kTwoLevels ? of_two_levels(at) : scale(at)), zero(at)}};
   }
   QCTS_DEVICE float finish(int64_t n) const {
     return finals == nullptr ? 1 : float_of(load_global<uint32_t>(finals + 4 * n * final_step));
@@ -44,7 +45,6 @@ struct Weight {
 
  private:
   QCTS_DEVICE float scale(int64_t at) const {
-    if (divided != nullptr) return of_two_levels(at);
     if (scale_type == QCTS_NONE) return 0;
     if (scale_type == QCTS_F8_E8M0) {
       const uint32_t code = load_global<uint8_t>(scales + at);  // 2^(code - 127); 0 is a subnormal, 255 NaN

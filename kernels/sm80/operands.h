@@ -15,6 +15,7 @@
 //                               decoder has used the parameters, and only Weight::finish() acts on the sum
 //   kHasZero                    parameters.word[1] is a float32 that acts on the sum of x
 //   kReadsParameters            operands() uses them
+//   kTwoLevels                  of scales (nf4)
 //   kMinGroup                   the smallest group that the matrix frame takes
 //   Decoder(weight)             in the kernel
 //   operands<T>(word, parameters, pairs)   32 bits of codes, consecutive along k, as pairs along k
@@ -78,7 +79,7 @@ QCTS_DEVICE uint32_t nibble_pair(uint32_t word, int i, int at, uint32_t others) 
 template <bool kHighFirst>
 struct Int4Decoder {
   static constexpr int kBits = 4, kXBytes = 2, kMinGroup = 32;
-  static constexpr bool kScalesSums = true, kHasZero = true, kReadsParameters = false;
+  static constexpr bool kScalesSums = true, kHasZero = true, kReadsParameters = false, kTwoLevels = false;
   QCTS_DEVICE explicit Int4Decoder(const Weight&) {}
 
   template <class T>
@@ -96,7 +97,7 @@ struct Int4Decoder {
 // code - zero point.
 struct Int8Decoder {
   static constexpr int kBits = 8, kXBytes = 2, kMinGroup = 16;
-  static constexpr bool kScalesSums = true, kHasZero = false, kReadsParameters = true;
+  static constexpr bool kScalesSums = true, kHasZero = false, kReadsParameters = true, kTwoLevels = false;
   QCTS_DEVICE explicit Int8Decoder(const Weight&) {}
 
   template <class T>
@@ -140,7 +141,7 @@ QCTS_DEVICE uint32_t small_floats(uint32_t halves) {
 template <int kExponent, int kFraction>
 struct FloatDecoder {
   static constexpr int kBits = 8, kXBytes = 2, kMinGroup = 16;
-  static constexpr bool kScalesSums = true, kHasZero = false, kReadsParameters = false;
+  static constexpr bool kScalesSums = true, kHasZero = false, kReadsParameters = false, kTwoLevels = false;
   QCTS_DEVICE explicit FloatDecoder(const Weight&) {}
 
   template <class T>
@@ -179,7 +180,8 @@ struct FloatDecoder {
 template <bool kScaled>
 struct E2m1Decoder {
   static constexpr int kBits = 4, kXBytes = 2, kMinGroup = kScaled ? 16 : 32;
-  static constexpr bool kScalesSums = !kScaled, kHasZero = false, kReadsParameters = kScaled;
+  static constexpr bool kScalesSums = !kScaled, kHasZero = false, kReadsParameters = kScaled,
+                        kTwoLevels = false;
   QCTS_DEVICE explicit E2m1Decoder(const Weight&) {}
 
   template <class T>
@@ -201,7 +203,7 @@ struct E2m1Decoder {
 // are the selectors of byte permutations, the low and the high bytes apart, so that no lookup goes to memory.
 struct Nf4Decoder {
   static constexpr int kBits = 4, kXBytes = 2, kMinGroup = 32;
-  static constexpr bool kScalesSums = true, kHasZero = false, kReadsParameters = false;
+  static constexpr bool kScalesSums = true, kHasZero = false, kReadsParameters = false, kTwoLevels = true;
   uint32_t low[4] = {}, high[4] = {};  // the bytes of the 16 values
   const uint8_t* table;
   uint32_t dtype;
@@ -245,7 +247,7 @@ struct Nf4Decoder {
 // but not of the bytes, which limit few rows, and they take their places in another order.
 struct SparseDecoder {
   static constexpr int kBits = 4, kXBytes = 2, kMinGroup = 8;
-  static constexpr bool kScalesSums = false, kHasZero = false, kReadsParameters = true;
+  static constexpr bool kScalesSums = false, kHasZero = false, kReadsParameters = true, kTwoLevels = false;
   QCTS_DEVICE explicit SparseDecoder(const Weight&) {}
 
   template <class T>
