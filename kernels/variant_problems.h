@@ -15,11 +15,12 @@
 
 namespace qcts::variants {
 
-// The built-in provider, and the emulated one if it was built.
+// The built-in provider, the CUDA kernels in their executor, and the emulated provider if it was built.
 inline Registry& registry() {
   static Registry* const all = [] {
     auto* filled = new Registry;
     filled->add(builtin_provider());
+    filled->load(QCTS_BINARY_DIR "/lib/plugins/libqcts_cudaemu.so");
     const std::filesystem::path emulated = QCTS_BINARY_DIR "/lib/plugins/libqcts_emulated.so";
     if (std::filesystem::exists(emulated)) filled->load(emulated);
     return filled;

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "kernels/emulated/simt.h"
+#include "kernels/emulated/simt_checks.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 extern "C" void __asan_unpoison_memory_region(void const volatile* address, size_t size);
@@ -58,6 +59,7 @@ struct Block {
   uint32_t n_stacks = 0;
   Settings settings;
   uint64_t random = 0;
+  bool runs = false;  // one of its threads
   bool failed = false;
   std::string fault;
 };
@@ -151,6 +153,7 @@ void switch_to_next(void** from) {
 void open_barrier_if_full() {
   if (block.n_at_barrier == 0 || block.n_at_barrier < block.n_alive) return;
   block.n_at_barrier = 0;
+  pass_block_barrier();
   for (uint32_t t = 0; t < place.threads; ++t)
     if (block.fibers[t].alive && block.fibers[t].waits_for == kAtBarrier) wake(t);
 }
@@ -191,7 +194,9 @@ void run_block(uint64_t number) {
   block.n_alive = place.threads;
   for (uint32_t t = 0; t < place.threads; ++t) start_fiber(t);
   place.thread = pop_ready();
+  block.runs = true;
   qcts_simt_switch(&block.launcher, block.fibers[place.thread].stack_pointer);
+  block.runs = false;
 }
 
 // Visits all blocks in an order that the seed chooses: i * step + start, with a step that has no common
@@ -205,6 +210,7 @@ void run_blocks(uint32_t shared_bytes) {
     step = 1 + random_below(below);
     while (std::gcd(step, count) != 1) ++step;
   }
+  begin_checks_of_launch();
   uint64_t number = start;
   for (uint64_t i = 0; i < count && !block.failed; ++i) {
     begin_memory(shared_bytes);
@@ -212,7 +218,9 @@ void run_blocks(uint32_t shared_bytes) {
     begin_copies();
     begin_barriers();
     begin_wgmma();
+    begin_checks_of_block(shared_bytes);
     run_block(number);
+    end_checks_of_block();
     number = (number + step) % count;
   }
 }
@@ -232,8 +240,12 @@ Schedule schedule(uint32_t number) {
   }
 }
 
-void configure(Settings given) { block.settings = std::move(given); }
+void configure(Settings given) {
+  block.settings = std::move(given);
+  clear_counts();
+}
 const Settings& settings() { return block.settings; }
+bool is_running() { return block.runs; }
 
 uint32_t random_below(uint32_t count) {  // splitmix64
   uint64_t z = block.random += 0x9E3779B97F4A7C15u;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/emulated/simt.h"
+#include "kernels/emulated/simt_checks.h"
 #include "kernels/emulated/simt_sums.h"
 
 namespace qcts::simt {
@@ -127,6 +128,7 @@ void check_operands(const Product& product) {
       const uint8_t* from = shared_memory() + offset_of(descriptor, row, byte);
       check_range(Space::shared, from, 16, Use::read);
       check_fenced(from, 16, "wgmma reads");
+      note_access(Space::shared, from, 16, Use::read, Kind::asynchronous, nullptr);
     }
   };
   for (uint32_t row = 0; row < kWarpRows && product.operands.a_words == nullptr; ++row)

@@ -79,15 +79,19 @@ QCTS_DEVICE void stage_x(const Product& p, int64_t first_m, int rows, int64_t k,
     }
 }
 
-// Stages the parameters of the block's rows: group by group, row by row, as int4_tinygemm stores them.
+// Stages the parameters of the block's rows, group by group. Lanes take them in the order in which the planes
+// have them: rows of a group, or groups of a row.
 template <class Decoder>
 QCTS_DEVICE void stage_parameters(const Product& p, const Weight& weight, int64_t first_n,
                                   int64_t first_group, int groups, uint8_t* staged) {
+  const bool by_row = weight.group_step == 1;
   for (int at = static_cast<int>(thread_index()); at < groups * kGemvWarps; at += kGemvThreads) {
-    const int64_t n = first_n + at % kGemvWarps;
+    const int row = by_row ? static_cast<int>(quotient(at, groups)) : at % kGemvWarps;
+    const int group = by_row ? at - row * groups : at / kGemvWarps;
     Words2 pair = {};
-    if (n < p.n) pair = weight.parameters<Decoder::kTwoLevels>(n, first_group + at / kGemvWarps);
-    store_shared(staged + at * static_cast<int>(sizeof(Words2)), pair);
+    if (first_n + row < p.n)
+      pair = weight.parameters<Decoder::kTwoLevels>(first_n + row, first_group + group);
+    store_shared(staged + (group * kGemvWarps + row) * static_cast<int>(sizeof(Words2)), pair);
   }
 }
 
