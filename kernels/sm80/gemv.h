@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The frame of `linear` for few rows of x, and for every x and weight that the matrix frame
 // (kernels/sm80/gemm.h) does not take. Each weight is used once a row of x, so reading the codes limits it,
-// and they are read once, 16 bytes a lane, straight to registers. A warp has one row of the weight and walks
-// along k; the eight warps of a block have consecutive rows, so that x, and the parameters of a group, which
-// are adjacent for consecutive rows, are staged once a block. The rows of x beyond kRows are those of other
-// blocks, which read the codes again, from L2.
+// and they are read once, 16 bytes a lane, straight to registers. A warp has two rows of the weight, which
+// share each read of x from shared memory, and walks along k; the eight warps of a block have sixteen
+// consecutive rows, so that x, and the parameters of a group, are staged once a block. The rows of x beyond
+// kGemvRows are those of other blocks, which read the codes again, from L2.
 //
 // Lane l needs the kCodes elements of x that face its codes. They are staged by units of 16 bytes so that the
 // lanes of a warp read neighbouring units (place_of): read in the order of k they would be kCodes elements
@@ -20,8 +20,9 @@
 namespace qcts::sm80 {
 namespace {
 
-constexpr int kGemvThreads = 256, kGemvWarps = kGemvThreads / 32, kGemvRows = 4;
-// k that are staged at a time. With four rows of float32, 32 KiB of x; with groups of 8, 16 KiB of
+constexpr int kGemvThreads = 256, kGemvWarps = kGemvThreads / 32, kGemvRows = 4,
+              kGemvColumns = 2 * kGemvWarps;
+// k that are staged at a time. With four rows of float32, 32 KiB of x; with groups of 8, 33 KiB of
 // parameters.
 constexpr int kStagedK = 2048;
 constexpr int kUnitBytes = 16;
@@ -79,19 +80,24 @@ QCTS_DEVICE void stage_x(const Product& p, int64_t first_m, int rows, int64_t k,
     }
 }
 
-// Stages the parameters of the block's rows, group by group. Lanes take them in the order in which the planes
-// have them: rows of a group, or groups of a row.
+// Parameters of the block's columns, a row of groups each, so that the lanes of a warp, which have codes of
+// neighbouring groups, read neighbouring words. The odd pitch keeps the columns of a group in different
+// banks.
+QCTS_DEVICE uint8_t* staged_pair(uint8_t* staged, int column, int group, int groups) {
+  return staged + (column * (groups | 1) + group) * static_cast<int>(sizeof(Words2));
+}
+// Lanes take them in the order in which the planes have them: columns of a group, or groups of a column.
 template <class Decoder>
 QCTS_DEVICE void stage_parameters(const Product& p, const Weight& weight, int64_t first_n,
                                   int64_t first_group, int groups, uint8_t* staged) {
-  const bool by_row = weight.group_step == 1;
-  for (int at = static_cast<int>(thread_index()); at < groups * kGemvWarps; at += kGemvThreads) {
-    const int row = by_row ? static_cast<int>(quotient(at, groups)) : at % kGemvWarps;
-    const int group = by_row ? at - row * groups : at / kGemvWarps;
+  const bool by_column = weight.group_step == 1;
+  for (int at = static_cast<int>(thread_index()); at < groups * kGemvColumns; at += kGemvThreads) {
+    const int column = by_column ? static_cast<int>(quotient(at, groups)) : at % kGemvColumns;
+    const int group = by_column ? at - column * groups : at / kGemvColumns;
     Words2 pair = {};
-    if (first_n + row < p.n)
-      pair = weight.parameters<Decoder::kTwoLevels>(first_n + row, first_group + group);
-    store_shared(staged + (group * kGemvWarps + row) * static_cast<int>(sizeof(Words2)), pair);
+    if (first_n + column < p.n)
+      pair = weight.parameters<Decoder::kTwoLevels>(first_n + column, first_group + group);
+    store_shared(staged_pair(staged, column, group, groups), pair);
   }
 }
 
@@ -131,52 +137,66 @@ template <class T, class Decoder>
 __global__ void __launch_bounds__(kGemvThreads)
     gemv(const Weight weight, const Product p, const Groups groups) {
   using Stage = Staging<T, Decoder>;
-  const int64_t bands = (p.n + kGemvWarps - 1) / kGemvWarps, band = quotient(block_x(), bands);
-  const int64_t first_n = (block_x() - band * bands) * kGemvWarps, first_m = band * kGemvRows;
+  const int64_t bands = (p.n + kGemvColumns - 1) / kGemvColumns, band = quotient(block_x(), bands);
+  const int64_t first_n = (block_x() - band * bands) * kGemvColumns, first_m = band * kGemvRows;
   const int rows = p.m - first_m < kGemvRows ? static_cast<int>(p.m - first_m) : kGemvRows;
   const int warp = static_cast<int>(warp_index()), lane = static_cast<int>(lane_index());
   uint8_t* staged_x = shared_memory();
   uint8_t* staged_parameters = staged_x + rows * Stage::kRowBytes;
-  const int64_t n = first_n + warp;
   const Decoder decoder(weight);
-  float sums[kGemvRows] = {};
+  const int columns = first_n + warp + kGemvWarps < p.n ? 2 : first_n + warp < p.n ? 1 : 0;
+  float sums[2][kGemvRows] = {};
   for (int64_t k = 0; k < p.k; k += kStagedK) {
     const int length = static_cast<int>(p.k - k < kStagedK ? p.k - k : kStagedK);
     const int64_t first_group = groups.of(k);
+    const int count = static_cast<int>(groups.of(k + length - 1) - first_group) + 1;
     stage_x<T, Decoder>(p, first_m, rows, k, length, staged_x);
-    stage_parameters<Decoder>(p, weight, first_n, first_group,
-                              static_cast<int>(groups.of(k + length - 1) - first_group) + 1,
-                              staged_parameters);
+    stage_parameters<Decoder>(p, weight, first_n, first_group, count, staged_parameters);
     sync_block();
-    for (int at = lane * Stage::kCodes; n < p.n && at < length; at += 32 * Stage::kCodes) {
-      const uint8_t* from = weight.codes + (n * p.k + k + at) * Decoder::kBits / 8;
-      const Words4 codes =
-          p.has_aligned_codes && at + Stage::kCodes <= length
-              ? load_stream(from)
-              : load_elements<1>(from, static_cast<int64_t>(length - at) * Decoder::kBits / 8);
+    for (int at = lane * Stage::kCodes; columns > 0 && at < length; at += 32 * Stage::kCodes) {
+      Words4 codes[2] = {};
+      QCTS_UNROLL
+      for (int side = 0; side < 2; ++side) {
+        if (side >= columns) continue;
+        const uint8_t* from =
+            weight.codes + ((first_n + warp + side * kGemvWarps) * p.k + k + at) * Decoder::kBits / 8;
+        codes[side] = p.has_aligned_codes && at + Stage::kCodes <= length
+                          ? load_stream(from)
+                          : load_elements<1>(from, static_cast<int64_t>(length - at) * Decoder::kBits / 8);
+      }
       QCTS_UNROLL
       for (int eight = 0; eight < Stage::kCodes / 8; ++eight) {
         if (at + 8 * eight >= length) continue;
         const auto group = static_cast<int>(groups.of(k + at + 8 * eight) - first_group);
-        const auto parameters = load_shared<Words2>(staged_parameters + (group * kGemvWarps + warp) *
-                                                                            static_cast<int>(sizeof(Words2)));
-        float w[8];
-        decode_floats(decoder, &codes.word[eight * Decoder::kBits / 4], parameters, w);
+        float w[2][8];
+        Words2 parameters[2];
+        QCTS_UNROLL
+        for (int side = 0; side < 2; ++side) {
+          parameters[side] =
+              load_shared<Words2>(staged_pair(staged_parameters, warp + side * kGemvWarps, group, count));
+          decode_floats(decoder, &codes[side].word[eight * Decoder::kBits / 4], parameters[side], w[side]);
+        }
         QCTS_UNROLL
         for (int row = 0; row < kGemvRows; ++row) {
           if (row >= rows) continue;
           float x[8];
           load_staged<T, Decoder>(staged_x + row * Stage::kRowBytes, at / (32 * Stage::kCodes), eight, x);
-          sums[row] = add_eight<Decoder>(x, w, parameters, sums[row]);
+          QCTS_UNROLL
+          for (int side = 0; side < 2; ++side)
+            sums[side][row] = add_eight<Decoder>(x, w[side], parameters[side], sums[side][row]);
         }
       }
     }
     sync_block();
   }
-  const float sum = sum_of_rows(sums);
-  const int row = lane / 8;
-  if (lane % 8 == 0 && row < rows && n < p.n)
-    store_float(p.y_dtype, p.y + (first_m + row) * p.ldy_bytes, n, sum * weight.finish(n) + bias_of(p, n));
+  QCTS_UNROLL
+  for (int side = 0; side < 2; ++side) {
+    const float sum = sum_of_rows(sums[side]);
+    const int row = lane / 8;
+    const int64_t n = first_n + warp + side * kGemvWarps;
+    if (lane % 8 == 0 && row < rows && n < p.n)
+      store_float(p.y_dtype, p.y + (first_m + row) * p.ldy_bytes, n, sum * weight.finish(n) + bias_of(p, n));
+  }
 }
 
 [[maybe_unused]] Groups groups_of(int64_t group, int64_t k) {
@@ -196,10 +216,11 @@ qcts_status launch_gemv(const qcts_problem& p, const Weight& weight) {
         (p.k < kStagedK ? p.k : kStagedK) / weight.group + 2;  // both ends of what is staged may cut one
     return launch(
         p,
-        {.blocks_x = blocks_for(p.n, kGemvWarps) * blocks_for(p.m, kGemvRows),
+        {.blocks_x = blocks_for(p.n, kGemvColumns) * blocks_for(p.m, kGemvRows),
          .threads = kGemvThreads,
-         .shared_bytes = static_cast<uint32_t>(rows * Staging<T, Decoder>::kRowBytes +
-                                               groups * kGemvWarps * static_cast<int64_t>(sizeof(Words2)))},
+         .shared_bytes =
+             static_cast<uint32_t>(rows * Staging<T, Decoder>::kRowBytes +
+                                   (groups + 1) * kGemvColumns * static_cast<int64_t>(sizeof(Words2)))},
         gemv<T, Decoder>, weight, product_of(p, weight.codes, Decoder::kBits), groups_of(weight.group, p.k));
   });
 }

@@ -26,6 +26,7 @@ struct Weight {
   // qcts_dtype of scales: a float, E8M0, E4M3FN; of zeros: I8 or U8, which stay integers, or a float. NONE:
   // there are none
   uint32_t scale_type = QCTS_NONE, zero_type = QCTS_NONE;
+  bool has_pairs = false;  // a scale and its zero are one aligned word of two 16-bit floats
   // nf4: scales have two levels, int8 codes, for each 256 a divisor, and a mean for all; `table` has the 16
   // values
   const uint8_t *divided = nullptr, *divisors = nullptr, *mean = nullptr, *table = nullptr;
@@ -37,6 +38,12 @@ struct Weight {
   template <bool kTwoLevels>
   QCTS_DEVICE Words2 parameters(int64_t n, int64_t g) const {
     const int64_t at = (rows == 1 ? n : quotient(n, rows)) * row_step + g * group_step;
+    if (has_pairs) {
+      const auto pair = load_global<uint32_t>(scales + 2 * at);
+      const auto low = static_cast<uint16_t>(pair), high = static_cast<uint16_t>(pair >> 16);
+      if (scale_type == QCTS_F16) return {{bits_of(f16_to_f32(low)), bits_of(f16_to_f32(high))}};
+      return {{pair << 16, pair & 0xFFFF0000}};
+    }
     return {{bits_of(kTwoLevels ? of_two_levels(at) : scale(at)), zero(at)}};
   }
   QCTS_DEVICE float finish(int64_t n) const {
@@ -105,6 +112,7 @@ struct Weight {
   weight.scales = bytes_in(p, "scale_and_zero");
   weight.zeros = weight.scales == nullptr ? nullptr : weight.scales + dtype_bytes(p.w_dtype);
   weight.scale_type = weight.zero_type = p.w_dtype;
+  weight.has_pairs = p.w_dtype != QCTS_F32 && reinterpret_cast<uintptr_t>(weight.scales) % 4 == 0;
   return weight;
 }
 
