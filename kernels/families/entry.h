@@ -73,6 +73,7 @@ constexpr qcts_kernel entry_of(qcts_op op, const char* scheme, const char* varia
           .prepared_bytes = calls.prepared_bytes,
           .prepare = calls.prepare,
           .run = calls.run,
+          .fused_sums = {},
           .failure = calls.failure};
 }
 
