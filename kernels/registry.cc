@@ -95,7 +95,6 @@ std::string text_or_empty(const char* text) { return text == nullptr ? "" : text
 const qcts_kernel* const kBuiltin[] = {
 #include "kernels/kernels.inc"
 };
-#undef QCTS_KERNEL
 
 }  // namespace
 

@@ -34,6 +34,9 @@ ORDER = {
         "kernels/abi",
         "kernels/machine",
         "kernels/families",
+        "kernels/cuda",
+        "kernels/sm80",
+        "kernels/sm90a",
         "kernels/scalar",
         "kernels/avx2",
         "kernels/avx2/quantize",
@@ -87,12 +90,12 @@ MAY_INCLUDE = {
 }
 # A kernel is a function of raw pointers: it includes the C contract, instruction sets, C headers, what every kernel may call
 # (kernels/families), and the helpers of its own variant, never another's (kernels/linear/avx2.cc and int8_row_avx2.cc: kernels/avx2/),
-# or of what its variant multiplies (avx512bf16, avx512vbmi and amx: kernels/bf16/).
+# or of what its variant multiplies (avx512bf16, avx512vbmi and amx: kernels/bf16/; sm90a: kernels/sm80/). Those for GPUs use kernels/cuda/.
 KERNEL_OPS = ("linear", "dequantize", "quantize", "quantize_activation", "pack", "unpack")
 KERNEL_HEADERS = re.compile(
     r"^(kernels/abi/[a-z_]+\.h|kernels/families/[a-z0-9_]+\.h|[a-z]*intrin\.h|std[a-z]+\.h|string\.h|math\.h|c[a-z]+)$"
 )
-SHARED_HELPERS = {"avx512bf16": "bf16", "avx512vbmi": "bf16", "amx": "bf16"}
+SHARED_HELPERS = {"avx512bf16": "bf16", "avx512vbmi": "bf16", "amx": "bf16", "sm80": "cuda", "sm90a": "cuda|sm80"}
 LIST = "kernels/kernels.inc"  # any room may include the list of kernels
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* qcts kernel ABI 0.10: the only header that a provider of kernels needs. C11, append-only structs, one
+/* qcts kernel ABI 0.11: the only header that a provider of kernels needs. C11, append-only structs, one
  * exported symbol.
  *
  * A provider exports `qcts_provider_entry`, which returns a table of kernels.
@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-#define QCTS_ABI_VERSION 10u /* 100 * major + minor: 0.10 */
+#define QCTS_ABI_VERSION 11u /* 100 * major + minor: 0.11 */
 
 typedef enum qcts_status {
   QCTS_OK = 0,
@@ -110,7 +110,10 @@ enum {
   QCTS_CLAIM_THREAD_INVARIANT = 4u, /* bitwise equal for every number of threads */
   QCTS_CLAIM_BATCH_INVARIANT = 8u,  /* row i of m rows is bitwise equal to the same row alone */
   QCTS_CLAIM_EMULATED = 16u,        /* instructions are emulated: judged, never timed */
-  QCTS_CLAIM_KEEPS_BYTES = 32u      /* for a provider: load_save writes exactly the bytes that it read */
+  QCTS_CLAIM_KEEPS_BYTES = 32u,     /* for a provider: load_save writes exactly the bytes that it read */
+  /* since 0.11; emulated threads: each run of a problem follows the next of 4 schedules, one run at a time,
+   * so that 4 runs show what many repeats would */
+  QCTS_CLAIM_SCHEDULES = 64u
 };
 
 enum {
@@ -166,6 +169,9 @@ typedef struct qcts_kernel {
   qcts_status (*prepare)(const qcts_problem* problem, void* prepared);
   /* The op. [thread-safe] for distinct outputs. */
   qcts_status (*run)(const qcts_problem* problem);
+  /* Since 0.11. Writes why the calling thread's last `run` or `prepare` returned QCTS_FAILED, in at most
+   * why_size bytes, NUL included; NULL if the kernel gives no reason. */
+  void (*failure)(char* why, size_t why_size);
 } qcts_kernel;
 
 /* One call of a saved program. */

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-ABI_VERSION = 10  # 0.10
+ABI_VERSION = 11  # 0.11
 # A dtype that numpy lacks is passed as its bits. widen() and narrow() convert bfloat16; a provider converts float8 and float4 itself.
 NUMPY_TYPES = {
     "float32": np.float32,

@@ -34,7 +34,6 @@ namespace {
 const qcts_kernel* const kSources[] = {
 #include "kernels/kernels.inc"
 };
-#undef QCTS_KERNEL
 
 struct Tables {
   std::vector<std::string> descriptions;

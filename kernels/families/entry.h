@@ -15,8 +15,8 @@
 extern const qcts_kernel QCTS_ROW;
 #else
 #define QCTS_KERNEL(op, scheme, variant) extern const qcts_kernel qcts_kernel_##op##_##scheme##_##variant;
+#define QCTS_DEVICE_KERNEL(op, scheme, variant) QCTS_KERNEL(op, scheme, variant)
 #include "kernels/kernels.inc"
-#undef QCTS_KERNEL
 #endif
 
 namespace qcts {
@@ -55,6 +55,7 @@ struct Calls {
   decltype(qcts_kernel::workspace_bytes) workspace_bytes = nullptr;
   decltype(qcts_kernel::prepared_bytes) prepared_bytes = nullptr;
   decltype(qcts_kernel::prepare) prepare = nullptr;
+  decltype(qcts_kernel::failure) failure = nullptr;
 };
 
 constexpr qcts_kernel entry_of(qcts_op op, const char* scheme, const char* variant, const char* description,
@@ -71,7 +72,8 @@ constexpr qcts_kernel entry_of(qcts_op op, const char* scheme, const char* varia
           .workspace_bytes = calls.workspace_bytes,
           .prepared_bytes = calls.prepared_bytes,
           .prepare = calls.prepare,
-          .run = calls.run};
+          .run = calls.run,
+          .failure = calls.failure};
 }
 
 // Returns the entry of an operation with one right answer.

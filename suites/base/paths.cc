@@ -21,6 +21,11 @@ std::optional<fs::path> above(fs::path folder) {
   }
 }
 
+std::vector<fs::path> plugin_folders() {
+  const fs::path lib = executable_path().parent_path().parent_path() / "lib";
+  return {lib / "plugins", lib / "qcts" / "plugins"};
+}
+
 }  // namespace
 
 fs::path executable_path() { return fs::read_symlink("/proc/self/exe"); }
@@ -60,12 +65,17 @@ fs::path plan_path(const std::string& name) {
 std::vector<fs::path> discovered_plugins() {
   std::vector<fs::path> found;
   std::error_code none;
-  const fs::path lib = executable_path().parent_path().parent_path() / "lib";
-  for (const fs::path& folder : {lib / "plugins", lib / "qcts" / "plugins"})
+  for (const fs::path& folder : plugin_folders())
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, none))
       if (entry.path().extension() == ".so") found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;
+}
+
+std::optional<fs::path> cuda_plugin() {
+  for (const fs::path& folder : plugin_folders())
+    if (const fs::path plugin = folder / "cuda" / "libqcts_cuda.so"; fs::exists(plugin)) return plugin;
+  return std::nullopt;
 }
 
 bool is_shared_library(const fs::path& path) {

@@ -2,6 +2,7 @@
 #include "suites/providers/provider_call.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -149,6 +150,21 @@ qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem)
   const RemoteProvider::Kernel* remote = RemoteProvider::kernel_of(kernel);
   const auto call = [&] { return remote ? remote->owner->run(*remote, problem) : kernel.run(&problem); };
   return known(guarded(kernel.variant, "run", call), "run");
+}
+
+std::string provider_failure(const qcts_kernel& kernel) {
+  constexpr size_t kReach = offsetof(qcts_kernel, failure) + sizeof kernel.failure;
+  if (kernel.struct_size < kReach || kernel.failure == nullptr) return {};
+  std::array<char, 2048> why;
+  why.fill('\x7f');
+  why[0] = '\0';
+  guarded(kernel.variant, "failure", [&] {
+    kernel.failure(why.data(), why.size());
+    return 0;
+  });
+  if (std::memchr(why.data(), '\0', why.size()) == nullptr)
+    throw ProviderFault("failure() wrote a reason without its NUL");
+  return why[0] == '\0' ? "" : std::string(": ") + why.data();
 }
 
 }  // namespace qcts

@@ -53,6 +53,8 @@ Support provider_load_save(const qcts_provider& provider, const std::string& inp
                            const std::string& output);
 Support provider_run_program(const qcts_provider& provider, const qcts_program_call& call);
 qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem);
+// Returns ": " and the reason that the kernel gives for its last QCTS_FAILED; empty if it gives none.
+std::string provider_failure(const qcts_kernel& kernel);
 // Support::reason is set unless the status is QCTS_OK.
 Support provider_load_save(const Implementation& provider, const std::filesystem::path& input,
                            const std::filesystem::path& output);

@@ -17,6 +17,7 @@
 #include "suites/cases/expand.h"
 #include "suites/cases/mustpass.h"
 #include "suites/cases/named.h"
+#include "suites/providers/load_guarded.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/run/environment.h"
 #include "suites/run/progress.h"
@@ -62,14 +63,32 @@ class Run {
       folders_.push_back(fs::absolute(folder));
     }
     check_words("device", {options_.device}, {"cpu", "cuda"});
-    if (options_.device != "cpu")
-      throw RunError(Outcome::nothing_proved,
-                     "no " + options_.device + " device: this build has no kernels for one");
+    if (options_.device == "cuda") refuse_device();
     check_words("kind", options_.selection.kinds, all_kinds());
     std::vector<std::string> scheme_names = {"any", "mixed", "plain"};
     for (const Scheme* scheme : schemes()) scheme_names.emplace_back(scheme->name());
     check_words("scheme", options_.selection.schemes, scheme_names);
     head_ = head_of(options_, plan_, folders_);
+  }
+
+  // Kernels for a device are built, and can be judged where it is emulated, but not on it.
+  [[noreturn]] static void refuse_device() {
+    const std::optional<fs::path> plugin = cuda_plugin();
+    if (!plugin)
+      throw RunError(Outcome::nothing_proved,
+                     "no provider for device cuda: this build has none (QCTS_CUDA=ON needs nvcc)");
+    Registry registry;
+    try {
+      load_guarded(registry, *plugin);
+    } catch (const std::exception& error) {
+      throw RunError(Outcome::infrastructure, plugin->string() + ": " + error.what());
+    }
+    throw RunError(
+        Outcome::nothing_proved,
+        "provider " + registry.providers().front().name + " has " +
+            std::to_string(registry.implementations().size()) +
+            " kernels for device cuda, but device memory is not there yet; --provider cudaemu judges them, "
+            "emulated");
   }
 
   static std::vector<std::string> all_kinds() {

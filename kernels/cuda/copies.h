@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Asynchronous copies from global to shared memory (cp.async, from sm_80 on). A thread issues copies, commits
+// those since its last commit as one group, and waits until at most so many of its groups are unfinished.
+// Other threads see the bytes after a sync_block() that follows the wait.
+#pragma once
+
+#include "kernels/cuda/device.h"
+
+namespace qcts::device {
+namespace {
+
+// kBytes is 4, 8 or 16; both addresses are multiples of it. If `valid` is false, zeros are stored and nothing
+// is read: `from` need not point to memory then.
+template <int kBytes>
+QCTS_DEVICE void copy_async(void* shared, const void* from, bool valid = true) {
+  static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);
+#if defined(__CUDACC__)
+  const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  const uint32_t bytes = valid ? kBytes : 0;
+  if constexpr (kBytes == 16)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kBytes), "r"(bytes)
+                 : "memory");
+#else
+  simt::copy_async(shared, from, kBytes, valid);
+#endif
+}
+
+QCTS_DEVICE void commit_copies() {
+#if defined(__CUDACC__)
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#else
+  simt::commit_copies();
+#endif
+}
+
+template <int kUnfinished>
+QCTS_DEVICE void wait_copies() {
+#if defined(__CUDACC__)
+  asm volatile("cp.async.wait_group %0;" ::"n"(kUnfinished) : "memory");
+#else
+  simt::wait_copies(kUnfinished);
+#endif
+}
+
+}  // namespace
+}  // namespace qcts::device

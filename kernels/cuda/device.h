@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The instructions of a GPU that kernels use, each once and each with two bodies: CUDA or PTX if nvcc
+// compiles, a call of the executor (kernels/emulated/simt*) if a C++ compiler does. No other file contains
+// inline PTX.
+//
+// A kernel is a function marked __global__ that touches memory only through these functions, and gets its
+// place in the launch from them. It uses one-dimensional blocks of whole warps, shared memory only as the one
+// arena shared_memory(), and no static or global variables. In the executor each access is checked against
+// the buffers of the problem, the arena, and the alignment of its type.
+#pragma once
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__CUDACC__)
+#define QCTS_DEVICE __device__ __forceinline__
+#define QCTS_UNROLL _Pragma("unroll")
+#else
+#include "kernels/cuda/executor.h"
+#define QCTS_DEVICE inline
+#define QCTS_UNROLL
+#define __global__
+#define __launch_bounds__(...)
+#endif
+
+namespace qcts::device {
+namespace {
+
+constexpr uint32_t kWarpLanes = 32, kAllLanes = 0xFFFFFFFFu;
+
+struct alignas(8) Words2 {
+  uint32_t word[2];
+};
+struct alignas(16) Words4 {
+  uint32_t word[4];
+};
+
+// --- Place in the launch
+// ---------------------------------------------------------------------------------------
+
+#if defined(__CUDACC__)
+QCTS_DEVICE uint32_t thread_index() { return threadIdx.x; }
+QCTS_DEVICE uint32_t block_threads() { return blockDim.x; }
+QCTS_DEVICE uint32_t block_x() { return blockIdx.x; }
+QCTS_DEVICE uint32_t block_y() { return blockIdx.y; }
+QCTS_DEVICE uint32_t block_z() { return blockIdx.z; }
+QCTS_DEVICE uint32_t grid_x() { return gridDim.x; }
+QCTS_DEVICE uint32_t grid_y() { return gridDim.y; }
+#else
+QCTS_DEVICE uint32_t thread_index() { return simt::place.thread; }
+QCTS_DEVICE uint32_t block_threads() { return simt::place.threads; }
+QCTS_DEVICE uint32_t block_x() { return simt::place.block[0]; }
+QCTS_DEVICE uint32_t block_y() { return simt::place.block[1]; }
+QCTS_DEVICE uint32_t block_z() { return simt::place.block[2]; }
+QCTS_DEVICE uint32_t grid_x() { return simt::place.grid[0]; }
+QCTS_DEVICE uint32_t grid_y() { return simt::place.grid[1]; }
+#endif
+QCTS_DEVICE uint32_t lane_index() { return thread_index() % kWarpLanes; }
+QCTS_DEVICE uint32_t warp_index() { return thread_index() / kWarpLanes; }
+
+// --- Memory
+// ---------------------------------------------------------------------------------------------------- T has
+// 1, 2, 4, 8 or 16 bytes; `at` is a multiple of that.
+
+#if defined(__CUDACC__)
+// The dynamic shared memory of the block, at a multiple of 1024 bytes. Its contents are undefined.
+QCTS_DEVICE uint8_t* shared_memory() {
+  extern __shared__ __align__(1024) uint8_t qcts_arena[];
+  return qcts_arena;
+}
+template <int kBytes>
+struct Plain;
+template <>
+struct Plain<1> {
+  using Type = uint8_t;
+};
+template <>
+struct Plain<2> {
+  using Type = uint16_t;
+};
+template <>
+struct Plain<4> {
+  using Type = uint32_t;
+};
+template <>
+struct Plain<8> {
+  using Type = uint2;
+};
+template <>
+struct Plain<16> {
+  using Type = uint4;
+};
+// Memory that nothing writes while the kernel runs.
+template <class T>
+QCTS_DEVICE T load_global(const void* at) {
+  return __builtin_bit_cast(T, __ldg(static_cast<const typename Plain<sizeof(T)>::Type*>(at)));
+}
+// The same for 16 bytes that are used once, as weights are: they are not kept in L1, and L2 fetches 128
+// bytes.
+QCTS_DEVICE Words4 load_stream(const void* at) {
+  Words4 v;
+  asm("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3])
+      : "l"(at));
+  return v;
+}
+template <class T>
+QCTS_DEVICE void store_global(void* at, T value) {
+  using Type = typename Plain<sizeof(T)>::Type;
+  *static_cast<Type*>(at) = __builtin_bit_cast(Type, value);
+}
+// Memory that this kernel also writes, and shared memory.
+template <class T>
+QCTS_DEVICE T load_written(const void* at) {
+  return __builtin_bit_cast(T, *static_cast<const typename Plain<sizeof(T)>::Type*>(at));
+}
+template <class T>
+QCTS_DEVICE T load_shared(const void* at) {
+  return load_written<T>(at);
+}
+template <class T>
+QCTS_DEVICE void store_shared(void* at, T value) {
+  store_global(at, value);
+}
+// Atomic, on global memory; the result does not depend on the order of the calls.
+QCTS_DEVICE void atomic_max(uint32_t* at, uint32_t value) { atomicMax(at, value); }
+QCTS_DEVICE void atomic_or(uint32_t* at, uint32_t value) { atomicOr(at, value); }
+#else
+QCTS_DEVICE uint8_t* shared_memory() { return simt::shared_memory(); }
+template <class T>
+QCTS_DEVICE T load_global(const void* at) {
+  T value;
+  simt::load(simt::Space::global, at, &value, sizeof(T));
+  return value;
+}
+QCTS_DEVICE Words4 load_stream(const void* at) { return load_global<Words4>(at); }
+template <class T>
+QCTS_DEVICE void store_global(void* at, T value) {
+  simt::store(simt::Space::global, at, &value, sizeof(T));
+}
+template <class T>
+QCTS_DEVICE T load_written(const void* at) {
+  return load_global<T>(at);
+}
+template <class T>
+QCTS_DEVICE T load_shared(const void* at) {
+  T value;
+  simt::load(simt::Space::shared, at, &value, sizeof(T));
+  return value;
+}
+template <class T>
+QCTS_DEVICE void store_shared(void* at, T value) {
+  simt::store(simt::Space::shared, at, &value, sizeof(T));
+}
+QCTS_DEVICE void atomic_max(uint32_t* at, uint32_t value) { simt::atomic_max(at, value); }
+QCTS_DEVICE void atomic_or(uint32_t* at, uint32_t value) { simt::atomic_or(at, value); }
+#endif
+
+// --- Waiting and warps
+// ----------------------------------------------------------------------------------------- All lanes of
+// `mask` call the same function with the same mask.
+
+#if defined(__CUDACC__)
+QCTS_DEVICE void sync_block() { __syncthreads(); }
+QCTS_DEVICE void sync_warp(uint32_t mask = kAllLanes) { __syncwarp(mask); }
+// The value of lane `from`, which is in the mask.
+QCTS_DEVICE uint32_t shuffle(uint32_t value, uint32_t from, uint32_t mask = kAllLanes) {
+  return __shfl_sync(mask, value, static_cast<int>(from));
+}
+QCTS_DEVICE uint32_t shuffle_xor(uint32_t value, uint32_t with, uint32_t mask = kAllLanes) {
+  return __shfl_xor_sync(mask, value, static_cast<int>(with));
+}
+// Bit i: what lane i passed.
+QCTS_DEVICE uint32_t ballot(bool value, uint32_t mask = kAllLanes) { return __ballot_sync(mask, value); }
+#else
+QCTS_DEVICE void sync_block() { simt::sync_block(); }
+QCTS_DEVICE void sync_warp(uint32_t mask = kAllLanes) { simt::sync_warp(mask); }
+QCTS_DEVICE uint32_t shuffle(uint32_t value, uint32_t from, uint32_t mask = kAllLanes) {
+  return simt::shuffle(mask, value, from);
+}
+QCTS_DEVICE uint32_t shuffle_xor(uint32_t value, uint32_t with, uint32_t mask = kAllLanes) {
+  return simt::shuffle(mask, value, lane_index() ^ with);
+}
+QCTS_DEVICE uint32_t ballot(bool value, uint32_t mask = kAllLanes) { return simt::ballot(mask, value); }
+#endif
+
+// --- Numbers
+// ---------------------------------------------------------------------------------------------------
+// + - * / of float round to nearest even and keep subnormals: kernels are compiled without contraction and
+// without fast division. fmaf, fabsf, fmaxf, fminf and nearbyintf are those of math.h.
+
+QCTS_DEVICE uint32_t bits_of(float value) { return __builtin_bit_cast(uint32_t, value); }
+QCTS_DEVICE float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
+QCTS_DEVICE float shuffle_xor(float value, uint32_t with, uint32_t mask = kAllLanes) {
+  return float_of(shuffle_xor(bits_of(value), with, mask));
+}
+QCTS_DEVICE float bf16_to_f32(uint16_t value) { return float_of(static_cast<uint32_t>(value) << 16); }
+
+#if defined(__CUDACC__)
+QCTS_DEVICE float f16_to_f32(uint16_t value) {
+  float result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value));
+  return result;
+}
+// Round to nearest even; a NaN becomes 0x7FFF.
+QCTS_DEVICE uint16_t f32_to_f16(float value) {
+  uint16_t result;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result) : "f"(value));
+  return result;
+}
+QCTS_DEVICE uint16_t f32_to_bf16(float value) {
+  uint16_t result;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result) : "f"(value));
+  return result;
+}
+// Two in a word, the first in the lower half.
+QCTS_DEVICE uint32_t pack_bf16(float low, float high) {
+  uint32_t result;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+  return result;
+}
+QCTS_DEVICE uint32_t pack_f16(float low, float high) {
+  uint32_t result;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+  return result;
+}
+// a * b + c of two numbers each, rounded once.
+QCTS_DEVICE uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t result;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+  return result;
+}
+QCTS_DEVICE uint32_t fma_f16x2(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t result;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+  return result;
+}
+// Byte i of the result is byte (selector >> 4 * i & 7) of a (0 .. 3) and b (4 .. 7).
+QCTS_DEVICE uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
+  return __byte_perm(a, b, selector);
+}
+// (a & b) | c, one instruction.
+QCTS_DEVICE uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t result;
+  asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+  return result;
+}
+// sum + the dot product of four signed bytes.
+QCTS_DEVICE int32_t dot_s8(uint32_t a, uint32_t b, int32_t sum) {
+  return __dp4a(static_cast<int>(a), static_cast<int>(b), sum);
+}
+#else
+QCTS_DEVICE float f16_to_f32(uint16_t value) { return simt::f16_to_f32(value); }
+QCTS_DEVICE uint16_t f32_to_f16(float value) { return simt::f32_to_f16(value); }
+QCTS_DEVICE uint16_t f32_to_bf16(float value) { return simt::f32_to_bf16(value); }
+QCTS_DEVICE uint32_t pack_bf16(float low, float high) {
+  return simt::f32_to_bf16(low) | static_cast<uint32_t>(simt::f32_to_bf16(high)) << 16;
+}
+QCTS_DEVICE uint32_t pack_f16(float low, float high) {
+  return simt::f32_to_f16(low) | static_cast<uint32_t>(simt::f32_to_f16(high)) << 16;
+}
+QCTS_DEVICE uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c) { return simt::fma_bf16x2(a, b, c); }
+QCTS_DEVICE uint32_t fma_f16x2(uint32_t a, uint32_t b, uint32_t c) { return simt::fma_f16x2(a, b, c); }
+QCTS_DEVICE uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
+  const uint64_t bytes = a | static_cast<uint64_t>(b) << 32;
+  uint32_t result = 0;
+  for (uint32_t i = 0; i < 4; ++i)
+    result |= static_cast<uint32_t>(bytes >> 8 * (selector >> 4 * i & 7) & 0xFF) << 8 * i;
+  return result;
+}
+QCTS_DEVICE uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) { return (a & b) | c; }
+QCTS_DEVICE int32_t dot_s8(uint32_t a, uint32_t b, int32_t sum) {
+  for (int i = 0; i < 32; i += 8) sum += static_cast<int8_t>(a >> i) * static_cast<int8_t>(b >> i);
+  return sum;
+}
+#endif
+
+}  // namespace
+}  // namespace qcts::device

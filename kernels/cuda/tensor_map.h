@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What copy_box() (kernels/cuda/barrier.h) knows of a matrix in global memory. Made on the host for each
+// launch, since it holds an address, and passed by value: `const __grid_constant__ TensorMap map`.
+#pragma once
+
+#include <stdint.h>
+
+#include "kernels/abi/qcts_kernel.h"
+
+#if !defined(__CUDACC__)
+#define __grid_constant__
+#endif
+
+namespace qcts {
+
+// A CUtensorMap.
+struct alignas(64) TensorMap {
+  uint64_t opaque[16];
+};
+
+// Rows of `columns` elements, `stride_bytes` apart, of which a copy takes box_rows rows of 128 bytes. The
+// 16-byte units of row r of the box are stored in the order of their number exclusive-or r % 8 (128-byte
+// swizzle).
+struct TensorShape {
+  const void* first;     // a multiple of 16
+  int64_t stride_bytes;  // a multiple of 16, below 2^40
+  int64_t rows, columns;
+  uint32_t element_bytes;  // 1 or 2
+  uint32_t box_rows;       // 1 to 256
+};
+inline constexpr uint32_t kBoxRowBytes = 128;
+
+// Returns QCTS_OK, or QCTS_FAILED with last_failure() if a requirement is not met or the driver refuses.
+qcts_status make_tensor_map(const TensorShape& shape, TensorMap* map);
+
+}  // namespace qcts

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tests the executor's matrix instructions: fragments against plain products, and the sums of tensor cores
+// against values derived by hand and against vectors that MMA-Sim computed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/matrix.h"
+#include "kernels/emulated/simt.h"
+#include "kernels/emulated/simt_sums.h"
+#include "kernels/families/elements.h"
+
+namespace qcts::matrix_tests {
+namespace {
+
+using namespace qcts::device;
+
+constexpr int kM = 16, kN = 8;
+
+// a [16][kRowBytes], b [8][kRowBytes], d [16][8].
+constexpr int kRowBytes = 32;
+struct Tile {
+  alignas(16) uint8_t a[kM][kRowBytes], b[kN][kRowBytes];
+  uint32_t d[kM][kN];
+};
+
+// Loads both operands with ldmatrix, multiplies, and adds to d.
+template <class Sum, void (*kMultiply)(Sum (&)[4], const uint32_t (&)[4], const uint32_t (&)[2])>
+void multiply_tile(Tile* tile) {
+  const uint32_t lane = lane_index();
+  uint8_t* a = shared_memory();
+  uint8_t* b = a + sizeof tile->a;
+  store_shared(a + 16 * lane, load_global<Words4>(&tile->a[0][0] + 16 * lane));
+  if (lane < 16) store_shared(b + 16 * lane, load_global<Words4>(&tile->b[0][0] + 16 * lane));
+  sync_warp();
+  uint32_t of_a[4], of_b[2];
+  load_matrices(of_a, a + lane % 16 * kRowBytes + lane / 16 * 16);
+  load_matrices(of_b, b + lane % 8 * kRowBytes + lane / 8 % 2 * 16);
+  Sum d[4];
+  const uint32_t row = lane / 4, column = lane % 4 * 2;
+  for (uint32_t i = 0; i < 4; ++i) d[i] = __builtin_bit_cast(Sum, tile->d[row + i / 2 * 8][column + i % 2]);
+  kMultiply(d, of_a, of_b);
+  for (uint32_t i = 0; i < 4; ++i)
+    store_global(&tile->d[row + i / 2 * 8][column + i % 2], __builtin_bit_cast(uint32_t, d[i]));
+}
+
+void run_tile(void (*kernel)(Tile*), Tile& tile, simt::Architecture architecture, uint32_t schedule = 0) {
+  simt::configure({simt::schedule(schedule), architecture, {}});
+  const Launch at = {.blocks_x = 1, .threads = 32, .shared_bytes = sizeof tile.a + sizeof tile.b};
+  char why[256] = "";
+  if (launch(qcts_problem{}, at, kernel, &tile) != QCTS_OK) last_failure(why, sizeof why);
+  EXPECT_STREQ(why, "");
+}
+
+int small_integer(int row, int k, int seed) { return (row * 7 + k * 13 + seed * 5) % 9 - 4; }
+
+// Integers whose sums are exact in every order, so each element of d shows that its row met its column.
+TEST(ExecutorMatrix, MultipliesRowsByColumns) {
+  for (uint32_t schedule = 0; schedule < simt::kSchedules; ++schedule) {
+    Tile halves = {}, bytes = {};
+    for (int row = 0; row < kM; ++row)
+      for (int k = 0; k < kRowBytes; ++k) {
+        bytes.a[row][k] = static_cast<uint8_t>(small_integer(row, k, 1));
+        if (row < kN) bytes.b[row][k] = static_cast<uint8_t>(small_integer(row, k, 2));
+        if (k % 2 != 0) continue;
+        const uint16_t a = scalar::f32_to_bf16(static_cast<float>(small_integer(row, k / 2, 1))),
+                       b = scalar::f32_to_bf16(static_cast<float>(small_integer(row, k / 2, 2)));
+        std::memcpy(&halves.a[row][k], &a, 2);
+        if (row < kN) std::memcpy(&halves.b[row][k], &b, 2);
+      }
+    run_tile(multiply_tile<float, multiply_bf16>, halves, simt::Architecture::ampere, schedule);
+    run_tile(multiply_tile<int32_t, multiply_s8>, bytes, simt::Architecture::ampere, schedule);
+    for (int row = 0; row < kM; ++row)
+      for (int column = 0; column < kN; ++column) {
+        int of_halves = 0, of_bytes = 0;
+        for (int k = 0; k < 32; ++k) {
+          const int product = small_integer(row, k, 1) * small_integer(column, k, 2);
+          of_bytes += product;
+          if (k < 16) of_halves += product;
+        }
+        EXPECT_EQ(std::bit_cast<float>(halves.d[row][column]), static_cast<float>(of_halves))
+            << row << ", " << column;
+        EXPECT_EQ(static_cast<int32_t>(bytes.d[row][column]), of_bytes) << row << ", " << column;
+      }
+  }
+}
+
+void transposes(Tile* tile) {
+  const uint32_t lane = lane_index();
+  store_shared(shared_memory() + 16 * lane, load_global<Words4>(&tile->a[0][0] + 16 * lane));
+  sync_warp();
+  uint32_t words[4];
+  load_matrices<4, true>(words, shared_memory() + 16 * lane);
+  for (uint32_t i = 0; i < 4; ++i) store_global(&tile->d[0][0] + 4 * lane + i, words[i]);
+}
+
+TEST(ExecutorMatrix, LoadsTransposed) {
+  Tile tile = {};
+  for (int i = 0; i < kM * kRowBytes / 2; ++i) {
+    const auto value = static_cast<uint16_t>(i);
+    std::memcpy(&tile.a[0][0] + 2 * i, &value, 2);
+  }
+  run_tile(transposes, tile, simt::Architecture::ampere);
+  for (uint32_t lane = 0; lane < 32; ++lane)
+    for (uint32_t i = 0; i < 4; ++i) {
+      // Row r of matrix i is elements 64 * i + 8 * r and the next seven.
+      const uint32_t low = 64 * i + 8 * (lane % 4 * 2) + lane / 4;
+      EXPECT_EQ(tile.d[0][4 * lane + i], low | (low + 8) << 16) << lane << ", " << i;
+    }
+}
+
+// --- Sums
+// ------------------------------------------------------------------------------------------------------
+
+// The sum of products of bfloat16 numbers and c.
+float sum_of(const simt::SumModel& model, const std::vector<std::pair<float, float>>& products, float c) {
+  std::vector<simt::Factor> a, b;
+  for (const auto& [x, y] : products) {
+    a.push_back(simt::kBf16.decode(scalar::f32_to_bf16(x)));
+    b.push_back(simt::kBf16.decode(scalar::f32_to_bf16(y)));
+  }
+  return simt::fused_dot(model, simt::kBf16, a.data(), b.data(), static_cast<int>(a.size()), c);
+}
+
+using Products = std::vector<std::pair<float, float>>;
+
+TEST(ExecutorSums, CutProductsBelowTheLargestExponent) {
+  const Products halves(16, {0.5f, 1});
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, halves, 0x1p24f), 0x1p24f) << "the unit is 2^(24 - 24)";
+  EXPECT_EQ(sum_of(simt::kHopperSums16, halves, 0x1p24f), 0x1p24f + 8) << "the unit is 2^(24 - 25)";
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, halves, 0), 8.0f);
+  EXPECT_EQ(sum_of(simt::kHopperWideSums8, halves, 0x1p13f), 0x1p13f) << "the unit is 2^(13 - 13)";
+}
+
+TEST(ExecutorSums, CutTowardZero) {
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, {{1.5f, 1}, {1.5f, 1}}, 0x1p24f), 0x1p24f + 2) << "1.5 counts as 1";
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, {{-1.5f, 1}, {-1.5f, 1}}, -0x1p24f), -0x1p24f - 2);
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, {{1, 1}, {1, 1}, {1, 1}}, 0x1p24f), 0x1p24f + 2)
+      << "the result: 2^24 + 3";
+  EXPECT_EQ(sum_of(simt::kHopperWideSums8, {{1, 1}}, 0x1p14f), 0x1p14f)
+      << "the result keeps 13 bits: 2^14 + 1";
+}
+
+TEST(ExecutorSums, AddEightTermsAtOnceOnAmpereAndSixteenOnHopper) {
+  Products products(16, {0, 0});
+  products[0] = {0x1p12f, 0x1p13f};    // 2^25
+  products[15] = {-0x1p12f, 0x1p13f};  // cancels it, on Ampere in the second step
+  products[1] = products[14] = {1, 1};
+  EXPECT_EQ(sum_of(simt::kHopperSums16, products, 0), 2.0f) << "the unit is 1 for all";
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, products, 0), 0.0f) << "the unit is 2 in both steps";
+}
+
+TEST(ExecutorSums, TakeTheExponentOfAProductWithoutNormalizing) {
+  // 1.5 * 1.5 = 2.25 has exponent 0, so 2^-24 is kept.
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, {{1.5f, 1.5f}, {-1.5f, 1.5f}, {0x1p-12f, 0x1p-12f}}, 0), 0x1p-24f);
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, {{2, 1.5f}, {-2, 1.5f}, {0x1p-12f, 0x1p-12f}}, 0), 0.0f);
+}
+
+TEST(ExecutorSums, KeepSubnormalsAndSpecials) {
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, {{0x1p-130f, 0x1p-10f}}, 0), 0x1p-140f)
+      << "a subnormal factor and result";
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, {{0x1p-75f, 0x1p-75f}}, 0), 0.0f) << "2^-150 is cut";
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, {{INFINITY, 1}}, 5), INFINITY);
+  EXPECT_EQ(std::bit_cast<uint32_t>(sum_of(simt::kAmpereSums16, {{INFINITY, 0}}, 5)), 0x7FFFFFFFu);
+  EXPECT_EQ(std::bit_cast<uint32_t>(sum_of(simt::kAmpereSums16, {{INFINITY, 1}, {-INFINITY, 1}}, 0)),
+            0x7FFFFFFFu);
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, {{0x1p100f, 0x1p100f}}, 0), INFINITY) << "overflow";
+}
+
+// Vectors recorded from MMA-Sim (mma_sim_vectors.txt names its commit and the seed): a line has the name of
+// the model, the bits of c and of the sum it computed, and those of a and b.
+TEST(ExecutorSums, EqualMmaSimsBitForBit) {
+  struct Named {
+    const char* name;
+    const simt::SumModel* model;
+    const simt::FactorType* type;
+  } const models[] = {{"ampere_bf16", &simt::kAmpereSums16, &simt::kBf16},
+                      {"ampere_f16", &simt::kAmpereSums16, &simt::kF16},
+                      {"hopper_bf16", &simt::kHopperSums16, &simt::kBf16},
+                      {"hopper_f16", &simt::kHopperSums16, &simt::kF16},
+                      {"hopper_wgmma_e4m3", &simt::kHopperWideSums8, &simt::kE4m3}};
+  std::ifstream file(QCTS_SOURCE_DIR "/kernels/emulated/mma_sim_vectors.txt");
+  std::map<std::string, int> seen;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream words(line);
+    std::string name;
+    uint32_t c = 0, want = 0, bits = 0;
+    words >> name >> std::hex >> c >> want;
+    const Named* named = std::ranges::find_if(models, [&](const Named& each) { return each.name == name; });
+    ASSERT_NE(named, std::end(models)) << line;
+    std::vector<simt::Factor> factors;
+    while (words >> bits) factors.push_back(named->type->decode(bits));
+    const size_t count = factors.size() / 2;
+    ASSERT_EQ(count, named->type == &simt::kE4m3 ? 32u : 16u) << line;
+    const float got = simt::fused_dot(*named->model, *named->type, factors.data(), factors.data() + count,
+                                      static_cast<int>(count), std::bit_cast<float>(c));
+    EXPECT_EQ(std::bit_cast<uint32_t>(got), want) << line;
+    ++seen[name];
+  }
+  for (const Named& each : models) EXPECT_EQ(seen[each.name], 100) << each.name;
+}
+
+}  // namespace
+}  // namespace qcts::matrix_tests

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// wgmma (PTX ISA 8.7, section 9.7.15): each warp of four multiplies 16 of the 64 rows of a by all columns of
+// b. The operands are read, and the accumulators written, when the warp waits for them (late) or at once
+// (early); until then the accumulators are NaN.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/emulated/simt.h"
+#include "kernels/emulated/simt_sums.h"
+
+namespace qcts::simt {
+namespace {
+
+constexpr uint32_t kWarpRows = 16, kStepBytes = 32, kMaxColumns = 256, kWarps = kMaxThreads / kLanes;
+constexpr uint32_t kRowBytes = 128, kRowsOfUnit = 8;
+
+// A signalling NaN, so that arithmetic on it shows.
+constexpr uint32_t kUnderWay = 0xFFBFFFFF;
+
+// A product of one warp. Sums of lane l: rows l / 4 and l / 4 + 8, columns 2 * (l % 4) and the next of each
+// eight.
+struct Product {
+  WgmmaOperands operands;
+  uint32_t words[kLanes][4];  // a, if it comes from registers
+  uint32_t* d[kLanes];
+  std::vector<uint32_t>
+      sums;  // d before it became NaN, lane by lane; empty if a product before this one writes it
+  uint32_t group;
+  uint32_t warp_row;  // the first row, of 64
+};
+struct Warp {
+  std::vector<Product> products;  // not finished, oldest first
+  uint32_t groups = 0;
+  bool fenced = false;
+};
+Warp warps[kWarps];
+
+Warp& own_warp() { return warps[place.thread / kLanes]; }
+
+uint32_t element_bytes(Wgmma type) { return type == Wgmma::bf16 ? 2 : 1; }
+uint32_t sums_of_lane(const WgmmaOperands& operands) { return operands.columns / 2; }
+
+// Where byte `byte` of row `row` of an operand stands: 8 rows of 128 bytes one after the other, with the
+// 16-byte units of a row exchanged by address bits 7 to 9 (128-byte swizzle).
+uint32_t offset_of(uint64_t descriptor, uint32_t row, uint32_t byte) {
+  const auto start = static_cast<uint32_t>((descriptor & 0x3FFF) << 4);
+  const auto stride = static_cast<uint32_t>((descriptor >> 32 & 0x3FFF) << 4);
+  const uint32_t at = start + row / kRowsOfUnit * stride + row % kRowsOfUnit * kRowBytes + byte;
+  return at ^ ((at >> 7 & 7) << 4);
+}
+
+// Copies a step of k, kStepBytes of a row, from shared memory.
+void read_row(uint64_t descriptor, uint32_t row, uint8_t* out) {
+  for (uint32_t byte = 0; byte < kStepBytes; byte += 16) {
+    const uint8_t* from = shared_memory() + offset_of(descriptor, row, byte);
+    check_range(Space::shared, from, 16, Use::read);
+    std::memcpy(out + byte, from, 16);
+  }
+}
+
+void read_a(const Product& product, uint8_t (*rows)[kStepBytes]) {
+  for (uint32_t row = 0; row < kWarpRows; ++row) {
+    if (product.operands.a_words == nullptr) {
+      read_row(product.operands.a, product.warp_row + row, rows[row]);
+      continue;
+    }
+    // As in mma.sync: words 0 and 2 of lanes 4 * row to 4 * row + 3; words 1 and 3 are eight rows below.
+    for (uint32_t i = 0; i < 8; ++i)
+      std::memcpy(rows[row] + 4 * i, &product.words[row % 8 * 4 + i % 4][i / 4 * 2 + row / 8], 4);
+  }
+}
+
+void decode_row(const FactorType& type, const uint8_t* bytes, uint32_t size, Factor* out) {
+  for (uint32_t k = 0; k < kStepBytes / size; ++k) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, bytes + k * size, size);
+    out[k] = type.decode(bits);
+  }
+}
+
+// Adds to `sum`, whose bits are given and returned.
+uint32_t multiplied_s8(const uint8_t* a, const uint8_t* b, uint32_t sum) {
+  for (uint32_t k = 0; k < kStepBytes; ++k)
+    sum += static_cast<uint32_t>(static_cast<int8_t>(a[k]) * static_cast<int8_t>(b[k]));
+  return sum;
+}
+
+void compute(const Product& product) {
+  const WgmmaOperands& operands = product.operands;
+  const uint32_t size = element_bytes(operands.type);
+  uint8_t a_bytes[kWarpRows][kStepBytes], b_bytes[kMaxColumns][kStepBytes];
+  read_a(product, a_bytes);
+  for (uint32_t column = 0; column < operands.columns; ++column)
+    read_row(operands.b, column, b_bytes[column]);
+  const bool is_float = operands.type != Wgmma::s8;
+  const FactorType& type = operands.type == Wgmma::bf16 ? kBf16 : kE4m3;
+  const SumModel& model = operands.type == Wgmma::bf16 ? kHopperSums16 : kHopperWideSums8;
+  static Factor a[kWarpRows][kStepBytes], b[kMaxColumns][kStepBytes];
+  if (is_float) {
+    for (uint32_t row = 0; row < kWarpRows; ++row) decode_row(type, a_bytes[row], size, a[row]);
+    for (uint32_t column = 0; column < operands.columns; ++column)
+      decode_row(type, b_bytes[column], size, b[column]);
+  }
+  const uint32_t count = sums_of_lane(operands);
+  for (uint32_t lane = 0; lane < kLanes && !product.sums.empty() && !settings().schedule.early; ++lane)
+    if (std::count(product.d[lane], product.d[lane] + count, kUnderWay) != count)
+      fault("lane %u of its warp touched the accumulators of a wgmma under way", lane);
+  for (uint32_t lane = 0; lane < kLanes; ++lane)
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      uint32_t& d = product.d[lane][i];
+      const uint32_t before = product.sums.empty() ? d : product.sums[lane * count + i];
+      if (is_float)
+        d = __builtin_bit_cast(uint32_t,
+                               fused_dot(model, type, a[row], b[column], static_cast<int>(kStepBytes / size),
+                                         __builtin_bit_cast(float, before)));
+      else
+        d = multiplied_s8(a_bytes[row], b_bytes[column], before);
+    }
+}
+
+// What the ordinary stores to the operands lack shows at once, whenever they are read.
+void check_operands(const Product& product) {
+  const auto check = [](uint64_t descriptor, uint32_t row) {
+    for (uint32_t byte = 0; byte < kStepBytes; byte += 16) {
+      const uint8_t* from = shared_memory() + offset_of(descriptor, row, byte);
+      check_range(Space::shared, from, 16, Use::read);
+      check_fenced(from, 16, "wgmma reads");
+    }
+  };
+  for (uint32_t row = 0; row < kWarpRows && product.operands.a_words == nullptr; ++row)
+    check(product.operands.a, product.warp_row + row);
+  for (uint32_t column = 0; column < product.operands.columns; ++column) check(product.operands.b, column);
+}
+
+// The calls of a warp meet here: the last lane finds what each passed.
+struct Call {
+  WgmmaOperands operands;
+  uint32_t* d;
+};
+
+void issue(void* const* calls) {
+  Warp& warp = own_warp();
+  if (!warp.fenced) fault("calls wgmma without a wgmma_fence() since it last waited");
+  const auto call_of = [calls](uint32_t lane) -> const Call& {
+    return *static_cast<const Call*>(calls[lane]);
+  };
+  Product product = {call_of(0).operands, {}, {}, {}, warp.groups, place.thread / kLanes % 4 * kWarpRows};
+  bool chained = false;
+  for (const Product& earlier : warp.products) chained = chained || earlier.d[0] == call_of(0).d;
+  const uint32_t count = sums_of_lane(product.operands);
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    const Call& call = call_of(lane);
+    product.d[lane] = call.d;
+    if (call.operands.a != product.operands.a || call.operands.b != product.operands.b)
+      fault("calls wgmma with other descriptors in lane %u than in lane 0", lane);
+    if (call.operands.a_words != nullptr) std::memcpy(product.words[lane], call.operands.a_words, 16);
+    if (!chained) product.sums.insert(product.sums.end(), call.d, call.d + count);
+  }
+  check_operands(product);
+  if (settings().schedule.early) {
+    compute(product);
+    product.operands.columns = 0;  // nothing is left to do
+  } else {
+    for (uint32_t lane = 0; lane < kLanes; ++lane) std::fill_n(product.d[lane], count, kUnderWay);
+  }
+  warp.products.push_back(std::move(product));
+}
+
+void commit(void* const*) { ++own_warp().groups; }
+void fence(void* const*) { own_warp().fenced = true; }
+
+void wait(void* const* calls) {
+  Warp& warp = own_warp();
+  const uint32_t unfinished = *static_cast<const uint32_t*>(calls[0]);
+  const uint32_t finished = warp.groups > unfinished ? warp.groups - unfinished : 0;
+  auto product = warp.products.begin();
+  for (; product != warp.products.end() && product->group < finished; ++product)
+    if (product->operands.columns > 0) compute(*product);
+  warp.products.erase(warp.products.begin(), product);
+  warp.fenced = false;
+}
+
+}  // namespace
+
+uint64_t matrix_descriptor(const void* shared) {
+  const auto offset = static_cast<uint64_t>(static_cast<const uint8_t*>(shared) - shared_memory());
+  constexpr uint64_t kSwizzle128 = uint64_t{1} << 62, kStrideOf8Rows = (kRowsOfUnit * kRowBytes) >> 4;
+  return kSwizzle128 | kStrideOf8Rows << 32 | uint64_t{1} << 16 | (offset >> 4 & 0x3FFF);
+}
+
+void begin_wgmma() {
+  for (uint32_t warp = 0; warp < (place.threads + kLanes - 1) / kLanes; ++warp) {
+    warps[warp].products.clear();
+    warps[warp].groups = 0;
+    warps[warp].fenced = false;
+  }
+}
+
+void end_wgmma_of_thread() {
+  if (!own_warp().products.empty())
+    fault("returns while %zu wgmma of its warp are under way", own_warp().products.size());
+}
+
+void wgmma_fence() { all_lanes("wgmma_fence()", 0, nullptr, fence); }
+void wgmma_commit() { all_lanes("wgmma_commit()", 0, nullptr, commit); }
+void wgmma_wait(uint32_t unfinished) { all_lanes("wgmma_wait()", unfinished, &unfinished, wait); }
+
+void wgmma(void* d, const WgmmaOperands& operands) {
+  if (settings().architecture != Architecture::hopper)
+    fault("calls wgmma, which compute capability 9.0 alone has");
+  Call call = {operands, static_cast<uint32_t*>(d)};
+  all_lanes("wgmma", static_cast<uint32_t>(operands.type) << 16 | operands.columns, &call, issue);
+}
+
+}  // namespace qcts::simt

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Element types of x and y as template parameters, and the choice between them on the host. A type has
+//   kBytes, kChunk     its size; elements in 16 bytes
+//   Bits               its bit pattern
+//   decode(bits)       as float32, exact
+//   encode(value)      rounded to nearest even
+#pragma once
+
+#include "kernels/abi/qcts_kernel.h"
+#include "kernels/cuda/device.h"
+
+namespace qcts::sm80 {
+namespace {
+
+using namespace qcts::device;
+
+struct F32 {
+  static constexpr int kBytes = 4, kChunk = 4;
+  using Bits = uint32_t;
+  static QCTS_DEVICE float decode(Bits bits) { return float_of(bits); }
+  static QCTS_DEVICE Bits encode(float value) { return bits_of(value); }
+};
+struct F16 {
+  static constexpr int kBytes = 2, kChunk = 8;
+  using Bits = uint16_t;
+  static QCTS_DEVICE float decode(Bits bits) { return f16_to_f32(bits); }
+  static QCTS_DEVICE Bits encode(float value) { return f32_to_f16(value); }
+};
+struct BF16 {
+  static constexpr int kBytes = 2, kChunk = 8;
+  using Bits = uint16_t;
+  static QCTS_DEVICE float decode(Bits bits) { return bf16_to_f32(bits); }
+  static QCTS_DEVICE Bits encode(float value) { return f32_to_bf16(value); }
+};
+
+// As a library's operation does that computes in float32 and keeps its result in a tensor of T.
+template <class T>
+QCTS_DEVICE float round_to(float value) {
+  return T::decode(T::encode(value));
+}
+
+// Element i of a chunk.
+template <class T>
+QCTS_DEVICE typename T::Bits element(const Words4& chunk, int i) {
+  if constexpr (T::kBytes == 4) return chunk.word[i];
+  return static_cast<typename T::Bits>(chunk.word[i / 2] >> (16 * (i % 2)));
+}
+template <class T>
+QCTS_DEVICE void set_element(Words4& chunk, int i, typename T::Bits bits) {
+  if constexpr (T::kBytes == 4)
+    chunk.word[i] = bits;
+  else if (i % 2 == 0)
+    chunk.word[i / 2] = bits;
+  else
+    chunk.word[i / 2] |= static_cast<uint32_t>(bits) << 16;
+}
+
+// Reads one element of a type that is known at run time only.
+QCTS_DEVICE float load_float(uint32_t dtype, const void* array, int64_t index) {
+  if (dtype == QCTS_F32) return float_of(load_global<uint32_t>(static_cast<const uint32_t*>(array) + index));
+  const auto bits = load_global<uint16_t>(static_cast<const uint16_t*>(array) + index);
+  return dtype == QCTS_F16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+}
+QCTS_DEVICE void store_float(uint32_t dtype, void* array, int64_t index, float value) {
+  if (dtype == QCTS_F32)
+    store_global(static_cast<uint32_t*>(array) + index, bits_of(value));
+  else
+    store_global(static_cast<uint16_t*>(array) + index,
+                 dtype == QCTS_F16 ? f32_to_f16(value) : f32_to_bf16(value));
+}
+
+// --- On the host
+// -----------------------------------------------------------------------------------------------
+
+// Returns call(T()) for the type T of `dtype`, one of F32, F16 and BF16.
+template <class Call>
+qcts_status with_type(uint32_t dtype, const Call& call) {
+  if (dtype == QCTS_F32) return call(F32());
+  if (dtype == QCTS_F16) return call(F16());
+  return call(BF16());
+}
+
+[[maybe_unused]] bool is_multiple_of_16(const void* at) { return reinterpret_cast<uintptr_t>(at) % 16 == 0; }
+// True if each row of a matrix begins at a multiple of 16 bytes.
+[[maybe_unused]] bool has_aligned_rows(const void* first, int64_t rows, int64_t stride_bytes) {
+  return is_multiple_of_16(first) && (rows <= 1 || stride_bytes % 16 == 0);
+}
+
+}  // namespace
+}  // namespace qcts::sm80
