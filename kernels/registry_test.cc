@@ -197,6 +197,7 @@ TEST(Registry, TakesTheTablesOfEveryMinorVersion) {
     bool taken;
   } const cases[] = {{9, 120, true},
                      {9, 112, false},  // less than in 0.9
+                     {10, 120, true},  // 0.11 appends failure
                      {QCTS_ABI_VERSION, sizeof(qcts_kernel), true},
                      {QCTS_ABI_VERSION + 1, sizeof(qcts_kernel) + 64, true},
                      {8, 120, false},

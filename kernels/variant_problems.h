@@ -15,11 +15,13 @@
 
 namespace qcts::variants {
 
-// Returns a registry of the built-in provider and, if it was built, of the emulated provider.
+// Returns a registry of the built-in provider, of the CUDA kernels in their executor and, if it was built, of
+// the emulated provider.
 inline Registry& registry() {
   static Registry* const all = [] {
     auto* filled = new Registry;
     filled->add(builtin_provider());
+    filled->load(QCTS_BINARY_DIR "/lib/plugins/libqcts_cudaemu.so");
     const std::filesystem::path emulated = QCTS_BINARY_DIR "/lib/plugins/libqcts_emulated.so";
     if (std::filesystem::exists(emulated)) filled->load(emulated);
     return filled;

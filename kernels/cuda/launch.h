@@ -83,10 +83,11 @@ qcts_status launch([[maybe_unused]] const qcts_problem& problem, const Launch& a
 #endif
 }
 
-// run() of a row: the checks of its family, then kRun, which launches.
+// run() of a row: its own checks and those of its family, then kRun, which launches.
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 qcts_status run_launched(const qcts_problem* problem) {
-  if (check_run(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
+  if (kKernel.supports(problem, nullptr, 0) != QCTS_OK || check_run(kKernel, problem) != QCTS_OK)
+    return QCTS_INVALID;
   return kRun(*problem);
 }
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
@@ -94,13 +95,18 @@ qcts_status run_launched_activation(const qcts_problem* problem) {
   if (check_run_activation<kKernel>(problem) != QCTS_OK) return QCTS_INVALID;
   return kRun(*problem);
 }
-// Rows. kRun(problem) launches the kernels that compute it.
-template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
+
+using Supports = qcts_status (*)(const qcts_problem*, char*, size_t);
+
+// Rows. kRun(problem) launches the kernels that compute it; kSupports, if the family's checks are not enough,
+// checks a problem for it.
+template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&), Supports kSupports = nullptr>
 constexpr qcts_kernel exact_launched(qcts_op op, const char* scheme, const char* variant,
                                      const char* description) {
-  return exact_entry(
-      op, scheme, variant, description,
-      {.supports = supports_problem<kKernel>, .run = run_launched<kKernel, kRun>, .failure = last_failure});
+  return exact_entry(op, scheme, variant, description,
+                     {.supports = kSupports != nullptr ? kSupports : supports_problem<kKernel>,
+                      .run = run_launched<kKernel, kRun>,
+                      .failure = last_failure});
 }
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 constexpr qcts_kernel activation_launched(const char* scheme, const char* variant, const char* description) {
@@ -109,12 +115,13 @@ constexpr qcts_kernel activation_launched(const char* scheme, const char* varian
                       .run = run_launched_activation<kKernel, kRun>,
                       .failure = last_failure});
 }
-template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
+template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&), Supports kSupports = nullptr>
 constexpr qcts_kernel linear_launched(const char* scheme, const char* variant, const char* description,
                                       const qcts_numerics& numerics) {
-  return linear_entry(
-      scheme, variant, description, numerics,
-      {.supports = supports_problem<kKernel>, .run = run_launched<kKernel, kRun>, .failure = last_failure});
+  return linear_entry(scheme, variant, description, numerics,
+                      {.supports = kSupports != nullptr ? kSupports : supports_problem<kKernel>,
+                       .run = run_launched<kKernel, kRun>,
+                       .failure = last_failure});
 }
 
 }  // namespace

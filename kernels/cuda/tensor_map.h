@@ -14,7 +14,7 @@
 namespace qcts {
 
 // A CUtensorMap.
-struct alignas(64) TensorMap {
+struct alignas(128) TensorMap {
   uint64_t opaque[16];
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/emulated/simt.h"
+#include "kernels/emulated/simt_checks.h"
 #include "kernels/families/entry.h"
 #include "kernels/machine/machine.h"
 
@@ -32,6 +33,13 @@ const qcts_kernel* const kSources[] = {
 #include "kernels/kernels.inc"
 };
 constexpr size_t kCount = std::size(kSources);
+
+// The library for tests, which also checks for races and counts sectors (simt_checks.h).
+#if defined(QCTS_CHECKED)
+constexpr bool kChecked = true;
+#else
+constexpr bool kChecked = false;
+#endif
 
 constexpr size_t kReasonBytes = 1536;
 thread_local char reason[kReasonBytes] = "";
@@ -97,7 +105,7 @@ qcts_status execute(size_t kernel, const qcts_problem& p, Buffers buffers, const
   simt::configure(
       {simt::schedule(number),
        std::strcmp(source.variant, "sm90a") == 0 ? simt::Architecture::hopper : simt::Architecture::ampere,
-       std::move(buffers).list()});
+       std::move(buffers).list(), kChecked, kChecked && std::getenv("QCTS_COUNT_ACCESSES") != nullptr});
   const qcts_status status = call(source);
   if (status != QCTS_FAILED) return status;
   char text[kReasonBytes - 64] = "";
@@ -129,7 +137,7 @@ struct Tables {
     add(std::make_index_sequence<kCount>());
     provider.struct_size = sizeof provider;
     provider.abi_version = QCTS_ABI_VERSION;
-    provider.name = "cudaemu";
+    provider.name = kChecked ? "cudachecked" : "cudaemu";
     provider.version = "executor";
     provider.n_kernels = static_cast<uint32_t>(kCount);
     provider.kernels = pointers.data();
@@ -160,3 +168,14 @@ extern "C" const qcts_provider* qcts_provider_entry(uint32_t host_abi_version) {
   static const Tables tables;
   return host_abi_version >= QCTS_ABI_VERSION ? &tables.provider : nullptr;
 }
+
+#if defined(QCTS_CHECKED)
+// What the last run asked of memory, in the order of simt::AccessCounts; 0 unless QCTS_COUNT_ACCESSES is set.
+extern "C" QCTS_EXPORT void qcts_cudachecked_counts(uint64_t counts[6]) {
+  const simt::AccessCounts of = simt::access_counts();
+  const uint64_t values[] = {of.sectors_read,    of.ideal_sectors_read,
+                             of.sectors_written, of.ideal_sectors_written,
+                             of.turns,           of.ideal_turns};
+  std::copy(std::begin(values), std::end(values), counts);
+}
+#endif

@@ -19,7 +19,8 @@ TEST(CudaProvider, LoadsWithoutADriverAndDeclinesByName) {
   ASSERT_EQ(registry.providers().size(), 1u);
   EXPECT_EQ(registry.providers()[0].name, "cuda");
   ASSERT_FALSE(registry.implementations().empty());
-  const qcts_scheme_params params = {.struct_size = sizeof params};
+  qcts_scheme_params params = {};
+  params.struct_size = sizeof params;
   qcts_problem problem = {};
   problem.struct_size = sizeof problem;
   problem.scheme_name = "int8_row";

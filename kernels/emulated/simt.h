@@ -45,6 +45,8 @@ struct Settings {
   Schedule schedule;
   Architecture architecture = Architecture::ampere;
   std::vector<Buffer> buffers;  // empty: global memory is not checked
+  bool checks = false;          // those of simt_checks.h
+  bool counts = false;          // with them, sectors and turns of banks
 };
 // Holds from the next launch on.
 void configure(Settings settings);
@@ -70,6 +72,16 @@ enum class Use : uint8_t { read, write };
 void check_access(Space space, const void* at, uint32_t bytes, Use use);
 // The same for any number of bytes at any alignment.
 void check_range(Space space, const void* at, uint32_t bytes, Use use);
+// "x+24", "shared memory+8", or an address. Not on the heap: a fault leaves the stacks as they are.
+struct PlaceText {
+  char text[96];
+};
+PlaceText place_of(const void* at);
+// Called for each access of code that is compiled with -fsanitize=thread (simt_hooks.cc): a fault if it
+// touches shared memory or a buffer other than through device.h.
+void note_bare_access(const void* at, uint32_t bytes, Use use);
+// True while a thread of a block runs.
+bool is_running();
 // Notes an ordinary store, and faults if one has not been shown to what is about to use the bytes in another
 // way.
 void note_shared_store(const void* at, uint32_t bytes);

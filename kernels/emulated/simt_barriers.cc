@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/tensor_map.h"
 #include "kernels/emulated/simt.h"
+#include "kernels/emulated/simt_checks.h"
 
 namespace qcts::simt {
 namespace {
@@ -124,6 +125,7 @@ void check_fenced(const void* at, uint32_t bytes, const char* what) {
 
 void make_barrier(uint64_t* at, uint32_t arrivals) {
   check_access(Space::shared, at, 8, Use::write);
+  stop_race_checks_of_block();
   if (arrivals == 0) fault("makes a barrier for no arrivals");
   std::erase_if(async.barriers, [at](const Barrier& barrier) { return barrier.at == at; });
   async.barriers.push_back({.at = at, .arrivals = arrivals, .maker = place.thread, .missing = arrivals});
@@ -169,6 +171,7 @@ void copy_box(void* shared, const TensorMap& map, int32_t column, int32_t row, u
     fault("copies a box to the barrier shared memory+%td, which its maker did not show by fence_barriers()",
           reinterpret_cast<uint8_t*>(barrier) - shared_memory());
   check_fenced(copy.to, bytes_of(copy), "a box would overwrite");
+  note_access(Space::shared, copy.to, bytes_of(copy), Use::write, Kind::asynchronous, nullptr);
   if (settings().schedule.early) return deliver(copy);
   std::memset(copy.to, 0xFF, bytes_of(copy));
   async.copies.push_back(copy);

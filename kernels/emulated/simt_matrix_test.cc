@@ -114,7 +114,7 @@ TEST(ExecutorMatrix, LoadsTransposed) {
     for (uint32_t i = 0; i < 4; ++i) {
       // Row r of matrix i is elements 64 * i + 8 * r and the next seven.
       const uint32_t low = 64 * i + 8 * (lane % 4 * 2) + lane / 4;
-      EXPECT_EQ(tile.d[0][4 * lane + i], low | (low + 8) << 16) << lane << ", " << i;
+      EXPECT_EQ(tile.d[lane / 2][lane % 2 * 4 + i], low | (low + 8) << 16) << lane << ", " << i;
     }
 }
 

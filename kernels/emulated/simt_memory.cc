@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/emulated/simt.h"
+#include "kernels/emulated/simt_checks.h"
 
 namespace qcts::simt {
 namespace {
@@ -48,33 +49,31 @@ const Buffer* nearest_buffer(const uint8_t* at) {
 // Beyond this distance an address is not named after a buffer.
 constexpr int64_t kNearBytes = 1 << 20;
 
-// "x+24", "shared memory +8", or an address.
-std::string place_of(const void* at) {
+PlaceText place_text(const void* at) {
   const auto* byte = static_cast<const uint8_t*>(at);
-  char text[96];
-  if (in_arena(at)) {
-    std::snprintf(text, sizeof text, "shared memory+%td", byte - memory.arena);
-    return text;
-  }
+  PlaceText place;
+  auto& text = place.text;
   const Buffer* buffer = nearest_buffer(byte);
-  if (buffer == nullptr ||
-      std::abs(byte - buffer->first) > kNearBytes + static_cast<int64_t>(buffer->bytes()))
+  if (in_arena(at))
+    std::snprintf(text, sizeof text, "shared memory+%td", byte - memory.arena);
+  else if (buffer == nullptr ||
+           std::abs(byte - buffer->first) > kNearBytes + static_cast<int64_t>(buffer->bytes()))
     std::snprintf(text, sizeof text, "address %p", at);
   else
     std::snprintf(text, sizeof text, "%s%+td", buffer->name.c_str(), byte - buffer->first);
-  return text;
+  return place;
 }
 
 const char* verb(Use use) { return use == Use::write ? "writes" : "reads"; }
 
 [[noreturn]] void fault_outside(const uint8_t* at, uint32_t bytes, Use use) {
   const Buffer* buffer = nearest_buffer(at);
-  fault("%s %u bytes at %s, %s", verb(use), bytes, place_of(at).c_str(),
-        buffer == nullptr ? "which is in no buffer"
-                          : ("which is not in " + buffer->name + " (" + std::to_string(buffer->rows) + " x " +
-                             std::to_string(buffer->row_bytes) + " bytes, " +
-                             std::to_string(buffer->stride_bytes) + " apart)")
-                                .c_str());
+  if (buffer == nullptr)
+    fault("%s %u bytes at %s, which is in no buffer", verb(use), bytes, place_text(at).text);
+  fault("%s %u bytes at %s, which is not in %s (%llu x %llu bytes, %llu apart)", verb(use), bytes,
+        place_text(at).text, buffer->name.c_str(), static_cast<unsigned long long>(buffer->rows),
+        static_cast<unsigned long long>(buffer->row_bytes),
+        static_cast<unsigned long long>(buffer->stride_bytes));
 }
 
 bool holds(const Buffer& buffer, const uint8_t* at, uint32_t bytes) {
@@ -87,7 +86,7 @@ bool holds(const Buffer& buffer, const uint8_t* at, uint32_t bytes) {
 
 void check_global(const uint8_t* at, uint32_t bytes, Use use) {
   const std::vector<Buffer>& buffers = settings().buffers;
-  if (in_arena(at)) fault("%s %s as global memory", verb(use), place_of(at).c_str());
+  if (in_arena(at)) fault("%s %s as global memory", verb(use), place_text(at).text);
   if (buffers.empty()) return;
   size_t found = memory.last_buffer;
   if (found >= buffers.size() || !holds(buffers[found], at, bytes)) {
@@ -97,13 +96,13 @@ void check_global(const uint8_t* at, uint32_t bytes, Use use) {
     memory.last_buffer = found;
   }
   if (use == Use::write && !buffers[found].writable)
-    fault("writes %s, which is an input", place_of(at).c_str());
+    fault("writes %s, which is an input", place_text(at).text);
 }
 
 void check_shared(const uint8_t* at, uint32_t bytes, Use use) {
   if (at >= memory.arena && at + bytes <= memory.arena + memory.shared_bytes) return;
-  if (!in_arena(at)) fault("%s %s as shared memory", verb(use), place_of(at).c_str());
-  fault("%s %u bytes at %s: the block has %u bytes", verb(use), bytes, place_of(at).c_str(),
+  if (!in_arena(at)) fault("%s %s as shared memory", verb(use), place_text(at).text);
+  fault("%s %u bytes at %s: the block has %u bytes", verb(use), bytes, place_text(at).text,
         memory.shared_bytes);
 }
 
@@ -116,9 +115,11 @@ void finish(const Copy& copy) {
 
 }  // namespace
 
+PlaceText place_of(const void* at) { return place_text(at); }
+
 void check_access(Space space, const void* at, uint32_t bytes, Use use) {
   if (reinterpret_cast<uintptr_t>(at) % bytes != 0)
-    fault("%s %u bytes at %s, which is not a multiple of %u", verb(use), bytes, place_of(at).c_str(), bytes);
+    fault("%s %u bytes at %s, which is not a multiple of %u", verb(use), bytes, place_text(at).text, bytes);
   check_range(space, at, bytes, use);
 }
 
@@ -129,31 +130,49 @@ void check_range(Space space, const void* at, uint32_t bytes, Use use) {
     check_global(static_cast<const uint8_t*>(at), bytes, use);
 }
 
+void note_bare_access(const void* at, uint32_t bytes, Use use) {
+  if (!is_running()) return;
+  const auto* byte = static_cast<const uint8_t*>(at);
+  bool of_kernel = in_arena(at);
+  for (const Buffer& buffer : settings().buffers)
+    of_kernel = of_kernel || (byte + bytes > buffer.first && byte < buffer.first + buffer.bytes());
+  if (of_kernel)
+    fault("%s %u bytes at %s other than through device.h", verb(use), bytes, place_text(at).text);
+}
+
 uint8_t* shared_memory() { return memory.arena; }
 
 void load(Space space, const void* at, void* value, uint32_t bytes) {
   check_access(space, at, bytes, Use::read);
+  note_access(space, at, bytes, Use::read, Kind::ordinary, __builtin_return_address(0));
   std::memcpy(value, at, bytes);
 }
 
 void store(Space space, void* at, const void* value, uint32_t bytes) {
   check_access(space, at, bytes, Use::write);
+  note_access(space, at, bytes, Use::write, Kind::ordinary, __builtin_return_address(0));
   std::memcpy(at, value, bytes);
   if (space == Space::shared) note_shared_store(at, bytes);
 }
 
 void atomic_max(uint32_t* at, uint32_t value) {
   check_access(Space::global, at, sizeof *at, Use::write);
+  note_access(Space::global, at, sizeof *at, Use::write, Kind::atomic, nullptr);
   *at = std::max(*at, value);
 }
 void atomic_or(uint32_t* at, uint32_t value) {
   check_access(Space::global, at, sizeof *at, Use::write);
+  note_access(Space::global, at, sizeof *at, Use::write, Kind::atomic, nullptr);
   *at |= value;
 }
 
 void copy_async(void* shared, const void* from, uint32_t bytes, bool valid) {
   check_access(Space::shared, shared, bytes, Use::write);
-  if (valid) check_access(Space::global, from, bytes, Use::read);
+  if (valid) {
+    check_access(Space::global, from, bytes, Use::read);
+    note_access(Space::global, from, bytes, Use::read, Kind::ordinary, __builtin_return_address(0));
+  }
+  note_copy_begins(shared, bytes);
   std::vector<Copy>& copies = memory.copies[place.thread];
   copies.push_back({static_cast<uint8_t*>(shared), valid ? static_cast<const uint8_t*>(from) : nullptr, bytes,
                     memory.groups[place.thread]});
@@ -170,8 +189,10 @@ void wait_copies(uint32_t unfinished) {
   const uint32_t committed = memory.groups[place.thread];
   const uint32_t finished = committed > unfinished ? committed - unfinished : 0;
   auto copy = copies.begin();
-  for (; copy != copies.end() && copy->group < finished; ++copy)
+  for (; copy != copies.end() && copy->group < finished; ++copy) {
     if (!settings().schedule.early) finish(*copy);
+    note_copy_ends(copy->to, copy->bytes);
+  }
   copies.erase(copies.begin(), copy);
 }
 

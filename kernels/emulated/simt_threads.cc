@@ -1,34 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads as fibers: switching, schedules, barriers of a block, launches.
-#include <sys/mman.h>
-
+// Threads of a block: who goes on, barriers, launches.
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <numeric>
 
 #include "kernels/emulated/simt.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-extern "C" void __asan_unpoison_memory_region(void const volatile* address, size_t size);
-#endif
-
-// Saves the registers that a call preserves, exchanges stacks, and restores (System V ABI for x86-64, 3.2.1).
-// The floating-point control words stay: kernels do not change them.
-__asm__(
-    ".text\n"
-    ".p2align 4\n"
-    ".hidden qcts_simt_switch\n"
-    ".globl qcts_simt_switch\n"
-    ".type qcts_simt_switch, @function\n"
-    "qcts_simt_switch:\n"
-    "  pushq %rbp\n  pushq %rbx\n  pushq %r12\n  pushq %r13\n  pushq %r14\n  pushq %r15\n"
-    "  movq %rsp, (%rdi)\n"
-    "  movq %rsi, %rsp\n"
-    "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n"
-    "  ret\n"
-    ".size qcts_simt_switch, .-qcts_simt_switch\n");
-extern "C" void qcts_simt_switch(void** from, void* to);
+#include "kernels/emulated/simt_checks.h"
+#include "kernels/emulated/simt_fibers.h"
 
 namespace qcts::simt {
 
@@ -36,13 +15,9 @@ Place place = {};
 
 namespace {
 
-constexpr size_t kStackBytes = 64 << 10;
-constexpr uint64_t kCanary = 0x5AFEC0DE5AFEC0DEu;
-constexpr size_t kSavedRegisters = 6;
 constexpr const char* kAtBarrier = "sync_block()";
 
 struct Fiber {
-  void* stack_pointer = nullptr;
   const char* waits_for = nullptr;  // nullptr: it can run, or has returned
   bool alive = false;
 };
@@ -53,29 +28,14 @@ struct Block {
   uint32_t first_ready = 0, n_ready = 0, n_alive = 0, n_at_barrier = 0;
   void (*body)(void*) = nullptr;
   void* context = nullptr;
-  void* launcher = nullptr;  // its stack pointer
-  uint8_t* stacks = nullptr;
-  uint32_t n_stacks = 0;
   Settings settings;
   uint64_t random = 0;
+  bool runs = false;  // one of its threads
   bool failed = false;
   std::string fault;
 };
 // Fibers and their faults outlive no launch, but their memory is used again.
 Block block;
-
-// The lowest is nobody's, so that thread 0 can overflow into it.
-uint8_t* stack_of(uint32_t thread) { return block.stacks + (thread + 1) * kStackBytes; }
-
-void make_stacks(uint32_t threads) {
-  const uint32_t count = threads + 1;
-  if (count <= block.n_stacks) return;
-  if (block.stacks != nullptr) ::munmap(block.stacks, block.n_stacks * kStackBytes);
-  void* mapped = ::mmap(nullptr, count * kStackBytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  block.n_stacks = mapped == MAP_FAILED ? 0 : count;
-  block.stacks = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t*>(mapped);
-}
 
 void push_ready(uint32_t thread) {
   block.ready[(block.first_ready + block.n_ready++) % kMaxThreads] = static_cast<uint16_t>(thread);
@@ -119,19 +79,17 @@ void describe_hang() {
   block.failed = true;
 }
 
-[[noreturn]] void go_to_launcher(void** from) {
-  qcts_simt_switch(from, block.launcher);
+[[noreturn]] void go_to_launcher() {
+  switch_fibers(place.thread, kLauncher);
   __builtin_unreachable();
 }
 
 // Called wherever a thread may lose the processor: below the stack of one are those of others.
 void check_stack() {
-  uint64_t canary;
-  std::memcpy(&canary, stack_of(place.thread), sizeof canary);
-  if (canary != kCanary) fault("overflowed its stack of %zu bytes", kStackBytes);
+  if (!stack_is_whole(place.thread)) fault("overflowed its stack of %zu bytes", kStackBytes);
 }
 
-void switch_to_next(void** from) {
+void switch_to_next() {
   while (block.n_ready == 0 && block.n_alive > 0 && deliver_one_late()) {
   }
   if (block.n_ready == 0) {
@@ -139,48 +97,33 @@ void switch_to_next(void** from) {
       describe_hang();
     else
       end_barriers_of_block();
-    go_to_launcher(from);
+    go_to_launcher();
   }
-  const uint32_t thread = pop_ready();
-  if (from == &block.fibers[thread].stack_pointer) return;
-  place.thread = thread;
-  qcts_simt_switch(from, block.fibers[thread].stack_pointer);
+  const uint32_t from = place.thread;
+  place.thread = pop_ready();
+  if (place.thread != from) switch_fibers(from, place.thread);
 }
 
 // A barrier counts the threads that have not returned, as barriers of GPUs do.
 void open_barrier_if_full() {
   if (block.n_at_barrier == 0 || block.n_at_barrier < block.n_alive) return;
   block.n_at_barrier = 0;
+  pass_block_barrier();
   for (uint32_t t = 0; t < place.threads; ++t)
     if (block.fibers[t].alive && block.fibers[t].waits_for == kAtBarrier) wake(t);
 }
 
-[[noreturn]] void fiber_main() {
+void run_thread() {
+  enter_fiber();
   block.body(block.context);
   check_stack();
   end_copies_of_thread();
   end_wgmma_of_thread();
-  Fiber& self = block.fibers[place.thread];
-  self.alive = false;
+  block.fibers[place.thread].alive = false;
   --block.n_alive;
   open_barrier_if_full();
-  switch_to_next(&self.stack_pointer);
+  switch_to_next();
   __builtin_unreachable();
-}
-
-void start_fiber(uint32_t thread) {
-  uint8_t* stack = stack_of(thread);
-#if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(stack, kStackBytes);
-#endif
-  std::memcpy(stack, &kCanary, sizeof kCanary);
-  // The first switch pops the registers and returns into fiber_main, which must find the stack as after a
-  // call.
-  auto* top = reinterpret_cast<void**>(stack + kStackBytes) - 2;
-  *top = reinterpret_cast<void*>(fiber_main);
-  std::memset(top - kSavedRegisters, 0, kSavedRegisters * sizeof(void*));
-  block.fibers[thread] = {top - kSavedRegisters, nullptr, true};
-  push_ready(thread);
 }
 
 void run_block(uint64_t number) {
@@ -189,9 +132,15 @@ void run_block(uint64_t number) {
   place.block[2] = static_cast<uint32_t>(number / place.grid[0] / place.grid[1]);
   block.first_ready = block.n_ready = block.n_at_barrier = 0;
   block.n_alive = place.threads;
-  for (uint32_t t = 0; t < place.threads; ++t) start_fiber(t);
+  for (uint32_t t = 0; t < place.threads; ++t) {
+    prepare_fiber(t, run_thread);
+    block.fibers[t] = {nullptr, true};
+    push_ready(t);
+  }
   place.thread = pop_ready();
-  qcts_simt_switch(&block.launcher, block.fibers[place.thread].stack_pointer);
+  block.runs = true;
+  switch_fibers(kLauncher, place.thread);
+  block.runs = false;
 }
 
 // Visits all blocks in an order that the seed chooses: i * step + start, with a step that has no common
@@ -205,6 +154,7 @@ void run_blocks(uint32_t shared_bytes) {
     step = 1 + random_below(below);
     while (std::gcd(step, count) != 1) ++step;
   }
+  begin_checks_of_launch();
   uint64_t number = start;
   for (uint64_t i = 0; i < count && !block.failed; ++i) {
     begin_memory(shared_bytes);
@@ -212,7 +162,9 @@ void run_blocks(uint32_t shared_bytes) {
     begin_copies();
     begin_barriers();
     begin_wgmma();
+    begin_checks_of_block(shared_bytes);
     run_block(number);
+    end_checks_of_block();
     number = (number + step) % count;
   }
 }
@@ -232,8 +184,12 @@ Schedule schedule(uint32_t number) {
   }
 }
 
-void configure(Settings given) { block.settings = std::move(given); }
+void configure(Settings given) {
+  block.settings = std::move(given);
+  clear_counts();
+}
 const Settings& settings() { return block.settings; }
+bool is_running() { return block.runs; }
 
 uint32_t random_below(uint32_t count) {  // splitmix64
   uint64_t z = block.random += 0x9E3779B97F4A7C15u;
@@ -253,14 +209,13 @@ void fault(const char* format, ...) {
                 place.block[2], place.thread);
   block.fault = std::string(text) + where;
   block.failed = true;
-  go_to_launcher(&block.fibers[place.thread].stack_pointer);
+  go_to_launcher();
 }
 
 void wait_for(const char* what) {
-  Fiber& self = block.fibers[place.thread];
   check_stack();
-  self.waits_for = what;
-  switch_to_next(&self.stack_pointer);
+  block.fibers[place.thread].waits_for = what;
+  switch_to_next();
 }
 
 void wake(uint32_t thread) {
@@ -273,7 +228,7 @@ void sync_block() {
   ++block.n_at_barrier;
   block.fibers[place.thread].waits_for = kAtBarrier;
   open_barrier_if_full();
-  switch_to_next(&block.fibers[place.thread].stack_pointer);
+  switch_to_next();
 }
 
 const char* launch(const uint32_t (&grid)[3], uint32_t threads, uint32_t shared_bytes, void (*body)(void*),
@@ -286,12 +241,11 @@ const char* launch(const uint32_t (&grid)[3], uint32_t threads, uint32_t shared_
   place.threads = threads;
   const uint32_t most =
       block.settings.architecture == Architecture::ampere ? kAmpereSharedBytes : kMaxSharedBytes;
-  make_stacks(threads);
   if (shared_bytes > most) {
     block.fault = "asks for " + std::to_string(shared_bytes) + " bytes of shared memory: at most " +
                   std::to_string(most) + " are possible";
     block.failed = true;
-  } else if (block.stacks == nullptr) {
+  } else if (!make_stacks(threads)) {
     block.fault = "no memory for the stacks of " + std::to_string(threads) + " threads";
     block.failed = true;
   } else {

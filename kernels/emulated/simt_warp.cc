@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/emulated/simt.h"
+#include "kernels/emulated/simt_checks.h"
 #include "kernels/emulated/simt_matrix.h"
 
 namespace qcts::simt {
@@ -97,6 +98,7 @@ void compute_load_matrices(Lanes& lanes) {
       const void* from = static_cast<Rows*>(lanes.of[8 * i + row])->row;
       place.thread = first_thread + 8 * i + row;
       check_access(Space::shared, from, 16, Use::read);
+      note_access(Space::shared, from, 16, Use::read, Kind::ordinary, nullptr);
       std::memcpy(matrix[row], from, 16);
     }
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
@@ -142,7 +144,10 @@ void all_lanes(const char* what, uint32_t detail, void* argument, ComputeAll com
 
 void begin_warps() { std::memset(n_calls, 0, sizeof n_calls); }
 
-void sync_warp(uint32_t mask) { together("sync_warp()", mask, 0, nullptr, nullptr); }
+void sync_warp(uint32_t mask) {
+  together("sync_warp()", mask, 0, nullptr,
+           [](Lanes& lanes) { pass_warp_barrier(place.thread / kLanes, lanes.mask); });
+}
 
 uint32_t shuffle(uint32_t mask, uint32_t value, uint32_t from) {
   Shuffled own = {value, from, 0};

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/emulated/simt.h"
+#include "kernels/emulated/simt_checks.h"
 #include "kernels/emulated/simt_sums.h"
 
 namespace qcts::simt {
@@ -127,6 +128,7 @@ void check_operands(const Product& product) {
       const uint8_t* from = shared_memory() + offset_of(descriptor, row, byte);
       check_range(Space::shared, from, 16, Use::read);
       check_fenced(from, 16, "wgmma reads");
+      note_access(Space::shared, from, 16, Use::read, Kind::asynchronous, nullptr);
     }
   };
   for (uint32_t row = 0; row < kWarpRows && product.operands.a_words == nullptr; ++row)
@@ -146,6 +148,10 @@ void issue(void* const* calls) {
   const auto call_of = [calls](uint32_t lane) -> const Call& {
     return *static_cast<const Call*>(calls[lane]);
   };
+  for (uint32_t lane = 1; lane < kLanes; ++lane)
+    if (call_of(lane).operands.a != call_of(0).operands.a ||
+        call_of(lane).operands.b != call_of(0).operands.b)
+      fault("calls wgmma with other descriptors in lane %u than in lane 0", lane);
   Product product = {call_of(0).operands, {}, {}, {}, warp.groups, place.thread / kLanes % 4 * kWarpRows};
   bool chained = false;
   for (const Product& earlier : warp.products) chained = chained || earlier.d[0] == call_of(0).d;
@@ -153,19 +159,17 @@ void issue(void* const* calls) {
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
     const Call& call = call_of(lane);
     product.d[lane] = call.d;
-    if (call.operands.a != product.operands.a || call.operands.b != product.operands.b)
-      fault("calls wgmma with other descriptors in lane %u than in lane 0", lane);
     if (call.operands.a_words != nullptr) std::memcpy(product.words[lane], call.operands.a_words, 16);
     if (!chained) product.sums.insert(product.sums.end(), call.d, call.d + count);
   }
-  check_operands(product);
+  Product& issued = warp.products.emplace_back(std::move(product));
+  check_operands(issued);
   if (settings().schedule.early) {
-    compute(product);
-    product.operands.columns = 0;  // nothing is left to do
+    compute(issued);
+    issued.operands.columns = 0;  // nothing is left to do
   } else {
-    for (uint32_t lane = 0; lane < kLanes; ++lane) std::fill_n(product.d[lane], count, kUnderWay);
+    for (uint32_t lane = 0; lane < kLanes; ++lane) std::fill_n(issued.d[lane], count, kUnderWay);
   }
-  warp.products.push_back(std::move(product));
 }
 
 void commit(void* const*) { ++own_warp().groups; }

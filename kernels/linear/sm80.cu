@@ -21,6 +21,7 @@ constexpr qcts_numerics kFloatWeights = {.struct_size = sizeof(qcts_numerics),
 }  // namespace
 
 const qcts_kernel qcts_kernel_linear_int4_tinygemm_sm80 =
-    linear_launched<qcts_kernel_linear_int4_tinygemm_sm80, sm80::gemv_linear<sm80::TinygemmWeight>>(
+    linear_launched<qcts_kernel_linear_int4_tinygemm_sm80, sm80::gemv_linear<sm80::TinygemmWeight>,
+                    sm80::supports_gemv<qcts_kernel_linear_int4_tinygemm_sm80>>(
         "int4_tinygemm", "sm80",
         "a warp a row of the weight, 16 bytes of codes a lane; bound by reading them", kFloatWeights);

@@ -26,8 +26,10 @@
 namespace qcts::sm80 {
 namespace {
 
+// Of an SM. Without this number, ptxas spills registers for the sake of an occupancy that it chooses.
+constexpr int kGemvBlocks = 2;
 constexpr int kGemvThreads = 256, kGemvWarps = kGemvThreads / 32;
-// k that are staged at a time. With four rows of float32 and groups of 32 elements, 32 KiB of x and 4 KiB of
+// k that are staged at a time: with four rows of 16-bit x and groups of 32 elements, 16 KiB of x and 4 KiB of
 // scales.
 constexpr int kStagedK = 2048;
 constexpr int kUnitBytes = 16;
@@ -41,6 +43,7 @@ struct Product {
   int64_t m, n, k, group;
   uint32_t y_dtype, bias_dtype;
   bool has_aligned_x;
+  bool has_narrow_groups;  // the codes of a lane may belong to several
 };
 
 template <class T, class Weight>
@@ -85,11 +88,13 @@ QCTS_DEVICE void stage_x(const Product& p, int64_t first_m, int64_t k, int lengt
     Words4 chunk = {};
     if (m < p.m && from < length) {
       const uint8_t* x = p.x + m * p.ldx_bytes + (k + from) * T::kBytes;
-      if (p.has_aligned_x)
+      if (p.has_aligned_x) {
         chunk = load_global<Words4>(x);
-      else
+      } else {
+        QCTS_UNROLL
         for (int i = 0; i < T::kChunk; ++i)
-          set_element<T>(chunk, i, load_global<typename T::Bits>(x + i * T::kBytes));
+          if (from + i < length) set_element<T>(chunk, i, load_global<typename T::Bits>(x + i * T::kBytes));
+      }
     }
     const int lane = unit / Stage::kUnits % 32;
     store_shared(staged + row * Stage::kRowBytes +
@@ -115,13 +120,15 @@ template <bool kAligned>
 QCTS_DEVICE Words4 load_codes(const uint8_t* at, int64_t bytes_left) {
   if constexpr (kAligned) return load_stream(at);
   Words4 codes = {};
-  for (int i = 0; i < 16 && i < bytes_left; ++i)
-    codes.word[i / 4] |= static_cast<uint32_t>(load_global<uint8_t>(at + i)) << (8 * (i % 4));
+  QCTS_UNROLL
+  for (int i = 0; i < 16; ++i)
+    if (i < bytes_left)
+      codes.word[i / 4] |= static_cast<uint32_t>(load_global<uint8_t>(at + i)) << (8 * (i % 4));
   return codes;
 }
 
 template <class T, class Weight, int kRows, bool kAligned>
-__global__ void __launch_bounds__(kGemvThreads) gemv(const Weight weight, const Product p) {
+__global__ void __launch_bounds__(kGemvThreads, kGemvBlocks) gemv(const Weight weight, const Product p) {
   using Stage = Staging<T, Weight>;
   uint8_t* staged_x = shared_memory();
   uint8_t* staged_parameters = staged_x + kRows * Stage::kRowBytes;
@@ -140,11 +147,15 @@ __global__ void __launch_bounds__(kGemvThreads) gemv(const Weight weight, const 
     for (int at = lane * Stage::kCodes; n < p.n && at < length; at += 32 * Stage::kCodes) {
       const Words4 codes = load_codes<kAligned>(weight.codes + (n * p.k + k + at) * Weight::kBits / 8,
                                                 static_cast<int64_t>(length - at) * Weight::kBits / 8);
-      const auto group = static_cast<int>((k + at) / p.group - first_group);
-      const auto pair = load_shared<Words2>(staged_parameters +
-                                            (group * kGemvWarps + warp) * static_cast<int>(sizeof(Words2)));
+      Words2 pair = {};
       QCTS_UNROLL
       for (int eight = 0; eight < Stage::kCodes / 8; ++eight) {
+        if (!kAligned && at + eight * 8 >= length) continue;
+        if (eight == 0 || p.has_narrow_groups) {
+          const auto group = static_cast<int>((k + at + eight * 8) / p.group - first_group);
+          pair = load_shared<Words2>(staged_parameters +
+                                     (group * kGemvWarps + warp) * static_cast<int>(sizeof(Words2)));
+        }
         float w[8];
         Weight::decode(&codes.word[eight * Weight::kBits / 4], pair, w);
         if constexpr (!kAligned) {
@@ -174,7 +185,7 @@ __global__ void __launch_bounds__(kGemvThreads) gemv(const Weight weight, const 
   }
 }
 
-// Elements that share parameters. Those of a lane's codes must do so.
+// Elements that share parameters.
 [[maybe_unused]] int64_t group_of(const qcts_problem& p) { return p.group == 0 ? p.k : p.group; }
 
 template <class T, class Weight, int kRows>
@@ -191,7 +202,8 @@ qcts_status gemv_of_rows(const qcts_problem& p, const Weight& weight) {
                            group_of(p),
                            p.y_dtype,
                            p.bias_dtype,
-                           has_aligned_rows(p.x, p.m, p.ldx_bytes)};
+                           p.k % T::kChunk == 0 && has_aligned_rows(p.x, p.m, p.ldx_bytes),
+                           group_of(p) % Stage::kCodes != 0 && group_of(p) != p.k};
   const int64_t groups = kStagedK / product.group + 2;  // both ends of what is staged may cut one
   const Launch at = {
       .blocks_x = blocks_for(p.n, kGemvWarps),
@@ -202,12 +214,24 @@ qcts_status gemv_of_rows(const qcts_problem& p, const Weight& weight) {
                                       : launch(p, at, gemv<T, Weight, kRows, false>, weight, product);
 }
 
+// Eight codes that are decoded together share parameters.
+template <const qcts_kernel& kKernel>
+qcts_status supports_gemv(const qcts_problem* problem, char* why, size_t why_size) {
+  const qcts_status status = check_problem(kKernel, problem, why, why_size);
+  if (status != QCTS_OK) return status;
+  if (problem->group % 8 != 0)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: a multiple of 8 is possible",
+                  static_cast<long long>(problem->group));
+  return QCTS_OK;
+}
+
 template <class Weight>
 qcts_status gemv_linear(const qcts_problem& p) {
   return with_type(p.x_dtype, [&](auto type) {
     using T = decltype(type);
     const Weight weight(p);
-    return p.m == 1 ? gemv_of_rows<T, Weight, 1>(p, weight) : gemv_of_rows<T, Weight, 4>(p, weight);
+    constexpr int kManyRows = T::kBytes == 4 ? 2 : 4;  // four of float32 do not fit the registers
+    return p.m == 1 ? gemv_of_rows<T, Weight, 1>(p, weight) : gemv_of_rows<T, Weight, kManyRows>(p, weight);
   });
 }
 

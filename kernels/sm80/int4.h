@@ -21,17 +21,26 @@ struct TinygemmWeight {
   const uint8_t* scale_and_zero;
   int64_t n;
   uint32_t dtype;
+  bool pairs_are_aligned;
   explicit TinygemmWeight(const qcts_problem& p)
       : codes(static_cast<const uint8_t*>(in_plane(p, "qdata"))),
         scale_and_zero(static_cast<const uint8_t*>(in_plane(p, "scale_and_zero"))),
         n(p.n),
-        dtype(p.w_dtype) {}
+        dtype(p.w_dtype),
+        pairs_are_aligned(reinterpret_cast<uintptr_t>(scale_and_zero) % (2 * dtype_bytes(p.w_dtype)) == 0) {}
   static bool has_aligned_codes(const qcts_problem& p) {
     return p.k % 32 == 0 && is_multiple_of_16(in_plane(p, "qdata"));
   }
 
   QCTS_DEVICE Words2 parameters(int64_t row, int64_t group) const {
     const int64_t at = 2 * (group * n + row);
+    if (dtype == QCTS_F32 && pairs_are_aligned) return load_global<Words2>(scale_and_zero + 4 * at);
+    if (pairs_are_aligned) {  // one access instead of two that want the same sectors
+      const auto pair = load_global<uint32_t>(scale_and_zero + 2 * at);
+      const auto low = static_cast<uint16_t>(pair), high = static_cast<uint16_t>(pair >> 16);
+      if (dtype == QCTS_F16) return {{bits_of(f16_to_f32(low)), bits_of(f16_to_f32(high))}};
+      return {{bits_of(bf16_to_f32(low)), bits_of(bf16_to_f32(high))}};
+    }
     return {
         {bits_of(load_float(dtype, scale_and_zero, at)), bits_of(load_float(dtype, scale_and_zero, at + 1))}};
   }

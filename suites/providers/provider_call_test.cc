@@ -3,6 +3,8 @@
 // violations of the ABI become faults of the provider, not wrong verdicts.
 #include "suites/providers/provider_call.h"
 
+#include <cstddef>
+#include <cstdio>
 #include <cstring>
 
 #include <gmock/gmock.h>
@@ -45,6 +47,18 @@ TEST(ProviderCall, AbsentFunctionsMeanZeroBytes) {
   EXPECT_EQ(provider_workspace_bytes(kernel(), kProblem), 0u);
   EXPECT_EQ(provider_prepared_bytes(kernel(), kProblem), 0u);
   EXPECT_EQ(provider_run(kernel(), kProblem), QCTS_OK);
+}
+
+TEST(ProviderCall, TellsWhyARunFailed) {
+  qcts_kernel k = kernel();
+  EXPECT_EQ(provider_failure(k), "") << "gives no reason";
+  k.failure = [](char* why, size_t why_size) { std::snprintf(why, why_size, "reads x+64"); };
+  EXPECT_EQ(provider_failure(k), ": reads x+64");
+  k.struct_size = offsetof(qcts_kernel, failure);
+  EXPECT_EQ(provider_failure(k), "") << "a kernel of 0.10";
+  k.struct_size = sizeof k;
+  k.failure = [](char* why, size_t why_size) { std::memset(why, 'x', why_size); };
+  EXPECT_THAT(fault_of([&] { provider_failure(k); }), testing::HasSubstr("without its NUL"));
 }
 
 #if defined(__SSE__)

@@ -167,6 +167,7 @@ const qcts_kernel kDequantize = {
     .prepared_bytes = nullptr,
     .prepare = nullptr,
     .run = run,
+    .failure = nullptr,
 };
 const qcts_kernel* const kKernels[] = {&kDequantize};
 const qcts_provider kProvider = {

@@ -214,6 +214,7 @@ const qcts_kernel kLinear = {
     .prepared_bytes = prepared_bytes,
     .prepare = prepare,
     .run = run,
+    .failure = nullptr,
 };
 
 const qcts_kernel* const kKernels[] = {&kLinear};
