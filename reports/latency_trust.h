@@ -25,8 +25,8 @@ struct LatencyTrust {
 
 LatencyTrust latency_trust(const std::vector<Verdict>& verdicts);
 
-// If there are too many alarms, says so in every latency verdict that was timed; if latency gates, turns pass
-// and fail into inconclusive.
+// If there are too many alarms, says so in every latency verdict that was timed and makes its speed claims
+// inconclusive; if latency gates, turns pass and fail of the providers under judgement into inconclusive.
 void suspend_latency(const LatencyTrust& trust, bool gate_latency, std::vector<Verdict>& verdicts);
 
 // Returns the maximum of alarms among `measured` cases that chance explains: P(more) < 1 % when each alarms

@@ -38,11 +38,15 @@ struct Case {
   Policy activation;         // linear and quantize_activation
   bool for_emulated = true;  // false: skip emulated variants (Plan::emulated_once)
   bool warm = false;         // latency: one copy of the operands, in the caches, instead of rotating copies
+  // latency of linear: the seven layers of a decoder block, timed together with every dimension divided by
+  // this (suites/judge/block.h); `synthetic` then has the first layer. 0: one layer.
+  int64_t block_shrink = 0;
   const Implementation* implementation = nullptr;  // the kernel to judge; nullptr for cases that judge files
   // round_trip of a TorchScript golden: the provider that loads, runs and saves it. nullptr: no such provider
   // is loaded, and the verdict is not_supported.
   const qcts_provider* runner = nullptr;
 
+  bool is_block() const { return block_shrink != 0; }
   bool judges_file() const { return implementation == nullptr && runner == nullptr; }
   std::string provider()
       const;  // "qcts" for cases that judge files, kAbsentRunner if no provider runs programs
@@ -53,6 +57,8 @@ struct Case {
 // Prefill calls are fewer and longer than decode calls, so they get this many times the share of the latency
 // budget.
 inline constexpr double kPrefillBudgetShare = 4;
+// A block has seven layers, and is timed four times a round.
+inline constexpr double kBlockBudgetShare = 6;
 double budget_share(const Case& c);  // relative share of a latency case
 
 }  // namespace qcts

@@ -11,6 +11,7 @@
 #include "reports/verdict.h"
 #include "suites/cases/case.h"
 #include "suites/timing/busy_threads.h"
+#include "suites/timing/roof.h"
 
 namespace qcts {
 
@@ -25,7 +26,9 @@ struct JudgeContext {
   uint32_t threads = 1;       // for numerics; determinism also tries others
   double latency_budget_s = 3.0;            // per latency case
   Seconds spent = process_seconds;          // clock that counts a latency case's busy threads
-  bool gate_latency = false;                // a missed latency target fails instead of being reported
+  Stopwatch stopwatch;                      // of latency cases
+  bool gate_latency = false;                // a missed latency target or speed claim fails
+  bool is_peer = false;                     // the provider is not under judgement: its latency never gates
   uint64_t seed = 0;                        // mixed into synthetic inputs
   OpenOptions open;                         // how round_trip, assign and size open the file
   const Registry* registry = nullptr;       // latency: where to look for the dense baseline; may be null

@@ -20,6 +20,9 @@ struct RunRequest {
   std::string device = "cpu";  // or "cuda", for which this build has no kernels, so a run proves nothing
   Selection selection;
   std::vector<std::string> providers;  // "qcts", a provider's name, or a path; empty: all that are found
+  // Judged as well, but their latency never gates. If `providers` is empty, so are the plug-ins that are
+  // found.
+  std::vector<std::string> peers;
   std::vector<std::filesystem::path> fixtures;  // in addition to the repository's own
   std::filesystem::path out = "out";
   bool gate_latency = false, json = false, progress = true, list = false;

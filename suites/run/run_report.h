@@ -27,8 +27,8 @@ struct ReportOptions {
 // selection, writes report.json, junit.xml, report.html and summary.md to `out`, compresses the record there,
 // and prints the summary or the JSON.
 Outcome write_report(RunReport& report, const std::filesystem::path& out, const ReportOptions& options);
-// Writes report.html and summary.md from the report.json and the record in `folder`; load.json and
-// generate.json there add their sections. Throws std::runtime_error naming the file.
+// Writes report.html and summary.md from the report.json and the record in `folder`; load.json,
+// generate.json and block.json there add their sections. Throws std::runtime_error naming the file.
 void write_page(const std::filesystem::path& folder);
 // Removes the reports of an earlier run.
 void remove_reports(const std::filesystem::path& out);

@@ -61,6 +61,8 @@ class TimedKernel final : public TimedTarget {
   // For linear, first flips the sign of one element in each row of x, untimed, so that caching an answer by
   // x's address or value gains nothing.
   double time_us(size_t first, size_t calls, bool rotate) override;
+  // The sign flips of time_us() alone. Does nothing for other operations.
+  void perturb_x();
   KernelAnswer answer();  // of the last call
   // Reads the changed input, of the same sizes, into the buffers of copy 0, prepares it again and poisons the
   // outputs. Not for a kernel that is timed_by_provider().
@@ -93,7 +95,6 @@ class TimedKernel final : public TimedTarget {
   void add_copies(size_t copies);
   void prepare_one(const qcts_problem& problem, std::byte* place);
   void prepare_all();
-  void perturb_x();
 
   const qcts_kernel& kernel_;
   const KernelInput& input_;
