@@ -48,7 +48,9 @@ void suspend_latency(const LatencyTrust& trust, bool gate_latency, std::vector<V
   for (Verdict& verdict : verdicts) {
     if (!alarm_of(verdict) || verdict.reason.starts_with(why)) continue;
     verdict.reason = why + (verdict.reason.empty() ? "" : "; ") + verdict.reason;
-    if (gate_latency && (verdict.status == Status::pass || verdict.status == Status::fail))
+    for (SpeedClaim& claim : verdict.speed) claim.status = Status::inconclusive;
+    if (gate_latency && !verdict.is_peer &&
+        (verdict.status == Status::pass || verdict.status == Status::fail))
       verdict.status = Status::inconclusive;
   }
 }

@@ -27,7 +27,8 @@ struct LatencyTrust {
 LatencyTrust latency_trust(const std::vector<Verdict>& verdicts);
 
 // If there are too many alarms, says so in every latency verdict that was timed.
-// If latency gates, it also turns pass and fail into inconclusive.
+// The speed claims of these verdicts become inconclusive.
+// If latency gates, pass and fail of the providers under judgement become inconclusive too.
 void suspend_latency(const LatencyTrust& trust, bool gate_latency, std::vector<Verdict>& verdicts);
 
 // Returns the maximum number of alarms among `measured` cases that chance explains:

@@ -46,6 +46,27 @@ TEST(LatencyTrust, TooManyAlarmsSuspendTheRun) {
   EXPECT_EQ(verdicts.back().reason, "wrong");
 }
 
+// Claims about speed of a suspended run are not decided, whoever makes them; a peer's status stays.
+TEST(LatencyTrust, ASuspendedRunDecidesNoClaim) {
+  std::vector<Verdict> verdicts = timed(10, 10);
+  for (Verdict& verdict : verdicts) {
+    verdict.speed.push_back({.claim = kFaster,
+                             .subject = "a",
+                             .against = "b",
+                             .ratio = 2,
+                             .low = 1.9,
+                             .high = 2.1,
+                             .status = Status::pass});
+    verdict.is_peer = true;
+  }
+  suspend_latency(latency_trust(verdicts), true, verdicts);
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    EXPECT_EQ(verdicts[i].status, i % 2 ? Status::pass : Status::fail);
+    EXPECT_EQ(verdicts[i].speed[0].status, Status::inconclusive);
+    EXPECT_NE(claim_text(verdicts[i].speed[0]).find("in doubt"), std::string::npos);
+  }
+}
+
 TEST(LatencyTrust, WithoutAGateItIsOnlySaid) {
   std::vector<Verdict> verdicts = timed(10, 10);
   suspend_latency(latency_trust(verdicts), false, verdicts);

@@ -118,7 +118,7 @@ Json failure_json(const Verdict& verdict, const Group& group) {
   const CaseId& parts = verdict.case_id;
   Json json = {{"id", verdict.full_id()}};
   json.update(to_json(verdict));
-  for (const char* unneeded : {"samples_us", "coverage"}) json.erase(unneeded);
+  for (const char* unneeded : {"samples_us", "coverage", "speed", "peer"}) json.erase(unneeded);
   json["reason"] = clipped_text(verdict.reason);
   json["rerun"] = clipped_text(verdict.rerun);
   if (verdict.mismatch)
@@ -170,6 +170,9 @@ Json latency_row(const Verdict& verdict) {
   row["provider"] = verdict.provider;
   row["variant"] = verdict.variant;
   row["reason"] = clipped_text(verdict.reason);
+  row["peer"] = verdict.is_peer;
+  row["speed"] = Json::array();
+  for (const SpeedClaim& claim : verdict.speed) row["speed"].push_back(to_json(claim));
   return row;
 }
 

@@ -87,6 +87,11 @@ Json to_json(const Verdict& verdict) {
   }
   json["measures"] = Json::array();
   for (const Measure& measure : verdict.measures) json["measures"].push_back(measure_json(measure));
+  if (!verdict.speed.empty()) {
+    json["speed"] = Json::array();
+    for (const SpeedClaim& claim : verdict.speed) json["speed"].push_back(to_json(claim));
+  }
+  if (verdict.is_peer) json["peer"] = true;
   json["evidence"] = verdict.evidence;
   json["rerun"] = verdict.rerun;
   json["wall_us"] = number(verdict.wall_us);
@@ -114,6 +119,10 @@ Verdict verdict_from_json(const Json& json) {
   verdict.reason = field<std::string>(json, "reason");
   if (json.contains("mismatch")) verdict.mismatch = mismatch_from(json["mismatch"]);
   for (const Json& measure : field<Json>(json, "measures")) verdict.measures.push_back(measure_from(measure));
+  if (json.contains("speed"))
+    for (const Json& claim : field<Json>(json, "speed"))
+      verdict.speed.push_back(speed_claim_from_json(claim));
+  if (json.contains("peer")) verdict.is_peer = field<bool>(json, "peer");
   verdict.evidence = field<std::vector<std::string>>(json, "evidence");
   verdict.rerun = field<std::string>(json, "rerun");
   verdict.wall_us = real(field<Json>(json, "wall_us"));

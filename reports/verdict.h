@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/case_id.h"
+#include "reports/speed_claim.h"
 
 namespace qcts {
 
@@ -55,6 +56,8 @@ struct Verdict {
   std::string reason;
   std::optional<Mismatch> mismatch;
   std::vector<Measure> measures;
+  std::vector<SpeedClaim> speed;  // latency only
+  bool is_peer = false;           // latency of a provider that is not under judgement, which never gates
   // "golden": compared with a file of a real library. "emulated": an operation of that file was emulated.
   // "reference": compared with the reference of qcts.
   std::vector<std::string> evidence;

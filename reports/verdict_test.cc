@@ -26,6 +26,9 @@ Verdict full_verdict(Status status) {
   verdict.rerun = "qcts run --filter 'x'";
   verdict.wall_us = 12.5;
   verdict.samples_us = {1.0, 2.0};
+  verdict.speed = {
+      {"faster", "int8_row m=1", "dense bfloat16 (aten_aten)", 2.1, 1.9, 2.3, 60, 1.01, true, Status::pass}};
+  verdict.is_peer = true;
   return verdict;
 }
 
@@ -79,12 +82,13 @@ TEST_P(BrokenField, IsNamed) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Verdict, BrokenField,
-                         testing::Values(std::pair{"case_id", Json(Json::value_t::discarded)},
-                                         std::pair{"status", Json("passed")}, std::pair{"status", Json(3)},
-                                         std::pair{"reason", Json(nullptr)},
-                                         std::pair{"evidence", Json("golden")},
-                                         std::pair{"measures", Json(Json::value_t::discarded)}));
+INSTANTIATE_TEST_SUITE_P(
+    Verdict, BrokenField,
+    testing::Values(std::pair{"case_id", Json(Json::value_t::discarded)}, std::pair{"status", Json("passed")},
+                    std::pair{"status", Json(3)}, std::pair{"reason", Json(nullptr)},
+                    std::pair{"evidence", Json("golden")}, std::pair{"peer", Json("yes")},
+                    std::pair{"speed", Json::array({Json::object()})}, std::pair{"speed", Json::array({3})},
+                    std::pair{"measures", Json(Json::value_t::discarded)}));
 
 }  // namespace
 }  // namespace qcts

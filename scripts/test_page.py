@@ -264,6 +264,7 @@ def test_the_page_is_made_again_the_same(whole):
         ("report.json", '{"schema": 2}', "not a report"),
         ("load.json", "{", "not a JSON object"),
         ("generate.json", "\xff", "not a JSON object"),
+        ("block.json", "3", "not a JSON object"),
         ("run.jsonl", "{}\n", "line 1"),
         ("run.jsonl.gz", "\x1f\x8b\x08", "gzip"),
     ],
@@ -277,6 +278,47 @@ def test_a_broken_file_is_wrong_usage_and_named(whole, tmp_path, name, content, 
     done = subprocess.run([QCTS, "report", tmp_path], capture_output=True, text=True, timeout=300)
     assert done.returncode == 2 and name in done.stderr and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert not (tmp_path / "report.html").exists()
+
+
+def claim(subject, against, ratio, status, text, required=True):
+    return {"claim": "faster", "subject": subject, "against": against, "ratio": ratio, "low": ratio - 0.1, "high": ratio + 0.1,
+            "samples": 40, "at_least": 1.01, "required": required, "status": status, "text": text}  # fmt: skip
+
+
+def timed(name, provider, speed, **more):
+    measures = [{"name": "median_us", "unit": "us", "value": 12.5}]
+    more |= {"case_id": f"latency.linear/int8_row/{name}", "provider": provider, "variant": "avx2", "status": "pass"}
+    return verdict(0, ["int8_row"]) | more | {"reason": speed["text"], "measures": measures, "speed": [speed]}
+
+
+def test_claims_about_speed_stand_worst_first(whole, tmp_path):
+    """Of the run, of `qcts block` and of generate; a peer's say that they do not gate."""
+    slower = claim(f"int8_row {HOSTILE}", "dense bfloat16 (aten_aten)", 0.5, "fail", f"int8_row {HOSTILE}: slower than dense")
+    faster = claim("int8_row m=1", "dense bfloat16 (aten_aten)", 2.1, "pass", "int8_row m=1: 2.10x [2.00, 2.20] faster than dense")
+    rows = [timed("m1_cold", "acme", faster), timed("m2_cold", "peer", slower, peer=True)]
+    head = run_record.head(whole) | {"selection": ["--plan latency"], "gate_latency": True}
+    ids = sorted(f"{one['case_id']}/{one['provider']}_avx2\n" for one in rows)
+    head |= {"cases": 2, "all_cases": 2, "cases_sha256": hashlib.sha256("".join(ids).encode()).hexdigest()}
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part/run.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [head, *rows]))
+    subprocess.run([QCTS, "merge", tmp_path / "part", "--out", tmp_path], capture_output=True, timeout=300, check=False)
+    us = {"value": 50.0, "samples": 9}
+    block = {"scheme": "int8_row", "m": 1, "linear": "builtin_avx2", "status": "pass", "dense_us": us, "before_us": us, "after_us": us,
+             "speed": [claim("block", "before saving", 1.0, "inconclusive", "block after loading: not shown to be as fast")]}  # fmt: skip
+    (tmp_path / "block.json").write_text(json.dumps({"gate_latency": False, "rows": [block]}))
+    generate = {"tokens_equal": True, "tokens_as_dense": 30, "new_tokens": 32, "rows": [], "compiled": "not compiled: no compiler",
+                "speed": [faster | {"text": "generate: 2.10x faster"}]}  # fmt: skip
+    (tmp_path / "generate.json").write_text(json.dumps(generate))
+    done = subprocess.run([QCTS, "report", tmp_path], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    with browser.Browser() as tab:
+        tab.open(tmp_path / "report.html")
+        tab.go("#/speed")
+        seen = tab.evaluate("""[...document.querySelectorAll("[aria-label='claims about speed'] .row")].map(e => e.innerText)""")
+        assert [one.split()[0] for one in seen] == ["fail", "inconclusive", "pass", "pass"], seen
+        assert HOSTILE in seen[0] and "no: a peer" in seen[0] and "no: --gate latency" in seen[1]
+        assert "not compiled: no compiler" in text(tab) and "One decoder block" in text(tab)
+        assert tab.errors == [] and tab.evaluate("typeof hacked") == "undefined"
 
 
 def test_a_run_that_judged_nothing_has_a_page(tmp_path):

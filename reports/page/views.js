@@ -151,6 +151,30 @@ const sizesView = model => [h("h2", {}, "Sizes"), model.size.length ? null : h("
 
 const interval = one => one && one.low !== undefined && one.low !== null ? ` [${digits(one.low)}, ${digits(one.high)}]` : "";
 
+const claimStatus = claim => claim ? statusText(claim.status) : "";
+const toDense = row => measure(row, "ratio_to_dense") ?? measure(row, "speedup_before");
+
+// Claims about speed: those that fail, those that are not decided, and those that hold.
+function claimTable(title, claims) {
+  const order = { fail: 0, inconclusive: 1, pass: 2 };
+  const rows = [...claims].sort((a, b) => order[a.claim.status] - order[b.claim.status]);
+  if (!rows.length) return null;
+  return [h("h3", {}, title), rowsTable({
+    label: "claims about speed", height: "40vh", rows, columns: [
+      { title: "verdict", width: "7rem", narrow: "6.5rem", cell: row => claimStatus(row.claim), value: row => row.claim.status },
+      { title: "claim", width: "44rem", narrow: "1fr", cell: row => row.claim.text, value: row => row.claim.text },
+      { title: "implementation", width: "12rem", cell: row => row.who, value: row => row.who },
+      { title: "against", width: "14rem", cell: row => row.claim.against, value: row => row.claim.against },
+      { title: "ratio", number: true, width: "5rem", cell: row => digits(row.claim.ratio), value: row => row.claim.ratio },
+      { title: "needs", number: true, width: "5rem", cell: row => digits(row.claim.at_least), value: row => row.claim.at_least },
+      { title: "gates", width: "12rem", cell: row => row.gates, value: row => row.gates },
+    ],
+  }), soft("Ratio: the time of the other over that of the subject, with its 95 % interval. Decoding has to be faster than dense, and as fast after loading as before; prefill is only compared. A peer never gates.")];
+}
+
+const claimsOfRun = model => model.latency.flatMap(row => (row.speed || []).map(claim => ({ claim, who: `${row.provider}_${row.variant}`, gates: row.peer ? "no: a peer" : !claim.required ? "no: not required" : model.run.gate_latency ? "yes" : "no: --gate latency" })));
+const claimsOfFile = (file, who, gates) => file ? file.rows.flatMap(row => (row.speed || []).map(claim => ({ claim, who: who(row), gates: !claim.required ? "no: not required" : gates }))) : [];
+
 function speedTable(rows, height) {
   if (!rows.length) return null;
   const problem = row => `${row.op} ${row.scheme} ${row.input}`;
@@ -159,11 +183,12 @@ function speedTable(rows, height) {
   return [h("h3", {}, "Latency and share of the roof"), rowsTable({
     label: "latency", height, rows: sorted, columns: [
       { title: "problem", width: "27rem", narrow: "1fr", cell: row => link(caseHref(`${row.case_id}${row.variant ? `/${row.provider}_${row.variant}` : ""}`), problem(row)), value: problem },
-      { title: "implementation", width: "11rem", narrow: "6.5rem", cell: row => `${row.provider}_${row.variant}${row.reason.includes("timed inside the provider") ? " †" : ""}${row.reason.includes("not to be trusted") ? " ?" : ""}`, value: row => row.provider },
+      { title: "implementation", width: "11rem", narrow: "6.5rem", cell: row => `${row.provider}_${row.variant}${row.peer ? " (peer)" : ""}${row.reason.includes("timed inside the provider") ? " †" : ""}${row.reason.includes("not to be trusted") ? " ?" : ""}`, value: row => row.provider },
       { title: "median µs [95 %]", number: true, width: "14rem", narrow: "4rem", cell: row => phone.matches ? digits(measure(row, "median_us")) : digits(measure(row, "median_us"), 4) + interval(row.measures.median_us), value: row => measure(row, "median_us") },
       { title: "share of roof", width: "9rem", value: row => measure(row, "share_of_roof"), cell: row => { const share = row.measures.share_of_roof; return share && share.value !== null ? shareBar(share.value, share.low ?? null, `${digits(100 * share.value)} % of the roof`) : ""; } },
       { title: "%", width: "3.5rem", number: true, cell: row => measure(row, "share_of_roof") === null ? "" : digits(100 * measure(row, "share_of_roof")), value: row => measure(row, "share_of_roof") },
-      { title: "× dense", ...ratio("ratio_to_dense") }, { title: "× LibTorch", ...ratio("ratio_to_torch") }, { title: "× static int8", ...ratio("ratio_to_static") }, { title: "GB/s", ...ratio("bandwidth") }, { title: "GOP/s", ...ratio("rate") },
+      { title: "× dense", number: true, width: "6rem", cell: row => digits(toDense(row)), value: toDense }, { title: "× LibTorch", ...ratio("ratio_to_torch") }, { title: "× static int8", ...ratio("ratio_to_static") }, { title: "GB/s", ...ratio("bandwidth") }, { title: "GOP/s", ...ratio("rate") },
+      { title: "faster than dense", width: "8rem", cell: row => claimStatus((row.speed || [])[0]), value: row => ((row.speed || [])[0] || {}).status },
       { title: "verdict", width: "7rem", cell: row => statusText(row.status), value: row => row.status },
       { title: "reason", width: "30rem", cell: row => row.reason },
     ],
@@ -171,14 +196,19 @@ function speedTable(rows, height) {
 }
 
 function speedView(model) {
-  const trust = model.latency_trust, load = model.measured.load, generate = model.measured.generate;
+  const trust = model.latency_trust, load = model.measured.load, generate = model.measured.generate, block = model.measured.block;
   return [
     h("h2", {}, "Speed"),
     model.latency.length ? soft(model.latency_note) : h("p", {}, "This run timed nothing."),
     trust.measured ? h("p", {}, `Each kernel was timed against itself: ${trust.alarms} of ${trust.measured} differed; chance allows ${trust.allowed}. `, trust.suspended ? h("b", { class: "fail" }, "That is too many: no latency verdict of this run counts.") : null) : null,
     model.latency.length ? [h("h3", {}, "Roofline"), rooflinePlot(model.latency), soft("Ceilings were measured in the same rounds as the kernels: a stream that moves as many bytes, and the fastest multiply-adds of each instruction set; medians over the run.")] : null,
     speedTable(model.latency, "60vh"),
-    generate ? [h("h3", {}, "One real generate of a tiny Llama"), h("p", {}, statusText(generate.tokens_equal ? "pass" : "fail"), ` int4 gives ${generate.tokens_equal ? "the same" : "other"} tokens after saving and loading; ${generate.tokens_as_dense} of ${generate.new_tokens} equal the dense model's.`),
+    claimTable("Faster than dense, as fast after loading", [...claimsOfRun(model),
+      ...claimsOfFile(block, row => row.linear, block && block.gate_latency ? "yes" : "no: --gate latency"),
+      ...claimsOfFile(generate && { rows: [generate] }, () => "torchao (generate)", generate && generate.gate_latency ? "yes" : "no: a peer")]),
+    block ? [h("h3", {}, "One decoder block of Llama-3.1-8B"), soft("Linear layers only. Tokens a second through one block, with the weights in memory."),
+      plainTable(["scheme", "m", "kernel", "dense", "before saving", "after loading", ""], block.rows.map(row => [row.scheme, String(row.m), row.linear, ...[row.dense_us, row.before_us, row.after_us].map(us => digits(1e6 * row.m / us.value)), statusText(row.status)]))] : null,
+    generate ? [h("h3", {}, "One real generate of a tiny Llama"), h("p", {}, statusText(generate.tokens_equal ? "pass" : "fail"), ` int4 gives ${generate.tokens_equal ? "the same" : "other"} tokens after saving and loading; ${generate.tokens_as_dense} of ${generate.new_tokens} equal the dense model's. ${generate.compiled ? generate.compiled.startsWith("not") ? generate.compiled : `Compiled, mode ${generate.compiled}.` : ""}${generate.doubt ? ` The measurement is not to be trusted: ${generate.doubt}.` : ""}`),
       plainTable(["model", "tokens a second", "turns"], generate.rows.map(row => [row.model, `${digits(row.tokens_per_s)} [${digits(row.least_tokens_per_s)}, ${digits(row.greatest_tokens_per_s)}]`, String(row.turns)]))] : null,
     load ? [h("h3", {}, "Load and save"), soft(`${count(load.bytes, "byte")} in ${count(load.tensors, "tensor")}, ${load.threads} threads; medians of runs that took turns.`),
       plainTable(["against", "cache", "peer", "measured", "limit", ""], load.ratios.map(row => [row.name, row.cache, row.peer || "", row.kind === "us" ? `${digits(row.value / 1000)} ms` : `${digits(row.value)}×${interval(row)}`, row.kind === "us" ? `below ${digits(row.limit / 1000)} ms` : row.limit ? `at least ${row.limit}×` : "", row.decision === "shown" ? "" : statusText({ met: "pass", missed: "fail" }[row.decision] || "inconclusive")])),

@@ -25,6 +25,7 @@ std::string Case::full_id() const {
 }
 
 double budget_share(const Case& c) {
+  if (c.is_block()) return kBlockBudgetShare;
   const bool has_rows = c.id.op == Op::linear || c.id.op == Op::quantize_activation;
   return has_rows && c.synthetic->m >= kPrefillRows ? kPrefillBudgetShare : 1;
 }

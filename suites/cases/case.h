@@ -38,11 +38,15 @@ struct Case {
   Policy activation;         // used by linear and quantize_activation
   bool for_emulated = true;  // false: skip emulated variants (Plan::emulated_once)
   bool warm = false;         // latency: one copy of the operands, in the caches, instead of rotating copies
+  // latency of linear: the seven layers of a decoder block, timed together with every dimension divided by
+  // this (suites/judge/block.h); `synthetic` then has the first layer. 0: one layer.
+  int64_t block_shrink = 0;
   const Implementation* implementation = nullptr;  // the kernel to judge; nullptr for cases that judge files
   // The provider that loads, runs and saves a TorchScript golden, for its round_trip case.
   // With nullptr, no such provider is loaded, and the verdict is not_supported.
   const qcts_provider* runner = nullptr;
 
+  bool is_block() const { return block_shrink != 0; }
   bool judges_file() const { return implementation == nullptr && runner == nullptr; }
   std::string provider()
       const;  // "qcts" for cases that judge files, or kAbsentRunner if no provider runs programs
@@ -53,6 +57,8 @@ struct Case {
 // Share of the latency budget for a prefill call, relative to a decode call.
 // The share is larger because prefill calls are fewer and longer.
 inline constexpr double kPrefillBudgetShare = 4;
+// A block has seven layers, and is timed four times a round.
+inline constexpr double kBlockBudgetShare = 6;
 double budget_share(const Case& c);  // relative share of a latency case
 
 }  // namespace qcts

@@ -51,6 +51,7 @@ Json case_key(const Case& c, const std::string& variant) {
   if (c.layout != kPlain) key["layout"] = c.layout.name();
   if (c.activation != kWeightOnly) key["activation"] = c.activation.name();
   if (c.warm) key["warm"] = true;
+  if (c.is_block()) key["block_shrink"] = c.block_shrink;
   return key;
 }
 
@@ -67,6 +68,7 @@ Case case_of_key(const Json& key, const Fixtures& fixtures, const Registry& regi
   if (key.contains("malformed")) c.malformed = find_entry(fixtures.malformed, key["malformed"]);
   c.tensor = key.value("tensor", "");
   c.warm = key.value("warm", false);
+  c.block_shrink = key.value("block_shrink", int64_t{0});
   if (c.id.op != Op::file && c.scheme == nullptr) throw std::runtime_error("no scheme '" + id->scheme + "'");
   if (c.scheme != nullptr) {
     if (key.contains("synthetic")) c.synthetic = synthetic_of(key["synthetic"], *c.scheme);

@@ -193,12 +193,27 @@ class Expander {
   }
 
   void add_latency(const Scheme& scheme) {
+    add_blocks(scheme);
     if (!wanted(plan_.latency_schemes, scheme.name())) return;
     for (const auto& [n, k] : plan_.latency_shapes) {
       const std::optional<WeightShape> weight = latency_weight_shape(scheme, n, k);
       if (!weight) continue;
       for (const Op op : plan_.latency_ops)
         if (filter_.may_take(Kind::latency, op, scheme)) add_latency_op(scheme, *weight, op);
+    }
+  }
+
+  // One case for each m: the layers of a block are timed together, on weights that come from memory.
+  void add_blocks(const Scheme& scheme) {
+    const std::optional<LatencyBlocks>& blocks = plan_.latency_blocks;
+    if (!blocks || !listed(blocks->schemes, scheme.name())) return;
+    constexpr int64_t kWidth = 4096;
+    const WeightShape first{DType::bfloat16, kWidth / blocks->shrink, kWidth / blocks->shrink};
+    for (const int64_t m : blocks->m) {
+      Case c = synthetic_case(Kind::latency, Op::linear, scheme, kPlain, {Generator::noise, first, m, 0});
+      c.block_shrink = blocks->shrink;
+      c.id.input = "llama_8b_block_d" + std::to_string(blocks->shrink) + "_m" + std::to_string(m) + "_cold";
+      add(std::move(c));
     }
   }
 

@@ -76,7 +76,22 @@ bool is_activation(const std::string& name) {
   return false;
 }
 
-void read_latency(PlanReader& reader, Plan& plan) {
+LatencyBlocks read_blocks(const Json& json, const std::string& where) {
+  PlanReader reader(json, where);
+  LatencyBlocks blocks;
+  read_words(reader, "schemes", blocks.schemes,
+             [](const auto& name) { return find_scheme(name) != nullptr; });
+  blocks.m = reader.get<std::vector<int64_t>>("m");
+  blocks.shrink = reader.get<int64_t>("shrink");
+  reader.refuse_unknown();
+  if (blocks.schemes.empty()) reader.fail("schemes", "is empty");
+  if (blocks.m.empty() || std::ranges::min(blocks.m) < 1) reader.fail("m", "must be positive numbers");
+  if (std::ranges::find(kBlockShrinks, blocks.shrink) == std::end(kBlockShrinks))
+    reader.fail("shrink", "must be 1, 2, 4, 8, 16 or 32");
+  return blocks;
+}
+
+void read_latency(PlanReader& reader, const Json& json, const std::string& path, Plan& plan) {
   for (const std::string& name : reader.get<std::vector<std::string>>("latency_ops")) {
     const std::optional<Op> op = find_op(name);
     if (!op || *op == Op::file) reader.fail("latency_ops", "names nothing known: '" + name + "'");
@@ -88,6 +103,8 @@ void read_latency(PlanReader& reader, Plan& plan) {
   read_words(reader, "latency_cache_states", plan.latency_cache_states,
              [](const auto& word) { return word == "cold" || word == "warm"; });
   plan.latency_best_only = reader.get<bool>("latency_best_only");
+  if (json.contains("latency_blocks"))
+    plan.latency_blocks = read_blocks(reader.get<Json>("latency_blocks"), path + ": latency_blocks");
   if (plan.latency_ops.empty()) reader.fail("latency_ops", "is empty");
   if (plan.latency_cache_states.empty()) reader.fail("latency_cache_states", "is empty");
   if (!(plan.latency_budget_s > 0)) reader.fail("latency_budget_s", "must be positive if latency is timed");
@@ -155,7 +172,7 @@ Plan load_plan(const std::filesystem::path& path) {
   plan.latency_m = reader.get<std::vector<int64_t>>("latency_m");
   plan.latency_shapes = reader.get<std::vector<std::pair<int64_t, int64_t>>>("latency_shapes");
   if (std::find(plan.kinds.begin(), plan.kinds.end(), Kind::latency) != plan.kinds.end())
-    read_latency(reader, plan);
+    read_latency(reader, json, path.string(), plan);
   reader.refuse_unknown();
   if (!(plan.case_timeout_s > 0)) reader.fail("case_timeout_s", "must be positive");
   if (!(plan.latency_budget_s >= 0)) reader.fail("latency_budget_s", "must not be negative");

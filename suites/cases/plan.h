@@ -19,9 +19,17 @@ inline constexpr const char* kDefaultPlan = "default";   // the plan of a run wi
 inline constexpr const char* kCompletePlan = "nightly";  // the plan of mustpass and the floor
 inline constexpr const char* kFullPlan = "full";         // the plan that is searched last for an exact id
 
+// Decoder blocks to time (suites/judge/block.h), with every dimension divided by `shrink`.
+inline constexpr int64_t kBlockShrinks[] = {1, 2, 4, 8, 16, 32};
+struct LatencyBlocks {
+  std::vector<std::string> schemes;  // names
+  std::vector<int64_t> m;
+  int64_t shrink = 1;
+};
+
 // The fields of suites/plans/<name>.json are its keys, and it has no other keys.
 // The optional keys are `cover`, `schemes_per_input`, `once_a_family`, `best_variant_alone`,
-// `determinism_once`, `emulated_once` and `kills`.
+// `determinism_once`, `emulated_once`, `kills` and `latency_blocks`.
 // The keys from latency_ops on are required if the kinds include latency.
 struct Plan {
   std::string name;
@@ -56,6 +64,7 @@ struct Plan {
   std::vector<std::string> latency_schemes;       // names; empty: every scheme
   std::vector<std::string> latency_activations;   // for linear and quantize_activation; empty: every policy
   std::vector<std::string> latency_cache_states;  // "cold", "warm" or both
+  std::optional<LatencyBlocks> latency_blocks;
   bool latency_best_only = false;  // only the best variant of each provider (suites/cases/best_variants.h)
 };
 Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error, which names file and field

@@ -13,8 +13,10 @@
 #include "suites/base/paths.h"
 #include "suites/base/run_error.h"
 #include "suites/bench/block.h"
+#include "suites/cases/named.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
+#include "suites/providers/load_guarded.h"
 #include "suites/timing/baseline.h"
 
 namespace qcts::cli {
@@ -41,49 +43,65 @@ std::string ratio_text(const Interval& ratio) {
 }
 
 BlockJson row_json(const BlockRow& row) {
+  const BlockTimes& times = row.times;
+  BlockJson claims = BlockJson::array();
+  for (const SpeedClaim& claim : times.claims) claims.push_back(to_json(claim));
   return {{"scheme", row.scheme},
-          {"m", row.m},
-          {"linear", row.linear},
-          {"quantize", row.quantize},
-          {"dense", row.dense},
-          {"dense_bytes", row.dense_bytes},
-          {"quantized_bytes", row.quantized_bytes},
+          {"m", times.m},
+          {"status", status_name(row.status)},
+          {"linear", times.linear},
+          {"quantize", row.quantized_by},
+          {"dense", times.dense},
+          {"dense_bytes", times.dense_bytes},
+          {"quantized_bytes", times.quantized_bytes},
           {"file_bytes", row.file_bytes},
-          {"dense_copies", row.dense_copies},
-          {"quantized_copies", row.quantized_copies},
+          {"dense_copies", times.dense_copies},
+          {"quantized_copies", times.quantized_copies},
           {"reloaded_equal", row.reloaded_equal},
-          {"dense_us", interval_json(row.dense_us)},
-          {"before_us", interval_json(row.before_us)},
-          {"after_us", interval_json(row.after_us)},
-          {"speedup_before", interval_json(row.speedup_before)},
-          {"speedup_after", interval_json(row.speedup_after)},
-          {"before_over_after", interval_json(row.before_over_after)}};
+          {"dense_us", interval_json(times.dense_us)},
+          {"before_us", interval_json(times.before_us)},
+          {"after_us", interval_json(times.after_us)},
+          {"speedup_before", interval_json(times.speedup_before)},
+          {"speedup_after", interval_json(times.speedup_after)},
+          {"before_over_after", interval_json(times.before_over_after)},
+          {"ratio_to_itself", interval_json(times.itself)},
+          {"canary_drift", times.canary_drift},
+          {"doubt", times.doubt},
+          {"speed", claims}};
+}
+
+void print_row(const BlockRow& row) {
+  const BlockTimes& times = row.times;
+  const auto tokens = [&](const Interval& us) { return static_cast<double>(times.m) / us.value * 1e6; };
+  std::printf("\n%s, m = %ld (%s, quantized by %s; dense bfloat16 by %s)\n", row.scheme.c_str(), times.m,
+              times.linear.c_str(), row.quantized_by.c_str(), times.dense.c_str());
+  std::printf("  bytes       %lu -> %lu, %.2fx; file %lu; copies %zu and %zu\n", times.dense_bytes,
+              times.quantized_bytes,
+              static_cast<double>(times.dense_bytes) / static_cast<double>(times.quantized_bytes),
+              row.file_bytes, times.dense_copies, times.quantized_copies);
+  std::printf("  tokens/s    dense %.1f, before saving %.1f, after loading %.1f\n", tokens(times.dense_us),
+              tokens(times.before_us), tokens(times.after_us));
+  std::printf("  loaded      planes %s; against itself %s%s\n",
+              row.reloaded_equal ? "bitwise equal" : "DIFFER", ratio_text(times.itself).c_str(),
+              times.doubt.empty() ? "" : ("; not to be trusted: " + times.doubt).c_str());
+  for (const SpeedClaim& claim : times.claims)
+    std::printf("  %-12s %s%s\n", std::string(status_name(claim.status)).c_str(), claim_text(claim).c_str(),
+                claim.required ? "" : " (not required)");
 }
 
 void print_rows(const BlockRequest& request, const std::vector<BlockRow>& rows) {
+  const BlockSettings& settings = request.settings;
   std::printf(
       "one decoder block of Llama-3.1-8B, linear layers only%s; %u thread%s; tokens a second through one "
       "block\n",
-      request.shrink == 1 ? "" : " (shrunk)", request.threads, request.threads == 1 ? "" : "s");
-  for (const BlockRow& row : rows) {
-    const auto tokens = [&](const Interval& us) { return static_cast<double>(row.m) / us.value * 1e6; };
-    std::printf("\n%s, m = %ld (%s, quantized by %s; dense bfloat16 by %s)\n", row.scheme.c_str(), row.m,
-                row.linear.c_str(), row.quantize.c_str(), row.dense.c_str());
-    std::printf("  bytes       %lu -> %lu, %.2fx; file %lu; copies %zu and %zu\n", row.dense_bytes,
-                row.quantized_bytes,
-                static_cast<double>(row.dense_bytes) / static_cast<double>(row.quantized_bytes),
-                row.file_bytes, row.dense_copies, row.quantized_copies);
-    std::printf("  tokens/s    dense %.1f, before saving %.1f, after reloading %.1f\n", tokens(row.dense_us),
-                tokens(row.before_us), tokens(row.after_us));
-    std::printf("  speed-up    before saving %s, after reloading %s\n",
-                ratio_text(row.speedup_before).c_str(), ratio_text(row.speedup_after).c_str());
-    std::printf("  reloaded    planes %s; before over after %s\n",
-                row.reloaded_equal ? "bitwise equal" : "DIFFER", ratio_text(row.before_over_after).c_str());
-  }
+      settings.shrink == 1 ? "" : " (shrunk)", settings.threads, settings.threads == 1 ? "" : "s");
+  for (const BlockRow& row : rows) print_row(row);
+  if (!request.gate_latency) std::printf("\nspeed does not gate (--gate latency)\n");
 }
 
 struct BlockArguments {
   BlockRequest request;
+  std::string provider = "builtin", gate;
   uint64_t set_mib = 1024;
   bool json = false;
   std::filesystem::path out;
@@ -94,30 +112,59 @@ void check_scheme(const std::string& word) {
   for (const Scheme* scheme : schemes()) known.emplace_back(scheme->name());
   if (std::find(known.begin(), known.end(), word) == known.end())
     throw RunError(Outcome::usage, "no scheme '" + word + "'" + did_you_mean(word, known));
+  if (!has_block_file(*find_scheme(word)))
+    throw RunError(Outcome::usage, "no class of torchao holds " + word + ", so a block cannot be saved");
+}
+
+// Adds builtin or a shared library. A provider that is a program times one layer at a time, in its own
+// process.
+void add_provider(const std::string& name, Registry& registry) {
+  const std::string located = located_provider(name);
+  if (located == "builtin") return registry.add(builtin_provider());
+  if (!is_shared_library(located))
+    throw RunError(Outcome::usage, "'" + name + "' is no shared library: a block is timed in this process");
+  if (const std::string change = load_guarded(registry, located); !change.empty())
+    throw RunError(Outcome::failed,
+                   "loading " + name + " changed the floating-point control state of its host: " + change);
+}
+
+std::vector<BlockRow> timed_rows(const BlockRequest& request, const Registry& registry, const Registry& dense,
+                                 const std::filesystem::path& folder) {
+  try {
+    return run_block(request, registry, dense, folder,
+                     [](const std::string& text) { std::cerr << text << "\n"; });
+  } catch (const ProviderFault& fault) {
+    throw RunError(Outcome::failed, fault.what());
+  }
 }
 
 Outcome block_words(BlockArguments& words) {
   for (const std::string& scheme : words.request.schemes) check_scheme(scheme);
-  words.request.set_bytes = words.set_mib << 20;
+  words.request.settings.set_bytes = words.set_mib << 20;
+  words.request.gate_latency = words.gate == "latency";
+  if (words.request.gate_latency && words.request.settings.threads != 1)
+    throw RunError(Outcome::usage,
+                   "--gate latency needs --threads 1; with more threads latency is only reported");
   Registry registry;
-  registry.add(builtin_provider());
+  add_provider(words.provider, registry);
   Baseline baseline;
   const Registry* dense = baseline.find(registry);
-  if (!dense) throw std::runtime_error("no provider has a dense linear: the aten plug-in is needed");
+  if (!dense)
+    throw RunError(Outcome::nothing_proved, "no provider has a dense linear: the aten plug-in is needed");
   const ScratchFolder scratch;
-  const auto rows = run_block(words.request, registry, *dense, scratch.path(),
-                              [](const std::string& text) { std::cerr << text << "\n"; });
+  const auto rows = timed_rows(words.request, registry, *dense, scratch.path());
   BlockJson list = BlockJson::array();
   for (const BlockRow& row : rows) list.push_back(row_json(row));
-  const BlockJson body = {{"label", "linear layers only"}, {"rows", list}};
+  const BlockJson body = {{"label", "linear layers only"},
+                          {"gate_latency", words.request.gate_latency},
+                          {"shrink", words.request.settings.shrink},
+                          {"rows", list}};
   if (words.json)
     print_json("block", body);
   else
     print_rows(words.request, rows);
   if (!words.out.empty()) write_document(words.out, "block", body, words.json);
-  const bool equal =
-      std::all_of(rows.begin(), rows.end(), [](const BlockRow& row) { return row.reloaded_equal; });
-  return equal ? Outcome::conformant : Outcome::failed;
+  return block_outcome(rows);
 }
 
 }  // namespace
@@ -140,18 +187,24 @@ void add_block(CLI::App& app, int& exit_code) {
                    "MiB of rotating copies per dtype, so that weights come from memory")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  command->add_option("--budget", request.budget_s, "seconds for each scheme and m")
+  command->add_option("--budget", request.settings.budget_s, "seconds for each scheme and m")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
-  command->add_option("--shrink", request.shrink, "divide every dimension by this")
-      ->check(CLI::IsMember({1, 2, 4, 8, 16, 32}))
+  command->add_option("--shrink", request.settings.shrink, "divide every dimension by this")
+      ->check(CLI::IsMember(std::vector<int64_t>(std::begin(kBlockShrinks), std::end(kBlockShrinks))))
       ->capture_default_str();
-  command->add_option("--threads", request.threads, "threads of each kernel call")
+  command->add_option("--threads", request.settings.threads, "threads of each kernel call")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command->add_option("--seed", request.seed, "seed of the weights")
+  command->add_option("--seed", request.settings.seed, "seed of the weights")
       ->check(not_negative())
       ->capture_default_str();
+  command->add_option("--provider", words->provider, "builtin, or the path of a shared library")
+      ->capture_default_str();
+  command
+      ->add_option("--gate", words->gate,
+                   "fail if decoding is slower than dense or loading makes it slower; 4 if that is not known")
+      ->check(CLI::IsMember({"latency"}));
   command->add_flag("--json", words->json, "print JSON");
   command->add_option("--out", words->out, "also write the JSON to this file");
   command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return block_words(*words); }); });

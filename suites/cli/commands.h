@@ -30,6 +30,7 @@ void add_history(CLI::App& app, int& exit_code);
 void add_export(CLI::App& app, int& exit_code);
 void add_completion(CLI::App& app, int& exit_code);
 void add_block(CLI::App& app, int& exit_code);
+void add_speed(CLI::App& app, int& exit_code);
 void add_stopwatch(CLI::App& app, int& exit_code);
 void add_targets(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);

@@ -112,6 +112,7 @@ int run_program(int argc, char** argv) {
   add_quantize(app, exit_code);
   add_block(app, exit_code);
   add_stopwatch(app, exit_code);
+  add_speed(app, exit_code);
   add_targets(app, exit_code);
   add_worker(app, exit_code);
   add_provider_process(app, exit_code);

@@ -75,12 +75,20 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
           "--provider", options.providers,
           "qcts (files), builtin, reference, a plug-in's name, or the path of a shared library or program")
       ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--peer", options.peers,
+          "like --provider, but its latency is reported and never gates; without --provider, so are the "
+          "plug-ins that are found")
+      ->allow_extra_args(false);
   command->add_option("--device", options.device, "the kernels' device: cpu, cuda")->capture_default_str();
   command->add_option("--variant", options.selection.variant, "only this variant; an error if it cannot run");
   command->add_option("--fixtures", options.fixtures, "a further folder with a manifest.json")
       ->allow_extra_args(false);
   command->add_option("--out", options.out, "folder for the reports")->capture_default_str();
-  command->add_option("--gate", words->gate, "also fail the run if latency targets are missed")
+  command
+      ->add_option("--gate", words->gate,
+                   "also fail the run if latency misses its targets or decoding is slower than dense")
       ->check(CLI::IsMember({"latency"}));
   command->add_option(
       "--shard", words->shard,

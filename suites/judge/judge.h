@@ -11,6 +11,7 @@
 #include "reports/verdict.h"
 #include "suites/cases/case.h"
 #include "suites/timing/busy_threads.h"
+#include "suites/timing/roof.h"
 
 namespace qcts {
 
@@ -26,7 +27,9 @@ struct JudgeContext {
   uint32_t threads = 1;                     // used by numerics; determinism also tries other numbers
   double latency_budget_s = 3.0;            // budget per latency case
   Seconds spent = process_seconds;          // clock that counts a latency case's busy threads
-  bool gate_latency = false;                // a missed latency target fails; otherwise it is only reported
+  Stopwatch stopwatch;                      // for latency cases
+  bool gate_latency = false;                // a missed latency target or speed claim fails
+  bool is_peer = false;                     // the provider is not under judgement, so its latency never gates
   uint64_t seed = 0;                        // mixed into synthetic inputs
   OpenOptions open;                         // options with which round_trip, assign and size open the file
   const Registry* registry = nullptr;       // latency: registry with the dense baseline; may be null

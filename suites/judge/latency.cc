@@ -5,17 +5,21 @@
 // scheme's source dtype, and LibTorch's quantized operation and its product with a static scale of x if a
 // provider has them. The order alternates between rounds. Reports medians of ratios within pairs of rounds,
 // with bootstrap intervals. A case is cold (rotates over copies that do not fit the caches) or warm (one
-// copy, touched before each call).
+// copy, touched before each call). A linear claims to be faster than the dense layer (speed_claims.h); the
+// claim is required of decoding alone, because prefill is bound by arithmetic, which quantized weights do not
+// save.
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/machine/machine.h"
 #include "reports/latency_trust.h"
+#include "suites/judge/block.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/latency_case.h"
 #include "suites/judge/latency_measures.h"
 #include "suites/timing/busy_threads.h"
 #include "suites/timing/roof.h"
+#include "suites/timing/speed_claims.h"
 #include "suites/timing/targets.h"
 
 namespace qcts {
@@ -67,6 +71,7 @@ class LatencyJudge {
     if (!computes_on_other_data()) return;
     for (const auto& [name, value] : candidate_.timed().provider_measures().items())
       add(name, name.ends_with("_us") ? "us" : "x", value.get<double>());
+    claim_speed();
     judge_targets();
   }
 
@@ -147,6 +152,7 @@ class LatencyJudge {
     if (context_.registry != nullptr)
       for (const Implementation* implementation : context_.registry->find(QCTS_OP_LINEAR, kDense)) {
         dense_ = make_peer(*implementation->kernel, dense_latency_input(case_, seed_ + 7), why);
+        dense_name_ = implementation->name();
         if (dense_) return;
         why = "no dense baseline: " + implementation->name() + ": " + why;
       }
@@ -207,9 +213,10 @@ class LatencyJudge {
     if (torch_) series.push_back({.name = "torch", .target = &torch_->timed(), .cold = cold});
     if (static_) series.push_back({.name = "static", .target = &static_->timed(), .cold = cold});
     roof.add_series(series, cold);
-    const double before_us = canary.measure_us();
-    time_rounds(series, context_.latency_budget_s * budget_share(case_), seed_);
-    const double after_us = canary.measure_us();
+    const Stopwatch& stopwatch = context_.stopwatch;
+    const double before_us = stopwatch.canary_us(canary);
+    stopwatch.rounds(series, context_.latency_budget_s * budget_share(case_), seed_);
+    const double after_us = stopwatch.canary_us(canary);
     report(series, roof);
     if (before_us > 0) report_canary(after_us / before_us);
   }
@@ -249,8 +256,7 @@ class LatencyJudge {
 
   void report_canary(double drift) {
     add("canary_drift", "x", drift);
-    if (std::fabs(std::log(drift)) > std::log1p(kCanaryMargin) && doubt_.empty())
-      doubt_ = "the canary's speed changed";
+    if (canary_changed(drift) && doubt_.empty()) doubt_ = "the canary's speed changed";
   }
 
   // Speedup over the peer: the peer's time divided by the candidate's.
@@ -261,6 +267,17 @@ class LatencyJudge {
   void add_interval(const std::string& name, const Interval& ratio) {
     ratios_.emplace_back(name, ratio);
     verdict_.measures.push_back(measure_of(name, "x", ratio));
+  }
+
+  void claim_speed() {
+    for (const auto& [name, ratio] : ratios_) {
+      if (name != "ratio_to_dense") continue;
+      const WeightShape& weight = case_.synthetic->weight;
+      SpeedClaim claim = faster_claim(linear_subject(case_), dense_against(weight.dtype, dense_name_), ratio,
+                                      !doubt_.empty());
+      claim.required = case_.synthetic->m < kPrefillRows;
+      verdict_.speed.push_back(std::move(claim));
+    }
   }
 
   // Compares one ratio with its target; undecided if it was not measured.
@@ -290,13 +307,7 @@ class LatencyJudge {
     if (candidate_.timed().timed_by_provider()) note("timed inside the provider's own process");
     if (few_) note("too few rounds in the budget for an interval");
     if (!doubt_.empty()) note("the measurement is not to be trusted: " + doubt_);
-    verdict_.reason = notes_;
-    verdict_.status = Status::pass;
-    if (!context_.gate_latency) return;
-    if (decided == 0 || worst == Decision::undecided || !doubt_.empty())
-      verdict_.status = Status::inconclusive;
-    else if (worst == Decision::missed)
-      verdict_.status = Status::fail;
+    finish_latency(context_, notes_, decided == 0 ? Decision::undecided : worst, !doubt_.empty(), verdict_);
   }
 
   const Case& case_;
@@ -306,7 +317,7 @@ class LatencyJudge {
   VerifiedKernel candidate_;
   std::unique_ptr<VerifiedKernel> dense_, torch_, static_;
   std::vector<std::pair<std::string, Interval>> ratios_;
-  std::string notes_, doubt_;
+  std::string dense_name_, notes_, doubt_;
   bool few_ = false;
 };
 
@@ -314,6 +325,7 @@ class LatencyJudge {
 
 void judge_latency(const Case& c, const JudgeContext& context, Verdict& verdict) {
   if (c.implementation == nullptr) throw std::logic_error("a latency case without an implementation");
+  if (c.is_block()) return judge_block(c, context, verdict);
   LatencyJudge(c, context, verdict).run();
 }
 

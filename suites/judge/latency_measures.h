@@ -2,9 +2,13 @@
 // Builds the measures of a latency verdict and reads them back.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "reports/verdict.h"
+#include "suites/cases/case.h"
+#include "suites/judge/judge.h"
+#include "suites/timing/speed_claims.h"
 #include "suites/timing/stats.h"
 
 namespace qcts {
@@ -14,10 +18,7 @@ inline constexpr double kLatencyConfidence = 0.95;
 // Without the margin, one case in twenty would raise an alarm.
 // The margin is smaller than any difference that the targets care about.
 inline constexpr double kAlarmMargin = 0.02;
-// A ratio interval that is further than this below 1 is a slowdown.
-// Without the margin, one comparison in forty would find a slowdown of 0 %.
-// With the margin, 0 % was found in 0 of 400 runs and 3 % in 396 of 400 (EPYC Zen 4, busy neighbours).
-inline constexpr double kSlowdownMargin = 0.01;
+
 // The canary's speed may change by this much.
 inline constexpr double kCanaryMargin = 0.05;
 
@@ -25,5 +26,15 @@ Measure measure_of(std::string name, std::string unit, const Interval& interval)
 bool is_slower(const Interval& ratio);  // `ratio` is the peer's time over the candidate's
 const Measure* find_measure(const Verdict& verdict, std::string_view name);
 bool alarms(const Interval& against_itself);
+bool canary_changed(double drift);  // drift: the canary's time afterwards over that before
+
+// "int8_row dyn_row_sym m=1 n=4096 k=4096": what a speed claim of a linear is about.
+std::string linear_subject(const Case& c);
+// "dense bfloat16 (aten_aten)"
+std::string dense_against(DType dtype, const std::string& implementation);
+// Sets status and reason of a latency verdict from its speed claims, the notes and the targets. Where latency
+// does not gate, and for a peer, the status is pass.
+void finish_latency(const JudgeContext& context, const std::string& notes, Decision targets, bool in_doubt,
+                    Verdict& verdict);
 
 }  // namespace qcts

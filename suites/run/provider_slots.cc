@@ -26,6 +26,10 @@ std::string named_provider(const std::string& filter) {
   return filter.substr(slash + 1, filter.find('_', slash) - slash - 1);
 }
 
+bool has(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
 bool is_file_kind(Kind kind) {
   return kind == Kind::round_trip || kind == Kind::assign || kind == Kind::size || kind == Kind::reject;
 }
@@ -67,15 +71,27 @@ bool may_judge(const std::string& word, const Selection& selection) {
                      [&](const std::string& filter) { return may_match(provider, filter); });
 }
 
+bool is_asked(const ProviderSlot& slot, const RunRequest& request) {
+  return request.providers.empty() || has(request.providers, slot.given) ||
+         has(request.providers, slot.ready.provider) || is_peer(slot, request);
+}
+
+bool is_peer(const ProviderSlot& slot, const RunRequest& request) {
+  if (has(request.peers, slot.given) || has(request.peers, slot.ready.provider)) return true;
+  return request.providers.empty() && !is_own(slot.given);
+}
+
 std::vector<std::string> provider_words(const RunRequest& request) {
   std::vector<std::string> words;
   std::vector<std::string> names;
-  for (const std::string& given : request.providers)
-    (given.find('/') != given.npos || given.ends_with(".so") ? words : names).push_back(given);
+  for (const auto* given_words : {&request.providers, &request.peers})
+    for (const std::string& given : *given_words)
+      (given.find('/') != given.npos || given.ends_with(".so") ? words : names).push_back(given);
+  for (const std::string& peer : request.peers)
+    if (has(request.providers, peer))
+      throw RunError(Outcome::usage, "'" + peer + "' is given as --provider and as --peer");
   for (const std::string& word : words) check_provider_path(word);
-  const auto wanted = [&](const char* name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
+  const auto wanted = [&](const char* name) { return has(names, name); };
   const bool all = request.providers.empty();
   if (all || wanted(kFileProvider)) words.push_back(kFileProvider);
   if (all || wanted("builtin")) words.push_back("builtin");
@@ -112,7 +128,7 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
   for (const fs::path& folder : request.fixtures) add("--fixtures " + shell_word(path_word(folder)));
   const auto plugins = discovered_plugins();
   if (library && std::find(plugins.begin(), plugins.end(), word) == plugins.end())
-    add("--provider " + shell_word(path_word(word)));
+    add((has(request.peers, word) ? "--peer " : "--provider ") + shell_word(path_word(word)));
   if (request.seed != 0) add("--seed " + std::to_string(request.seed));
   if (request.threads != 1) add("--threads " + std::to_string(request.threads));
   if (request.gate_latency) add("--gate latency");

@@ -12,7 +12,8 @@
 
 namespace qcts {
 
-// Returns one word per provider: the name of a builtin one, or the path of a shared library. Throws RunError.
+// Returns one word per provider: the name of a builtin one, or the path of a shared library. Throws RunError
+// if a path is none, or if a provider is also a peer.
 std::vector<std::string> provider_words(const RunRequest& request);
 
 // Returns the slot for a word of provider_words(). Its worker is not started yet.
@@ -24,6 +25,10 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
 // Returns the provider's name if the word alone reveals it, and otherwise "".
 // The word "builtin" gives "builtin", ".../libqcts_aten.so" gives "aten", a vendor's library gives "".
 std::string provider_of_word(const std::string& word);
+// Returns true if the provider of a slot that has said its name is to be judged.
+bool is_asked(const ProviderSlot& slot, const RunRequest& request);
+// Returns true if it is a peer, whose latency never gates.
+bool is_peer(const ProviderSlot& slot, const RunRequest& request);
 // Returns true if the selection may take a case of this provider.
 // Returns false only if the selection names other providers, or only kinds that this one never judges.
 // The provider is then not started.

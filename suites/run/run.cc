@@ -124,7 +124,6 @@ class Run {
     fs::create_directories(logs_);
     for (const fs::directory_entry& entry : fs::directory_iterator(logs_))
       if (entry.path().extension() == ".log") fs::remove(entry.path());  // remove the logs of an earlier run
-    const auto& asked = options_.providers;
     std::vector<std::string> known = {kFileProvider, "builtin", kReferenceProvider};
     for (const std::string& word : provider_words(options_)) {
       if (may_judge(word, options_.selection))
@@ -146,18 +145,20 @@ class Run {
       known.push_back(name);
       if (!seen.insert(name).second)
         throw RunError(Outcome::usage, "two providers have the name '" + name + "'");
-      const bool by_path = std::find(asked.begin(), asked.end(), slot.given) != asked.end();
-      if (!asked.empty() && !by_path && std::find(asked.begin(), asked.end(), name) == asked.end()) continue;
+      if (!is_asked(slot, options_)) continue;
       const std::string library = slot.ready.info["library"];
       const fs::path code = library.empty() ? program_path() : fs::path(library);
       if (!sha256.contains(code)) sha256[code] = options_.list ? "" : file_sha256(code);
       slot.ready.info["sha256"] = sha256[code];
+      slot.options.context.is_peer = is_peer(slot, options_);
+      if (slot.options.context.is_peer) slot.ready.info["peer"] = true;
       head_.providers.push_back(slot.ready.info);
       slot_of_[name] = static_cast<size_t>(&slot - slots_.data());
       offers_.add(slot.ready.offers);
     }
-    if (head_.infrastructure.empty())
-      for (const std::string& name : asked)
+    if (!head_.infrastructure.empty()) return;
+    for (const auto* words : {&options_.providers, &options_.peers})
+      for (const std::string& name : *words)
         if (name.find('/') == name.npos && !name.ends_with(".so")) check_words("provider", {name}, known);
   }
 

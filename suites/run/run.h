@@ -21,6 +21,9 @@ struct RunRequest {
   Selection selection;
   // The words "qcts", a provider's name, or a path. An empty list stands for all providers that are found.
   std::vector<std::string> providers;
+  // Providers that are judged as well, but whose latency never gates.
+  // If `providers` is empty, the plug-ins that are found are peers too.
+  std::vector<std::string> peers;
   std::vector<std::filesystem::path> fixtures;  // in addition to the repository's own
   std::filesystem::path out = "out";
   bool gate_latency = false, json = false, progress = true, list = false;

@@ -20,6 +20,8 @@ std::vector<std::string> narrowing_words(const RunRequest& request) {
   for (const std::string& kind : selection.kinds) words.push_back("--kind " + kind);
   for (const std::string& scheme : selection.schemes) words.push_back("--scheme " + scheme);
   for (const std::string& provider : request.providers) words.push_back("--provider " + shell_word(provider));
+  if (!request.providers.empty())  // otherwise a peer is added and nothing is left out
+    for (const std::string& peer : request.peers) words.push_back("--peer " + shell_word(peer));
   if (!selection.variant.empty()) words.push_back("--variant " + selection.variant);
   return words;
 }

@@ -79,7 +79,8 @@ Json identity(const Json& providers) {
   for (const Json& provider : providers)
     list.push_back({{"name", provider.value("name", "")},
                     {"version", provider.value("version", "")},
-                    {"sha256", provider.value("sha256", "")}});
+                    {"sha256", provider.value("sha256", "")},
+                    {"peer", provider.value("peer", false)}});
   std::sort(list.begin(), list.end(),
             [](const Json& a, const Json& b) { return a["name"].get<std::string>() < b["name"]; });
   return list;

@@ -107,7 +107,7 @@ std::vector<Verdict> as_reported(const Json& report, std::vector<Verdict> verdic
 
 void write_for_people(const fs::path& folder, const Json& report, const std::vector<Verdict>& verdicts) {
   Json measured = Json::object();
-  for (const char* name : {"load", "generate"})
+  for (const char* name : {"load", "generate", "block"})
     if (const fs::path file = folder / (std::string(name) + ".json"); fs::exists(file))
       measured[name] = json_of(file);
   write_text(folder / "report.html", page_html(report, verdicts, measured));

@@ -29,7 +29,8 @@ struct ReportOptions {
 // Then prints the summary or the JSON.
 Outcome write_report(RunReport& report, const std::filesystem::path& out, const ReportOptions& options);
 // Writes report.html and summary.md from the report.json and the record in `folder`.
-// Adds sections for a load.json and a generate.json there. Throws std::runtime_error, which names the file.
+// Adds sections for a load.json, a generate.json and a block.json there.
+// Throws std::runtime_error, which names the file.
 void write_page(const std::filesystem::path& folder);
 // Removes the reports of an earlier run.
 void remove_reports(const std::filesystem::path& out);

@@ -34,6 +34,33 @@ std::string trust_of(const Verdict& verdict, const LatencyTrust& run) {
   return "trusted";
 }
 
+// The claims that a verdict does not hold, those that fail first: "slower than dense" is never silent.
+void print_speed_claims(const RunReport& report, Printout& out) {
+  constexpr size_t kClaimsShown = 10;
+  size_t held = 0;
+  std::vector<std::string> failed, undecided;
+  for (const Verdict& verdict : report.verdicts)
+    for (const SpeedClaim& claim : verdict.speed) {
+      const std::string whose = verdict.provider + "_" + verdict.variant + ": " + claim_text(claim) +
+                                (verdict.is_peer  ? " (peer)"
+                                 : claim.required ? ""
+                                                  : " (not required)");
+      if (claim.status == Status::pass)
+        ++held;
+      else
+        (claim.status == Status::fail ? failed : undecided).push_back(whose);
+    }
+  const size_t open = undecided.size(), slower = failed.size();
+  if (held + slower + open == 0) return;
+  out.text("speed: " + std::to_string(held) + " of " + std::to_string(held + slower + open) +
+               " claims hold, " + std::to_string(slower) + " slower, " + std::to_string(open) + " undecided",
+           4);
+  failed.insert(failed.end(), undecided.begin(), undecided.end());
+  for (size_t i = 0; i < failed.size() && i < kClaimsShown; ++i) out.text(failed[i], 6);
+  if (failed.size() > kClaimsShown)
+    out.text("and " + std::to_string(failed.size() - kClaimsShown) + " more in the report", 6);
+}
+
 std::string case_of(const Verdict& verdict) {
   const CaseId& id = verdict.case_id;
   return std::string(op_name(id.op)) + "/" + id.scheme + "/" + id.input;
@@ -63,9 +90,12 @@ void print_latency(const RunReport& report, Printout& out) {
   for (size_t i = 0; i < timed.size() && i < kRowsShown; ++i) {
     const Verdict& verdict = *timed[i];
     if (case_of(verdict) != last) rows.push_back({last = case_of(verdict), "", "", "", "", ""});
-    rows.push_back({"  " + verdict.provider + "_" + verdict.variant, measured(verdict, "median_us", 1),
-                    rate_of(verdict), measured(verdict, "share_of_roof", 0, 100, "%"),
-                    measured(verdict, "ratio_to_dense", 2, 1, "x"), trust_of(verdict, report.latency_trust)});
+    rows.push_back(
+        {"  " + verdict.provider + "_" + verdict.variant + (verdict.is_peer ? " (peer)" : ""),
+         measured(verdict, "median_us", 1), rate_of(verdict), measured(verdict, "share_of_roof", 0, 100, "%"),
+         measured(verdict, find_measure(verdict, "speedup_before") ? "speedup_before" : "ratio_to_dense", 2,
+                  1, "x"),
+         trust_of(verdict, report.latency_trust)});
   }
   if (!rows.empty())
     out.table({{"case"},
@@ -77,6 +107,7 @@ void print_latency(const RunReport& report, Printout& out) {
               rows, 4);
   if (timed.size() > kRowsShown)
     out.text("and " + std::to_string(timed.size() - kRowsShown) + " more in the report", 4);
+  print_speed_claims(report, out);
   const LatencyTrust& trust = report.latency_trust;
   if (trust.measured != 0)
     out.text("against themselves " + std::to_string(trust.alarms) + " of " + std::to_string(trust.measured) +

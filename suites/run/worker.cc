@@ -143,7 +143,7 @@ class Worker {
     const Case c = case_of_key(key, fixtures_, registry_);
     JudgeContext context = options_.context;
     context.scratch = options_.context.scratch / ("case_" + std::to_string(::getpid()));
-    const bool writes_files = c.id.kind == Kind::round_trip || c.id.kind == Kind::reject;
+    const bool writes_files = c.id.kind == Kind::round_trip || c.id.kind == Kind::reject || c.is_block();
     std::filesystem::remove_all(context.scratch);
     if (writes_files) std::filesystem::create_directories(context.scratch);
     if (c.id.kind == Kind::latency) context.registry = baseline_.find(registry_);
@@ -232,6 +232,7 @@ std::vector<std::string> worker_arguments(const WorkerOptions& options) {
                                     std::to_string(options.memory_limit_bytes)};
   if (!context.rerun_options.empty()) words.push_back("--rerun-options=" + context.rerun_options);
   if (context.gate_latency) words.push_back("--gate-latency");
+  if (context.is_peer) words.push_back("--peer");
   if (options.fixture_files == Files::known) words.push_back("--fixtures-known");
   for (const std::filesystem::path& folder : options.fixtures)
     words.insert(words.end(), {"--fixtures", folder.string()});

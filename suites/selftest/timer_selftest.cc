@@ -47,8 +47,9 @@ std::vector<Case> timer_selftest_cases(const TimerSelftestRequest& request, cons
   Selection selection;
   selection.filters = request.filters;
   for (const Candidate& candidate : select(selection, candidates))
-    if (all[candidate.index].id.kind == Kind::latency && all[candidate.index].implementation != nullptr)
-      kept.push_back(all[candidate.index]);
+    if (const Case& c = all[candidate.index];
+        c.id.kind == Kind::latency && !c.is_block() && c.implementation != nullptr)
+      kept.push_back(c);
   return kept;
 }
 

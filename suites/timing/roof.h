@@ -59,11 +59,17 @@ const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operation
 class Canary {
  public:
   explicit Canary(uint32_t threads);
-  // Returns the median time of several runs of a fixed amount of arithmetic.
+  // Returns the median time of several runs of a fixed amount of arithmetic; 0 if there is no loop for it.
   double measure_us();
 
  private:
   std::unique_ptr<PeakProbe> probe_;
+};
+
+// What a latency case is timed with. Tests replace it, to judge samples that they choose.
+struct Stopwatch {
+  void (*rounds)(std::vector<Series>& series, double budget_s, uint64_t seed) = time_rounds;
+  double (*canary_us)(Canary& canary) = [](Canary& canary) { return canary.measure_us(); };
 };
 
 }  // namespace qcts

@@ -66,6 +66,7 @@ class TimedKernel final : public TimedTarget {
   // For linear, first flips the sign of one element in each row of x, untimed.
   // Caching an answer by x's address or value then gains nothing.
   double time_us(size_t first, size_t calls, bool rotate) override;
+  void perturb_x();       // does the sign flips of time_us() alone, or nothing for operations without them
   KernelAnswer answer();  // returns the answer of the last call
   // Reads the changed input, which must have the same sizes, into the buffers of copy 0.
   // Then prepares the input again and poisons the outputs.
@@ -98,7 +99,6 @@ class TimedKernel final : public TimedTarget {
   void add_copies(size_t copies);
   void prepare_one(const qcts_problem& problem, std::byte* place);
   void prepare_all();
-  void perturb_x();
 
   const qcts_kernel& kernel_;
   const KernelInput& input_;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""torchao under torch.compile as a provider. Needs a C++ compiler; torchao_peer.py has the rest.
+"""torchao under torch.compile as a provider, compiled as torchao documents it (torch_compile.py). Without a C++ compiler it declines every
+problem: "not compiled". torchao_peer.py has the rest.
 
 Kernels that quantize x are compiled with emulate_precision_casts. By default inductor keeps float32 where the scheme rounds to x's
 dtype: in 16 rows of 4096 bfloat16, every scale and 1632 of 65536 codes differed, the codes by one (x = 0.345703125: 22 instead of 21);
@@ -15,25 +16,30 @@ in whole aligned vectors and does not handle a remainder.
 from functools import lru_cache
 
 import torch
+import torch_compile
 import torchao_peer
 
-torch._dynamo.config.fail_on_recompile_limit_hit = True
 BLOCK = {"AVX512": 16}.get(torch.backends.cpu.get_cpu_capability(), 8)  # elements of k in a vector
 
 
+NOT_COMPILED = torch_compile.why_not_compiled()
+
+
 @lru_cache(maxsize=1)
-def compiled(options, *problem):
-    """Resets torch.compile for each problem: from the ninth shape on it would run eagerly and mention that only in its log."""
+def compiled(emulate_precision_casts, *problem):
+    """Resets torch.compile for each problem, so that many shapes do not reach its limit."""
     torch._dynamo.reset()
-    return torch.compile(torch.nn.functional.linear, dynamic=False, options=dict(options))
+    torch_compile.set_up(emulate_precision_casts)
+    return torch.compile(torch.nn.functional.linear, dynamic=False, mode=torch_compile.MODE)
 
 
 def linear_for(p):
-    options = () if p.activation == "weight_only" else (("emulate_precision_casts", True),)
-    return compiled(options, p.scheme_name, p.activation, p.threads, p.m, p.n, p.k, p.x_dtype, p.bias_dtype)
+    return compiled(p.activation != "weight_only", p.scheme_name, p.activation, p.threads, p.m, p.n, p.k, p.x_dtype, p.bias_dtype)
 
 
 def why_not(p):
+    if NOT_COMPILED:
+        return NOT_COMPILED
     if p.scheme == "int8_row" and p.activation == "weight_only" and p.x_dtype == "bfloat16" and p.k % BLOCK:
         return f"torch._weight_int8pack_mm, which torch.compile calls here, reads past bfloat16 rows unless k is a multiple of {BLOCK}"
     return torchao_peer.why_not(p)

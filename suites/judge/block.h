@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Times the linear layers of one decoder block of Llama-3.1-8B, after the benchmark in the transformers
+// documentation: in bfloat16, quantized, and quantized after saving and loading. Seeded weights are quantized
+// and saved; the quantized layers and the loaded ones, the same bytes at other addresses, are timed in the
+// same rounds as the dense ones. Linear layers only: no attention, norms or embeddings.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "kernels/registry.h"
+#include "suites/judge/judge.h"
+#include "suites/timing/stats.h"
+
+namespace qcts {
+
+struct BlockSettings {
+  // Minimum size of the rotating copies of each dtype's layers; 0: as many as leave the caches (cold_copies).
+  uint64_t set_bytes = 0;
+  double budget_s = 20;
+  int64_t shrink = 1;  // divides every dimension
+  uint32_t threads = 1;
+  uint64_t seed = 1;
+  Stopwatch stopwatch;
+  Seconds spent = process_seconds;  // counts the threads that the kernel keeps busy
+};
+
+// The planes of the seven layers, as quantized and as read from the file that they were saved to.
+struct BlockPlanes {
+  std::vector<Planes> made, loaded;
+  std::string quantized_by;  // "builtin_avx2", or "reference"
+  uint64_t file_bytes = 0;
+  bool is_equal = false;  // every plane is bitwise equal
+};
+
+// Can the block be quantized to this scheme and saved? A class of torchao has to hold it.
+bool has_block_file(const Scheme& scheme);
+
+// Quantizes with the first kernel of `registry` that runs here; with the reference if it is null or has none.
+// The file is written to `folder` and removed. Throws Refused, std::runtime_error.
+BlockPlanes save_and_load_block(const BlockSettings& settings, const Scheme& scheme, const Registry* registry,
+                                const std::filesystem::path& folder);
+
+// Result for one (scheme, kernel, m). Times are microseconds for one pass through the seven layers.
+struct BlockTimes {
+  int64_t m = 1;
+  std::string linear, dense;                      // kernels used: "builtin_avx2"
+  uint64_t dense_bytes = 0, quantized_bytes = 0;  // of one block
+  size_t dense_copies = 0, quantized_copies = 0;
+  Interval before_us, after_us, dense_us;  // before saving, after loading
+  Interval speedup_before, speedup_after;  // dense over quantized
+  Interval before_over_after;              // 1, within noise
+  Interval itself;                         // A/A: before against itself
+  double canary_drift = 1;                 // the machine's speed after the measurement over that before
+  double busy_threads = 0;                 // while the kernel runs
+  std::vector<double> samples_us;          // before saving, by round
+  std::string doubt;                       // why the times are not to be trusted; empty: they are
+  // Faster than dense before saving and after loading (required of decoding), as fast after loading as
+  // before.
+  std::vector<SpeedClaim> claims;
+};
+
+// Requires block_support(). Throws ProviderFault for a wrong answer and for more threads than given: every
+// layer is verified at 256 sampled outputs before it is timed and once more afterwards. Throws
+// std::runtime_error if the dense block is wrong.
+BlockTimes time_block(const BlockSettings& settings, const Scheme& scheme, const BlockPlanes& planes,
+                      const Implementation& linear, const Implementation& dense, int64_t m);
+
+// Does the kernel take all layers of the block, and can they be timed in this process?
+Support block_support(const BlockSettings& settings, const Scheme& scheme, const BlockPlanes& planes,
+                      const Implementation& linear, int64_t m);
+
+// Judges a latency case of a block.
+void judge_block(const Case& c, const JudgeContext& context, Verdict& verdict);
+
+}  // namespace qcts
