@@ -16,8 +16,8 @@ namespace qcts {
 
 // One latency measurement. An interval that was not measured is [0, +inf].
 struct Pace {
-  Interval us;       // the median of the call
-  Interval of_roof;  // time over that of the roof that was timed in the same rounds: 1.25 is a share of 0.8
+  Interval us;          // the fastest call
+  Interval of_roof;     // over the roof's fastest: 1.25 is a share of 0.8
   bool trusted = true;  // the kernel did not differ from itself, and the canary kept its speed
 
   bool has_roof() const { return of_roof.value > 0; }

@@ -13,6 +13,7 @@
 
 #include "suites/timing/interleaved_timer.h"
 #include "suites/timing/probes.h"
+#include "suites/timing/stats.h"
 
 namespace qcts {
 
@@ -34,6 +35,8 @@ class Roof {
   void add_series(std::vector<Series>& series, bool cold);
   // Returns the longer of the two times of each round; NaN if a series was not timed.
   static std::vector<double> roof_us(std::span<const Series> series);
+  // Returns the longer of the two series' fastest().
+  static Interval fastest_us(std::span<const Series> series);
   const PeakLoop* peak() const { return peak_ ? &peak_->loop() : nullptr; }
   // Returns the operations per second of the peak series, whose median sample is `us`.
   double peak_rate(double us) const { return operations_ / us * 1e6; }
@@ -55,7 +58,7 @@ const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operation
 class Canary {
  public:
   explicit Canary(uint32_t threads);
-  // Returns the median time of several runs of a fixed amount of arithmetic.
+  // Returns the fastest of several runs of a fixed amount of arithmetic: a neighbour is no other clock.
   double measure_us();
 
  private:
