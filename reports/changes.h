@@ -15,8 +15,8 @@ struct RunBefore {
 };
 
 // Counts the verdicts that both runs have by their statuses before and now, and names the first cases of each
-// change; counts those that only one has; lists the latency whose intervals of the ratio to dense do not
-// meet.
+// change; counts those that only one has; lists the kernels whose fastest call is more than 5 % faster or
+// slower, alone and over the roof's.
 nlohmann::ordered_json changes_json(const RunBefore& before, const std::vector<Verdict>& now);
 
 }  // namespace qcts

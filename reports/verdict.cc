@@ -88,6 +88,7 @@ Json to_json(const Verdict& verdict) {
   json["measures"] = Json::array();
   for (const Measure& measure : verdict.measures) json["measures"].push_back(measure_json(measure));
   json["evidence"] = verdict.evidence;
+  if (verdict.program_not_run) json["program_not_run"] = true;
   json["rerun"] = verdict.rerun;
   json["wall_us"] = number(verdict.wall_us);
   if (!verdict.samples_us.empty()) {
@@ -115,6 +116,7 @@ Verdict verdict_from_json(const Json& json) {
   if (json.contains("mismatch")) verdict.mismatch = mismatch_from(json["mismatch"]);
   for (const Json& measure : field<Json>(json, "measures")) verdict.measures.push_back(measure_from(measure));
   verdict.evidence = field<std::vector<std::string>>(json, "evidence");
+  if (json.contains("program_not_run")) verdict.program_not_run = field<bool>(json, "program_not_run");
   verdict.rerun = field<std::string>(json, "rerun");
   verdict.wall_us = real(field<Json>(json, "wall_us"));
   if (json.contains("samples_us"))

@@ -58,6 +58,8 @@ struct Verdict {
   // "golden": compared with a real library's file; "emulated": an operation of that file was emulated;
   // "reference"
   std::vector<std::string> evidence;
+  // weak_evidence of a TorchScript program: load and save kept its contents, and no run of it is recorded
+  bool program_not_run = false;
   std::string rerun;  // one shell line
   double wall_us = 0;
   std::vector<double> samples_us;  // latency only: raw

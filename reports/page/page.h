@@ -18,7 +18,8 @@ struct Headline {
 Headline headline_of(const nlohmann::ordered_json& report);
 
 // `report`: of report_json(). `verdicts`: all of the run, for the list of cases; none leave that list empty.
-// `measured`: the load.json and generate.json beside the report, by name. All texts in them are escaped.
+// `measured`: the load.json, generate.json and trend.json beside the report, by name. All texts in them are
+// escaped.
 std::string page_html(const nlohmann::ordered_json& report, const std::vector<Verdict>& verdicts,
                       const nlohmann::ordered_json& measured);
 

@@ -46,6 +46,8 @@ class Printout {
   // Writes the text from column `indent` on, broken between words; later lines start two columns further
   // right. A word that does not fit a line is broken after one of "/_.,:-", or else anywhere.
   void text(std::string_view text, size_t indent = 0, Ink ink = Ink::plain);
+  // Writes a label, padded to `width` columns, and the text beside it; later lines start below the text.
+  void item(std::string_view label, size_t width, std::string_view text, Ink ink = Ink::plain);
   // Writes a shell command, with " \" before each break, so that it can be pasted. A word that does not fit
   // is broken by a backslash, and goes on in the first column; a word with quotes inside stays whole.
   void command(std::string_view command, size_t indent = 0);
@@ -61,6 +63,8 @@ class Printout {
 
  private:
   void line(std::string_view text, Ink ink);
+  // Goes on in a line that begins with `now`; later lines start in column `later`.
+  void broken(std::string now, std::string_view escaped, size_t later, Ink ink);
   const Screen screen_;
   std::string out_;
 };

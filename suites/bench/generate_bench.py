@@ -124,6 +124,8 @@ def main():
     equal = tokens["int4"] == tokens["int4_reloaded"]
     dense_bytes = sum(p.numel() * p.element_size() for p in models["dense"].parameters())
     report = {
+        "qcts": "generate",
+        "schema": 1,
         "new_tokens": NEW_TOKENS,
         "threads": torch.get_num_threads(),
         "group_size": GROUP_SIZE,

@@ -6,12 +6,15 @@
 #include <iostream>
 #include <memory>
 
+#include <unistd.h>
+
 #include "reference/schemes/scheme.h"
 #include "reports/report.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/json_document.h"
 #include "suites/base/paths.h"
 #include "suites/base/run_error.h"
+#include "suites/base/terminal.h"
 #include "suites/bench/block.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
@@ -61,25 +64,35 @@ BlockJson row_json(const BlockRow& row) {
 }
 
 void print_rows(const BlockRequest& request, const std::vector<BlockRow>& rows) {
-  std::printf(
-      "one decoder block of Llama-3.1-8B, linear layers only%s; %u thread%s; tokens a second through one "
-      "block\n",
-      request.shrink == 1 ? "" : " (shrunk)", request.threads, request.threads == 1 ? "" : "s");
+  constexpr size_t kIndent = 14;
+  Printout out(screen_of(STDOUT_FILENO));
+  out.text("one decoder block of Llama-3.1-8B, linear layers only" +
+           std::string(request.shrink == 1 ? "" : " (shrunk)") + "; " + std::to_string(request.threads) +
+           (request.threads == 1 ? " thread" : " threads") + "; tokens a second through one block");
   for (const BlockRow& row : rows) {
-    const auto tokens = [&](const Interval& us) { return static_cast<double>(row.m) / us.value * 1e6; };
-    std::printf("\n%s, m = %ld (%s, quantized by %s; dense bfloat16 by %s)\n", row.scheme.c_str(), row.m,
-                row.linear.c_str(), row.quantize.c_str(), row.dense.c_str());
-    std::printf("  bytes       %lu -> %lu, %.2fx; file %lu; copies %zu and %zu\n", row.dense_bytes,
-                row.quantized_bytes,
-                static_cast<double>(row.dense_bytes) / static_cast<double>(row.quantized_bytes),
-                row.file_bytes, row.dense_copies, row.quantized_copies);
-    std::printf("  tokens/s    dense %.1f, before saving %.1f, after reloading %.1f\n", tokens(row.dense_us),
-                tokens(row.before_us), tokens(row.after_us));
-    std::printf("  speed-up    before saving %s, after reloading %s\n",
-                ratio_text(row.speedup_before).c_str(), ratio_text(row.speedup_after).c_str());
-    std::printf("  reloaded    planes %s; before over after %s\n",
-                row.reloaded_equal ? "bitwise equal" : "DIFFER", ratio_text(row.before_over_after).c_str());
+    const auto tokens = [&](const Interval& us) {
+      return fixed(static_cast<double>(row.m) / us.value * 1e6, 1);
+    };
+    const double smaller = static_cast<double>(row.dense_bytes) / static_cast<double>(row.quantized_bytes);
+    out.blank();
+    out.text(row.scheme + ", m = " + std::to_string(row.m) + " (" + row.linear + ", quantized by " +
+                 row.quantize + "; dense bfloat16 by " + row.dense + ")",
+             0, Ink::bold);
+    out.item("  bytes", kIndent,
+             std::to_string(row.dense_bytes) + " -> " + std::to_string(row.quantized_bytes) + ", " +
+                 fixed(smaller, 2) + "x; file " + std::to_string(row.file_bytes) + "; copies " +
+                 std::to_string(row.dense_copies) + " and " + std::to_string(row.quantized_copies));
+    out.item("  tokens/s", kIndent,
+             "dense " + tokens(row.dense_us) + ", before saving " + tokens(row.before_us) +
+                 ", after reloading " + tokens(row.after_us));
+    out.item("  speed-up", kIndent,
+             "before saving " + ratio_text(row.speedup_before) + ", after reloading " +
+                 ratio_text(row.speedup_after));
+    out.item("  reloaded", kIndent,
+             std::string("planes ") + (row.reloaded_equal ? "bitwise equal" : "DIFFER") +
+                 "; before over after " + ratio_text(row.before_over_after));
   }
+  std::cout << out.str();
 }
 
 struct BlockArguments {

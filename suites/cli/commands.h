@@ -4,6 +4,7 @@
 // proved, 4 inconclusive only, 5 infrastructure.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,11 @@ void add_provider_process(CLI::App& app, int& exit_code);
 
 // For --history of `run` and `merge`. Before a run: throws RunError if the file cannot take a run.
 void check_history(const std::string& file);
-// After it: adds the run in `folder`, and says so on stderr. Throws RunError that says how to try again.
+// After it: adds the run in `folder`, says so on stderr, and shows the history on its page. Throws RunError
+// that says how to try again.
 void add_to_history(const std::string& file, const std::string& folder);
+// Writes the folder's trend.json and its page with it. If the run is compared with none yet, compares it with
+// the one before it in the history. Throws RunError, and std::runtime_error as write_page() does.
+void show_history(const std::string& file, const std::filesystem::path& folder);
 
 }  // namespace qcts::cli

@@ -12,11 +12,11 @@
 
 namespace qcts {
 
-// The texts of one table and their ids; all are read at once, so that the table needs no index of its texts.
-class TextTable {
+// The texts of table `word` and their ids; all are read at once, so that the table needs no index of its
+// texts.
+class Words {
  public:
-  // `table` has columns id and `column`.
-  TextTable(Database& database, const std::string& table, const std::string& column);
+  explicit Words(Database& database);
   int64_t id_of(const std::string& text);  // adds it if it is new
 
  private:
@@ -25,9 +25,18 @@ class TextTable {
   std::unordered_map<std::string, int64_t> ids_;
 };
 
-class CaseNames : public TextTable {
+// The full ids of cases and their ids, in the same way.
+class CaseNames {
  public:
-  explicit CaseNames(Database& database) : TextTable(database, "case_name", "name") {}
+  explicit CaseNames(Database& database);
+  int64_t id_of(const std::string& name);
+  Words& words() { return words_; }
+
+ private:
+  Database& database_;
+  Words words_;
+  Statement insert_;
+  std::unordered_map<std::string, int64_t> ids_;
 };
 
 // Stores the cases that are not as in the series' run before, and counts all.

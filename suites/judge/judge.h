@@ -44,10 +44,6 @@ std::string rerun_line(const JudgeContext& context, const std::string& full_id);
 // Each kind is implemented in suites/judge/<kind>.cc. They fill in status, reason, mismatch, measures and
 // evidence; judge() fills in the rest.
 void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
-// Why the round trip of a program without recorded runs is weak evidence: its contents were kept, and its
-// code was not run.
-inline constexpr const char* kProgramNotRun =
-    "load and save keep its contents; no run of it is recorded, so its code was not run";
 // The round trip of a TorchScript program, which only a provider can save. `before` is the golden as read.
 void judge_program(const Case& c, const JudgeContext& context, const Checkpoint& before, Verdict& verdict);
 void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict);

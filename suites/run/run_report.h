@@ -3,10 +3,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fixtures/golden.h"
+#include "reports/changes.h"
 #include "suites/run/run_record.h"
 
 namespace qcts {
@@ -27,9 +29,12 @@ struct ReportOptions {
 // selection, writes report.json, junit.xml, report.html and summary.md to `out`, compresses the record there,
 // and prints the summary or the JSON.
 Outcome write_report(RunReport& report, const std::filesystem::path& out, const ReportOptions& options);
-// Writes report.html and summary.md from the report.json and the record in `folder`; load.json and
-// generate.json there add their sections. Throws std::runtime_error naming the file.
-void write_page(const std::filesystem::path& folder);
+// Writes report.html and summary.md from the report.json and the record in `folder`; load.json, generate.json
+// and trend.json there add their sections. `before`: the run that this one is compared with from now on, in
+// report.json too; its waivers are those of the report. Unless `replace`, only if report.json names no such
+// run. Throws std::runtime_error naming the file.
+void write_page(const std::filesystem::path& folder, const std::optional<RunBefore>& before = {},
+                bool replace = true);
 // Removes the reports of an earlier run.
 void remove_reports(const std::filesystem::path& out);
 // Does that for a new run, and keeps the record of a finished one as before.jsonl.gz.

@@ -5,11 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/comparison/keys.h"
+#include "suites/base/terminal.h"
 
 namespace qcts::cli {
 
 // {"verdict", "missing", "unexpected", "mismatched", "weights"}; of the weights the type before and after.
 nlohmann::ordered_json model_json(const KeyMatch& match);
-void print_model(const KeyMatch& match);
+void print_model(const KeyMatch& match, Printout& out);
 
 }  // namespace qcts::cli
