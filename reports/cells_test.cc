@@ -108,8 +108,8 @@ TEST(ClippedText, EndsBetweenCharacters) {
 
 TEST(Changes, CountWhatTurned) {
   Verdict slow = verdict_of("latency.linear/s/a", Status::pass), quick = slow;
-  slow.measures = {{"ratio_to_dense", "x", 1.0, 0.9, 1.1, 5}};
-  quick.measures = {{"ratio_to_dense", "x", 2.0, 1.9, 2.1, 5}};
+  slow.measures = {{"fastest_us", "us", 20.0, {}, {}, 5}, {"fastest_of_roof", "x", 4.0, {}, {}, 5}};
+  quick.measures = {{"fastest_us", "us", 10.0, {}, {}, 5}, {"fastest_of_roof", "x", 2.0, {}, {}, 5}};
   RunBefore before{
       "2026-01-01T00:00:00Z",
       "quick",

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <unordered_map>
 
@@ -13,7 +12,7 @@ namespace qcts {
 namespace {
 
 constexpr size_t kCasesNamed = 20, kPacesNamed = 50;
-constexpr const char* kPace = "ratio_to_dense";
+constexpr double kSpeedMargin = 1.05;  // what two runs of one kernel differ by on a machine with neighbours
 
 struct Change {
   Status from, to;
@@ -26,15 +25,29 @@ auto weight(const Change& change) {
   return std::tuple(badness(change.to), -static_cast<int64_t>(change.ids.size()), badness(change.from));
 }
 
+// The fastest call in us, and over the roof's; 0: not measured.
 struct Pace {
-  double value, low, high;
+  double us = 0, of_roof = 0;
 };
 
-std::optional<Pace> pace_of(const Verdict& verdict) {
-  for (const Measure& measure : verdict.measures)
-    if (measure.name == kPace && measure.low && measure.high)
-      return Pace{measure.value, *measure.low, *measure.high};
-  return std::nullopt;
+Pace pace_of(const Verdict& verdict) {
+  Pace pace;
+  for (const Measure& measure : verdict.measures) {
+    if (measure.name == "fastest_us") pace.us = measure.value;
+    if (measure.name == "fastest_of_roof") pace.of_roof = measure.value;
+  }
+  return pace;
+}
+
+// How many times as fast the kernel is now, by its time alone or over the roof's, whichever changed less; 1
+// if the two differ in direction, or nothing was measured.
+double times_as_fast(const Pace& before, const Pace& now) {
+  if (!(before.us > 0) || !(now.us > 0)) return 1;
+  const double alone = before.us / now.us;
+  const bool have_roof = before.of_roof > 0 && now.of_roof > 0;
+  const double over_roof = have_roof ? before.of_roof / now.of_roof : alone;
+  if ((alone > 1) != (over_roof > 1)) return 1;
+  return alone > 1 ? std::min(alone, over_roof) : std::max(alone, over_roof);
 }
 
 nlohmann::ordered_json first_of(const std::vector<std::string>& ids) {
@@ -60,9 +73,9 @@ nlohmann::ordered_json changes_json(const RunBefore& before, const std::vector<V
     ++compared;
     const Verdict& old = *found->second;
     if (verdict.case_id.kind == Kind::latency) {
-      const std::optional<Pace> was = pace_of(old), is = pace_of(verdict);
-      if (was && is && was->value > 0 && (is->high < was->low || is->low > was->high))
-        paces.emplace_back(is->value / was->value, id, *was, *is);
+      const Pace was = pace_of(old), is = pace_of(verdict);
+      const double times = times_as_fast(was, is);
+      if (times > kSpeedMargin || times < 1 / kSpeedMargin) paces.emplace_back(times, id, was, is);
     } else if (old.status != verdict.status) {
       Change& change = changes[{old.status, verdict.status}];
       change.from = old.status;
@@ -81,9 +94,9 @@ nlohmann::ordered_json changes_json(const RunBefore& before, const std::vector<V
                       {"cases", first_of(change.ids)}});
   std::ranges::sort(paces, {},
                     [](const auto& pace) { return std::tie(std::get<0>(pace), std::get<1>(pace)); });
-  for (const auto& [ratio, id, was, is] : paces)
+  for (const auto& [times, id, was, is] : paces)
     if (speed.size() < kPacesNamed)
-      speed.push_back({{"id", id}, {"times_as_fast", ratio}, {"before", was.value}, {"now", is.value}});
+      speed.push_back({{"id", id}, {"times_as_fast", times}, {"before_us", was.us}, {"now_us", is.us}});
   return {{"before", {{"started", before.started_utc}, {"plan", before.plan}, {"commit", before.commit}}},
           {"compared", compared},
           {"added", added},

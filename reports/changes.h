@@ -17,7 +17,7 @@ struct RunBefore {
 // Compares two runs.
 // For verdicts in both runs, counts the old and new statuses and names the first cases of each change.
 // Counts the verdicts that only one run has.
-// Lists latency cases whose intervals of the ratio to dense do not overlap.
+// Lists kernels whose fastest call is more than 5 % faster or slower, alone and over the roof's fastest call.
 nlohmann::ordered_json changes_json(const RunBefore& before, const std::vector<Verdict>& now);
 
 }  // namespace qcts

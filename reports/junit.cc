@@ -7,37 +7,11 @@
 #include <vector>
 
 #include "reports/cells.h"
+#include "reports/markup.h"
 #include "reports/report.h"
 
 namespace qcts {
 namespace {
-
-// XML 1.0 allows no control characters but tab, line feed and carriage return, and not U+FFFE and U+FFFF.
-// Within an attribute, line feeds have to be written as references, or a reader makes spaces of them.
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else if (c == '\t' || c == '\n' || c == '\r')
-      out += "&#" + std::to_string(static_cast<int>(c)) + ";";
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += '?';
-    else if (text.substr(i, 2) == "\xEF\xBF" &&
-             (text.substr(i + 2, 1) == "\xBE" || text.substr(i + 2, 1) == "\xBF"))
-      out += '?', i += 2;
-    else
-      out += c;
-  }
-  return out;
-}
 
 std::string seconds(double wall_us) {
   char text[32];
@@ -69,14 +43,14 @@ struct Testcase {
 };
 
 std::string xml_of(const Testcase& test) {
-  std::string xml = "    <testcase classname=\"" + escaped(test.classname) + "\" name=\"" +
-                    escaped(test.name) + "\" time=\"" + seconds(test.wall_us) + "\"";
+  std::string xml = "    <testcase classname=\"" + markup_text(test.classname) + "\" name=\"" +
+                    markup_text(test.name) + "\" time=\"" + seconds(test.wall_us) + "\"";
   if (test.result == Result::passed) return xml + "/>\n";
-  const std::string message = " message=\"" + escaped(test.message) + "\"";
+  const std::string message = " message=\"" + markup_text(test.message) + "\"";
   if (test.result == Result::skipped) return xml + ">\n      <skipped" + message + "/>\n    </testcase>\n";
   const std::string element = test.result == Result::error ? "error" : "failure";
-  return xml + ">\n      <" + element + " type=\"" + escaped(test.type) + "\"" + message + ">" +
-         escaped(test.body) + "</" + element + ">\n    </testcase>\n";
+  return xml + ">\n      <" + element + " type=\"" + markup_text(test.type) + "\"" + message + ">" +
+         markup_text(test.body) + "</" + element + ">\n    </testcase>\n";
 }
 
 std::string classname_of(Kind kind, Op op, const std::string& scheme) {
@@ -160,8 +134,8 @@ Testcase testcase_of(const Cell& cell, bool gate_latency) {
 
 // Reports what could not be judged: a provider that does not load has no cases to show it.
 std::string infrastructure_testcase(const std::string& line) {
-  return "    <testcase classname=\"infrastructure\" name=\"" + escaped(line) +
-         "\" time=\"0\">\n      <error type=\"infrastructure\" message=\"" + escaped(line) +
+  return "    <testcase classname=\"infrastructure\" name=\"" + markup_text(line) +
+         "\" time=\"0\">\n      <error type=\"infrastructure\" message=\"" + markup_text(line) +
          "\"/>\n    </testcase>\n";
 }
 
@@ -188,7 +162,7 @@ struct Testsuite {
 std::string properties(const RunReport& report) {
   std::string xml = "    <properties>\n";
   const auto add = [&](const char* name, const std::string& value) {
-    xml += std::string("      <property name=\"") + name + "\" value=\"" + escaped(value) + "\"/>\n";
+    xml += std::string("      <property name=\"") + name + "\" value=\"" + markup_text(value) + "\"/>\n";
   };
   add("qcts", report.suite_version);
   add("commit", report.suite_commit);
@@ -226,10 +200,11 @@ std::string junit_xml(const RunReport& report, JunitForm form) {
   std::string started = report.started_utc;
   if (started.ends_with("Z")) started.pop_back();  // the schemas of readers allow no time zone
   for (const auto& [kind, suite] : suites)
-    xml += "  <testsuite name=\"" + escaped(kind) + "\"" + suite.numbers() + " skipped=\"" +
+    xml += "  <testsuite name=\"" + markup_text(kind) + "\"" + suite.numbers() + " skipped=\"" +
            std::to_string(suite.skipped) + "\" time=\"" + seconds(suite.wall_us) + "\" timestamp=\"" +
-           escaped(started) + "\"" + (hostname.empty() ? "" : " hostname=\"" + escaped(hostname) + "\"") +
-           ">\n" + properties(report) + suite.cases + "  </testsuite>\n";
+           markup_text(started) + "\"" +
+           (hostname.empty() ? "" : " hostname=\"" + markup_text(hostname) + "\"") + ">\n" +
+           properties(report) + suite.cases + "  </testsuite>\n";
   return xml + "</testsuites>\n";
 }
 

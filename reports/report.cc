@@ -243,6 +243,7 @@ Json report_json(const RunReport& report) {
     if (kind == Kind::latency) latencies.push_back(latency_row(verdict));
   }
   Json json;
+  json["qcts"] = "report";
   json["schema"] = kReportSchema;
   json["suite"] = {{"version", report.suite_version}, {"commit", report.suite_commit}};
   json["run"] = {{"plan", report.plan},

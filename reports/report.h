@@ -16,7 +16,7 @@
 
 namespace qcts {
 
-inline constexpr int kReportSchema = 2;
+inline constexpr int kReportSchema = 3;
 
 // Exit codes of `qcts run`.
 enum class Outcome : int {

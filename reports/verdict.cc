@@ -93,6 +93,7 @@ Json to_json(const Verdict& verdict) {
   }
   if (verdict.is_peer) json["peer"] = true;
   json["evidence"] = verdict.evidence;
+  if (verdict.program_not_run) json["program_not_run"] = true;
   json["rerun"] = verdict.rerun;
   json["wall_us"] = number(verdict.wall_us);
   if (!verdict.samples_us.empty()) {
@@ -124,6 +125,7 @@ Verdict verdict_from_json(const Json& json) {
       verdict.speed.push_back(speed_claim_from_json(claim));
   if (json.contains("peer")) verdict.is_peer = field<bool>(json, "peer");
   verdict.evidence = field<std::vector<std::string>>(json, "evidence");
+  if (json.contains("program_not_run")) verdict.program_not_run = field<bool>(json, "program_not_run");
   verdict.rerun = field<std::string>(json, "rerun");
   verdict.wall_us = real(field<Json>(json, "wall_us"));
   if (json.contains("samples_us"))

@@ -61,6 +61,8 @@ struct Verdict {
   // "golden": compared with a file of a real library. "emulated": an operation of that file was emulated.
   // "reference": compared with the reference of qcts.
   std::vector<std::string> evidence;
+  // weak_evidence of a TorchScript program: load and save kept its contents, and no run of it is recorded
+  bool program_not_run = false;
   std::string rerun;  // one shell line
   double wall_us = 0;
   std::vector<double> samples_us;  // only for latency: raw samples

@@ -1,6 +1,6 @@
 // The router: one view at a time, named by the address, so that each can be linked to.
 
-const MENU = [["", "Overview"], ["failures", "Failures"], ["cases", "Cases"], ["schemes", "Schemes"], ["providers", "Providers"], ["files", "Files"], ["sizes", "Sizes"], ["speed", "Speed"], ["readers", "Readers"], ["choices", "Choices"], ["coverage", "Coverage"], ["environment", "Environment"]];
+const MENU = [["", "Overview"], ["failures", "Failures"], ["cases", "Cases"], ["schemes", "Schemes"], ["providers", "Providers"], ["files", "Files"], ["sizes", "Sizes"], ["speed", "Speed"], ["trend", "Trend"], ["readers", "Readers"], ["choices", "Choices"], ["coverage", "Coverage"], ["environment", "Environment"]];
 const PARENTS = { case: "cases", scheme: "schemes", provider: "providers" };
 
 const main = document.getElementById("main"), menu = document.getElementById("menu"), query = document.getElementById("query");
@@ -18,6 +18,7 @@ async function viewOf(name, argument, asked) {
     case "files": return filesView(model);
     case "sizes": return sizesView(model);
     case "speed": return speedView(model);
+    case "trend": return trendView(model);
     case "readers": return readersView(model);
     case "choices": return choicesView(model);
     case "coverage": return [h("h2", {}, "Coverage"), coverageTable(model.coverage) || h("p", {}, "No numerics were judged.")];

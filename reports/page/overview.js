@@ -34,7 +34,7 @@ function groupBox(group, model, brief) {
 
 function changesBox(model) {
   const changes = model.changes;
-  if (!changes) return [h("h2", { id: "changes" }, "Since the run before"), soft("There is no earlier run of this plan and selection in the report's folder.")];
+  if (!changes) return [h("h2", { id: "changes" }, "Since the run before"), soft("There is no earlier run of this plan and selection in the report's folder; ", code("qcts report FOLDER --before RUN"), " compares with another.")];
   const facts = [count(changes.compared, "verdict") + " compared"];
   if (changes.added) facts.push(`${grouped(changes.added)} new`);
   if (changes.gone) facts.push(`${grouped(changes.gone)} gone`);
@@ -45,8 +45,8 @@ function changesBox(model) {
     changes.turned.map(turn => h("details", {},
       h("summary", {}, h("b", {}, grouped(turn.count)), " ", statusText(turn.from), " → ", statusText(turn.to)),
       turn.cases.map(id => h("p", {}, link(caseHref(id), code(id)))), turn.count > turn.cases.length ? soft("and more") : null)),
-    changes.speed.length ? h("details", {}, h("summary", {}, count(changes.speed.length, "kernel"), " faster or slower than their intervals allow"),
-      changes.speed.map(one => h("p", {}, `${digits(one.times_as_fast)} times as fast: `, link(caseHref(one.id), code(one.id))))) : null,
+    changes.speed.length ? h("details", {}, h("summary", {}, count(changes.speed.length, "kernel"), " more than 5 % faster or slower"),
+      changes.speed.map(one => h("p", {}, `${digits(one.times_as_fast)} times as fast, ${digits(one.before_us)} → ${digits(one.now_us)} µs: `, link(caseHref(one.id), code(one.id)))), soft("qcts compare says which of them are beyond noise.")) : null,
   ];
 }
 

@@ -6,6 +6,7 @@
 
 #include "reports/cells.h"
 #include "reports/gzip.h"
+#include "reports/markup.h"
 #include "reports/page/page_files.h"
 
 namespace qcts {
@@ -14,24 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array kScripts = {"dom.js",      "model.js", "table.js", "charts.js",
-                                 "overview.js", "views.js", "main.js"};
-
-std::string html_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
+                                 "overview.js", "views.js", "trend.js", "main.js"};
 
 std::string base64(std::string_view bytes) {
   constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -165,12 +149,12 @@ std::string page_html(const Json& report, const std::vector<Verdict>& verdicts, 
   model["measured"] = measured;
   std::string script;
   for (const char* name : kScripts) script += page_file(name);
-  return filled(page_file("page.html"), {{"TITLE", html_text("qcts: " + headline.text)},
+  return filled(page_file("page.html"), {{"TITLE", markup_text("qcts: " + headline.text)},
                                          {"STYLE", std::string(page_file("page.css"))},
                                          {"TONE", headline.tone},
-                                         {"HEADLINE", html_text(headline.text)},
-                                         {"SENTENCE", html_text(headline.sentence)},
-                                         {"RUN", html_text(head_line(report))},
+                                         {"HEADLINE", markup_text(headline.text)},
+                                         {"SENTENCE", markup_text(headline.sentence)},
+                                         {"RUN", markup_text(head_line(report))},
                                          {"MODEL", packed(model)},
                                          {"CASES", packed(cases_json(verdicts))},
                                          {"SCRIPT", script}});

@@ -206,19 +206,17 @@ void Printout::path(std::string_view path) { line(printable(path), Ink::plain); 
 
 void Printout::blank() { out_ += '\n'; }
 
-void Printout::text(std::string_view given, size_t indent, Ink ink) {
-  const std::string escaped = printable(given);
-  std::string now(indent, ' ');
+void Printout::broken(std::string now, std::string_view escaped, size_t later, Ink ink) {
   bool empty = true;
   const auto next_line = [&] {
     line(now, ink);
-    now.assign(indent + 2, ' ');
+    now.assign(later, ' ');
     empty = true;
   };
   for (std::string_view word : words_of(escaped)) {
     if (!empty && columns_of(now) + 1 + columns_of(word) > screen_.columns) next_line();
-    while (empty && now.size() + columns_of(word) > screen_.columns) {
-      const size_t piece = bytes_of_piece(word, screen_.columns - now.size());
+    while (empty && columns_of(now) + columns_of(word) > screen_.columns) {
+      const size_t piece = bytes_of_piece(word, screen_.columns - columns_of(now));
       now += word.substr(0, piece);
       word.remove_prefix(piece);
       next_line();
@@ -228,6 +226,19 @@ void Printout::text(std::string_view given, size_t indent, Ink ink) {
     empty = false;
   }
   if (!empty) line(now, ink);
+}
+
+void Printout::text(std::string_view given, size_t indent, Ink ink) {
+  broken(std::string(indent, ' '), printable(given), indent + 2, ink);
+}
+
+void Printout::item(std::string_view label, size_t width, std::string_view given, Ink ink) {
+  const std::string first = padded(printable(label), width, Align::left);
+  const std::string escaped = printable(given);
+  if (words_of(escaped).empty())
+    line(first, ink);
+  else
+    broken(first, escaped, width, ink);
 }
 
 void Printout::command(std::string_view given, size_t indent) {

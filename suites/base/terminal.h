@@ -48,6 +48,8 @@ class Printout {
   // Later lines start two columns further right.
   // A word that does not fit a line is broken after one of "/_.,:-", or else anywhere.
   void text(std::string_view text, size_t indent = 0, Ink ink = Ink::plain);
+  // Writes a label, padded to `width` columns, and the text beside it. Later lines start below the text.
+  void item(std::string_view label, size_t width, std::string_view text, Ink ink = Ink::plain);
   // Writes a shell command that can be pasted, with " \" before each line break.
   // A word that does not fit is broken by a backslash and continues in the first column.
   // A word with quotes inside stays whole.
@@ -65,6 +67,8 @@ class Printout {
 
  private:
   void line(std::string_view text, Ink ink);
+  // Goes on in a line that begins with `now`; later lines start in column `later`.
+  void broken(std::string now, std::string_view escaped, size_t later, Ink ink);
   const Screen screen_;
   std::string out_;
 };

@@ -184,6 +184,8 @@ def report_of(words, models, file_bytes):
     subject = f"generate of a tiny Llama, int4 by torchao {torchao.__version__}{'' if not_compiled else ', compiled'}"
     claims = claims_of(samples, drift, subject, words.qcts)
     return {
+        "qcts": "generate",
+        "schema": 1,
         "new_tokens": NEW_TOKENS,
         "threads": torch.get_num_threads(),
         "group_size": GROUP_SIZE,

@@ -226,6 +226,8 @@ def run(options):
         }
         series = {key: body for key, body in series.items() if not options.groups or key[0] in options.groups.split(",")}
         report = {
+            "qcts": "load",
+            "schema": 1,
             "bytes": made["tensor_bytes"],
             "tensors": made["tensors"],
             "seed": options.seed,

@@ -6,12 +6,15 @@
 #include <iostream>
 #include <memory>
 
+#include <unistd.h>
+
 #include "reference/schemes/scheme.h"
 #include "reports/report.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/json_document.h"
 #include "suites/base/paths.h"
 #include "suites/base/run_error.h"
+#include "suites/base/terminal.h"
 #include "suites/bench/block.h"
 #include "suites/cases/named.h"
 #include "suites/cli/command_line.h"
@@ -70,33 +73,45 @@ BlockJson row_json(const BlockRow& row) {
           {"speed", claims}};
 }
 
-void print_row(const BlockRow& row) {
+void print_row(const BlockRow& row, Printout& out) {
+  constexpr size_t kIndent = 16;
   const BlockTimes& times = row.times;
-  const auto tokens = [&](const Interval& us) { return static_cast<double>(times.m) / us.value * 1e6; };
-  std::printf("\n%s, m = %ld (%s, quantized by %s; dense bfloat16 by %s)\n", row.scheme.c_str(), times.m,
-              times.linear.c_str(), row.quantized_by.c_str(), times.dense.c_str());
-  std::printf("  bytes       %lu -> %lu, %.2fx; file %lu; copies %zu and %zu\n", times.dense_bytes,
-              times.quantized_bytes,
-              static_cast<double>(times.dense_bytes) / static_cast<double>(times.quantized_bytes),
-              row.file_bytes, times.dense_copies, times.quantized_copies);
-  std::printf("  tokens/s    dense %.1f, before saving %.1f, after loading %.1f\n", tokens(times.dense_us),
-              tokens(times.before_us), tokens(times.after_us));
-  std::printf("  loaded      planes %s; against itself %s%s\n",
-              row.reloaded_equal ? "bitwise equal" : "DIFFER", ratio_text(times.itself).c_str(),
-              times.doubt.empty() ? "" : ("; not to be trusted: " + times.doubt).c_str());
+  const auto tokens = [&](const Interval& us) {
+    return fixed(static_cast<double>(times.m) / us.value * 1e6, 1);
+  };
+  const double smaller = static_cast<double>(times.dense_bytes) / static_cast<double>(times.quantized_bytes);
+  out.blank();
+  out.text(row.scheme + ", m = " + std::to_string(times.m) + " (" + times.linear + ", quantized by " +
+               row.quantized_by + "; dense bfloat16 by " + times.dense + ")",
+           0, Ink::bold);
+  out.item("  bytes", kIndent,
+           std::to_string(times.dense_bytes) + " -> " + std::to_string(times.quantized_bytes) + ", " +
+               fixed(smaller, 2) + "x; file " + std::to_string(row.file_bytes) + "; copies " +
+               std::to_string(times.dense_copies) + " and " + std::to_string(times.quantized_copies));
+  out.item("  tokens/s", kIndent,
+           "dense " + tokens(times.dense_us) + ", before saving " + tokens(times.before_us) +
+               ", after loading " + tokens(times.after_us));
+  out.item("  loaded", kIndent,
+           std::string("planes ") + (row.reloaded_equal ? "bitwise equal" : "DIFFER") +
+               "; against itself " + ratio_text(times.itself) +
+               (times.doubt.empty() ? "" : "; not to be trusted: " + times.doubt));
   for (const SpeedClaim& claim : times.claims)
-    std::printf("  %-12s %s%s\n", std::string(status_name(claim.status)).c_str(), claim_text(claim).c_str(),
-                claim.required ? "" : " (not required)");
+    out.item("  " + std::string(status_name(claim.status)), kIndent,
+             claim_text(claim) + (claim.required ? "" : " (not required)"));
 }
 
 void print_rows(const BlockRequest& request, const std::vector<BlockRow>& rows) {
   const BlockSettings& settings = request.settings;
-  std::printf(
-      "one decoder block of Llama-3.1-8B, linear layers only%s; %u thread%s; tokens a second through one "
-      "block\n",
-      settings.shrink == 1 ? "" : " (shrunk)", settings.threads, settings.threads == 1 ? "" : "s");
-  for (const BlockRow& row : rows) print_row(row);
-  if (!request.gate_latency) std::printf("\nspeed does not gate (--gate latency)\n");
+  Printout out(screen_of(STDOUT_FILENO));
+  out.text("one decoder block of Llama-3.1-8B, linear layers only" +
+           std::string(settings.shrink == 1 ? "" : " (shrunk)") + "; " + std::to_string(settings.threads) +
+           (settings.threads == 1 ? " thread" : " threads") + "; tokens a second through one block");
+  for (const BlockRow& row : rows) print_row(row, out);
+  if (!request.gate_latency) {
+    out.blank();
+    out.text("speed does not gate (--gate latency)");
+  }
+  std::cout << out.str();
 }
 
 struct BlockArguments {

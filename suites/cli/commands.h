@@ -5,6 +5,7 @@
 // Further codes are 3 (nothing proved), 4 (inconclusive only) and 5 (infrastructure).
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,11 @@ void add_provider_process(CLI::App& app, int& exit_code);
 
 // Checks before a run with --history (`run` and `merge`). Throws RunError if the file cannot take a run.
 void check_history(const std::string& file);
-// Adds the run in `folder` after it has finished, and reports this on stderr.
+// Adds the run in `folder` after it has finished, reports this on stderr, and shows the history on its page.
 // Throws RunError, which says how to try again.
 void add_to_history(const std::string& file, const std::string& folder);
+// Writes the folder's trend.json and its page with it. If the run is compared with none yet, compares it with
+// the one before it in the history. Throws RunError, and std::runtime_error as write_page() does.
+void show_history(const std::string& file, const std::filesystem::path& folder);
 
 }  // namespace qcts::cli

@@ -2,6 +2,8 @@
 #include <iostream>
 #include <memory>
 
+#include <unistd.h>
+
 #include "suites/base/printable.h"
 #include "suites/base/run_error.h"
 #include "suites/cli/command_line.h"
@@ -47,7 +49,7 @@ Outcome print_comparison(const CompareArguments& words) {
               << "\n";
   else
     std::cout << (words.markdown ? comparison_markdown(comparison, lines)
-                                 : comparison_text(comparison, lines));
+                                 : comparison_text(comparison, lines, screen_of(STDOUT_FILENO)));
   return outcome_of(comparison);
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <iostream>
 #include <memory>
+#include <span>
+
+#include <unistd.h>
 
 #include "suites/base/paths.h"
 #include "suites/base/printable.h"
@@ -8,9 +11,13 @@
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/history/history_view.h"
+#include "suites/history/page_trend.h"
+#include "suites/run/run_report.h"
 
 namespace qcts::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct HistoryArguments {
   std::string file;
@@ -19,26 +26,7 @@ struct HistoryArguments {
   bool json = false, all = false;
 };
 
-Outcome print_history(const HistoryArguments& words) {
-  for (const std::string& run : words.add) add_to_history(words.file, run);
-  History history(words.file, Database::Mode::read);
-  HistoryViewOptions options = words.view;
-  if (words.all) options.cases = options.nights = 0;
-  const std::vector<SeriesView> views = view_history(history, options);
-  if (words.json)
-    std::cout << printable_json(history_json(views).dump(1, ' ', false,
-                                                         nlohmann::ordered_json::error_handler_t::replace))
-              << "\n";
-  else
-    std::cout << history_text(views, options);
-  return Outcome::conformant;
-}
-
-}  // namespace
-
-void check_history(const std::string& file) { History(file, Database::Mode::write); }
-
-void add_to_history(const std::string& file, const std::string& folder) {
+void append_run(const std::string& file, const std::string& folder) {
   try {
     const Appended added = History(file, Database::Mode::write).append(read_recorded_run(folder));
     std::cerr << "qcts: " << printable(file) << ": ";
@@ -55,6 +43,46 @@ void add_to_history(const std::string& file, const std::string& folder) {
   } catch (const RunError& error) {
     throw RunError(error.outcome(), std::string(error.what()) + "; not added to the history: qcts history " +
                                         shell_word(file) + " --add " + shell_word(folder) + " tries again");
+  }
+}
+
+Outcome print_history(const HistoryArguments& words) {
+  for (const std::string& run : words.add) append_run(words.file, run);
+  History history(words.file, Database::Mode::read);
+  HistoryViewOptions options = words.view;
+  if (words.all) options.cases = options.nights = 0;
+  const std::vector<SeriesView> views = view_history(history, options);
+  if (words.json)
+    std::cout << printable_json(history_json(views).dump(1, ' ', false,
+                                                         nlohmann::ordered_json::error_handler_t::replace))
+              << "\n";
+  else
+    std::cout << history_text(views, options, screen_of(STDOUT_FILENO));
+  return Outcome::conformant;
+}
+
+}  // namespace
+
+void check_history(const std::string& file) { History(file, Database::Mode::write); }
+
+void show_history(const std::string& file, const fs::path& folder) {
+  History history(file, Database::Mode::read);
+  const RecordedRun run = read_recorded_run(folder);
+  const std::string trend =
+      page_trend(history, run.head).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  write_file_atomically(folder / "trend.json", std::as_bytes(std::span(trend)));
+  std::optional<RunBefore> before;
+  if (const std::optional<RecordedRun> last = history.last_before(run)) before = run_before(*last);
+  write_page(folder, before, false);
+}
+
+void add_to_history(const std::string& file, const std::string& folder) {
+  append_run(file, folder);
+  try {
+    show_history(file, folder);
+  } catch (const std::runtime_error& error) {
+    throw RunError(Outcome::infrastructure,
+                   std::string("the page does not show the history: ") + error.what());
   }
 }
 

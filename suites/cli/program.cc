@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <regex>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "suites/base/did_you_mean.h"
 #include "suites/base/printable.h"
 #include "suites/cli/commands.h"
+#include "suites/cli/help_format.h"
 #include "suites/cli/selftest.h"
 
 namespace qcts::cli {
@@ -91,6 +93,7 @@ std::vector<std::string> with_each_allowed(const std::vector<std::string>& words
 
 int run_program(int argc, char** argv) {
   CLI::App app("qcts: conformance and benchmarks for quantized checkpoints and kernels", "qcts");
+  app.formatter(std::make_shared<HelpFormat>());
   app.set_version_flag("--version", "qcts " QCTS_VERSION);
   app.require_subcommand(1);
   int exit_code = 0;

@@ -12,7 +12,6 @@
 #include "suites/base/did_you_mean.h"
 #include "suites/base/json_document.h"
 #include "suites/base/paths.h"
-#include "suites/base/printable.h"
 #include "suites/base/run_error.h"
 #include "suites/base/terminal.h"
 #include "suites/cases/expand.h"
@@ -186,7 +185,10 @@ Outcome replay_file(const ReplayArguments& words) {
     const std::string name = offer.provider + "_" + offer.variant;
     kernels.push_back(
         {{"implementation", name}, {"status", status_name(verdict.status)}, {"reason", verdict.reason}});
-    if (!words.json) std::cout << name << ": " << printable(said(verdict)) << "\n";
+    if (words.json) continue;
+    Printout out(screen_of(STDOUT_FILENO));
+    out.text(name + ": " + said(verdict));
+    std::cout << out.str() << std::flush;
   }
   if (words.json) print_json("replay", {{"file", words.file.string()}, {"kernels", kernels}});
   if (judged == 0) {

@@ -1,34 +1,63 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "suites/base/run_error.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
+#include "suites/history/comparison.h"
+#include "suites/history/page_trend.h"
 #include "suites/run/run_report.h"
 
 namespace qcts::cli {
 namespace {
 
-Outcome write_again(const std::filesystem::path& folder) {
+struct ReportArguments {
+  std::filesystem::path folder = "out", before;
+  std::string history;
+};
+
+// Throws RunError (usage) if the runs ask other questions. Latency is for `qcts compare` to decide.
+RunBefore comparable_run(const ReportArguments& words) {
+  const RecordedRun before = read_recorded_run(words.before), now = read_recorded_run(words.folder);
+  const std::string why = why_not_comparable(before, now, {.latency = false});
+  if (!why.empty())
+    throw RunError(Outcome::usage, words.before.string() + " cannot be the run before: " + why);
+  return run_before(before);
+}
+
+Outcome write_again(const ReportArguments& words) {
   try {
-    write_page(folder);
+    if (!words.history.empty()) show_history(words.history, words.folder);
+    if (!words.before.empty())
+      write_page(words.folder, comparable_run(words));
+    else if (words.history.empty())
+      write_page(words.folder);
+  } catch (const RunError&) {
+    throw;
   } catch (const std::runtime_error& error) {
     throw RunError(Outcome::usage, error.what());
   }
-  std::cout << (folder / "report.html").string() << "\n";
+  std::cout << (words.folder / "report.html").string() << "\n";
   return Outcome::conformant;
 }
 
 }  // namespace
 
 void add_report(CLI::App& app, int& exit_code) {
-  auto folder = std::make_shared<std::filesystem::path>("out");
-  CLI::App* command = app.add_subcommand(
-      "report", "write report.html and summary.md again, with load.json and generate.json if they are there");
-  command->add_option("folder", *folder, "a folder with a report.json of `qcts run` or `qcts merge`")
+  auto words = std::make_shared<ReportArguments>();
+  CLI::App* command = app.add_subcommand("report",
+                                         "write report.html and summary.md again, with load.json, "
+                                         "generate.json and trend.json if they are there");
+  command->add_option("folder", words->folder, "a folder with a report.json of `qcts run` or `qcts merge`")
       ->capture_default_str();
-  command->callback([folder, &exit_code] { exit_code = exit_code_of([&] { return write_again(*folder); }); });
+  command->add_option("--before", words->before,
+                      "show what changed since this run (a folder, or a record), in report.json too");
+  command->add_option("--history", words->history,
+                      "show the trend in this history (trend.json), and without an earlier run in the folder "
+                      "what changed since the last one in the history");
+  command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return write_again(*words); }); });
 }
 
 }  // namespace qcts::cli

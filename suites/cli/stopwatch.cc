@@ -4,9 +4,12 @@
 #include <iostream>
 #include <memory>
 
+#include <unistd.h>
+
 #include "reports/report.h"
 #include "suites/base/json_document.h"
 #include "suites/base/paths.h"
+#include "suites/base/terminal.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/judge/latency_measures.h"
@@ -66,19 +69,31 @@ void print_rows_json(const TimerSelftestRequest& request, const std::vector<Time
 
 void print_rows(const TimerSelftestRequest& request, const std::vector<TimerSelftestRow>& rows,
                 const TimerSelftestRow& sum) {
-  std::printf("%8s %8s %8s %10s  %s\n", "alarms", "found", "of", "widest", "case");
+  Printout out(screen_of(STDOUT_FILENO));
+  std::vector<TableRow> table;
   for (const TimerSelftestRow& row : rows)
-    std::printf("%8lu %8lu %8lu %9.2f%%  %s\n", row.alarms, row.found, row.runs, 100 * row.widest,
-                row.full_id.c_str());
-  const uint64_t allowed = allowed_alarms(sum.runs);
+    table.push_back({row.full_id, std::to_string(row.alarms), std::to_string(row.found),
+                     std::to_string(row.runs), fixed(100 * row.widest, 2) + "%"});
+  out.table({{"case"},
+             {"alarms", Align::right},
+             {"found", Align::right},
+             {"of", Align::right},
+             {"widest", Align::right}},
+            table);
   const double n = static_cast<double>(sum.runs);
-  const auto percent = [n](uint64_t count) { return 100 * static_cast<double>(count) / n; };
-  std::printf("against itself: %lu of %lu alarmed, %.1f %% (declared: %g %%, chance allows %lu)\n",
-              sum.alarms, sum.runs, percent(sum.alarms), 100 * kAlarmLevel, allowed);
-  std::printf("its interval of %g %% missed 1 in %.1f %%\n", 100 * kLatencyConfidence,
-              percent(sum.itself_missed));
-  std::printf("planted %g %%: found in %.1f %%; its interval missed it in %.1f %%\n", 100 * request.planted,
-              percent(sum.found), percent(sum.planted_missed));
+  const auto percent = [n](uint64_t count) { return fixed(100 * static_cast<double>(count) / n, 1) + " %"; };
+  const auto declared = [](double part) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g %%", 100 * part);
+    return std::string(text);
+  };
+  out.text("against itself: " + std::to_string(sum.alarms) + " of " + std::to_string(sum.runs) +
+           " alarmed, " + percent(sum.alarms) + " (declared: " + declared(kAlarmLevel) + ", chance allows " +
+           std::to_string(allowed_alarms(sum.runs)) + ")");
+  out.text("its interval of " + declared(kLatencyConfidence) + " missed 1 in " + percent(sum.itself_missed));
+  out.text("planted " + declared(request.planted) + ": found in " + percent(sum.found) +
+           "; its interval missed it in " + percent(sum.planted_missed));
+  std::cout << out.str();
 }
 
 }  // namespace

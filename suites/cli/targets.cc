@@ -35,9 +35,9 @@ Outcome propose(const TargetArguments& words) {
   if (targets.targets.empty())
     throw RunError(Outcome::nothing_proved, words.report + " holds no latency verdict of provider " +
                                                 words.provider + " with a trusted interval");
-  const std::string text = targets_json(targets).dump(2) + "\n";
+  const auto text = [&] { return targets_json(targets).dump(2) + "\n"; };
   if (words.out.empty()) {
-    std::cout << text;
+    std::cout << text();
     return Outcome::conformant;
   }
   try {
@@ -46,7 +46,8 @@ Outcome propose(const TargetArguments& words) {
     throw RunError(Outcome::usage, error.what());
   }
   const std::filesystem::path file = std::filesystem::path(words.out) / (targets.machine_class + ".json");
-  write_file_atomically(file, std::as_bytes(std::span(text)));
+  const std::string whole = text();
+  write_file_atomically(file, std::as_bytes(std::span(whole)));
   std::cout << file.string() << ": " << targets.targets.size() << " targets\n";
   return Outcome::conformant;
 }

@@ -10,13 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/report.h"
+#include "suites/base/terminal.h"
 #include "suites/history/latency_changes.h"
 #include "suites/history/recorded_run.h"
 
 namespace qcts {
 
-inline constexpr const char* kComparisonSchemaName = "qcts.comparison";
-inline constexpr int kComparisonSchema = 1;
+inline constexpr int kComparisonSchema = 2;
 
 struct StatusChange {
   std::string id;
@@ -71,7 +71,7 @@ std::string why_not_comparable(const RecordedRun& before, const RecordedRun& aft
 
 nlohmann::ordered_json comparison_json(const RunComparison& comparison);  // reports/comparison.schema.json
 // `lines` is the maximum number of lines of each list; 0: all.
-std::string comparison_text(const RunComparison& comparison, size_t lines);
+std::string comparison_text(const RunComparison& comparison, size_t lines, const Screen& screen = {});
 std::string comparison_markdown(const RunComparison& comparison, size_t lines);
 
 }  // namespace qcts

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "suites/base/json_document.h"
 #include "suites/base/printable.h"
 #include "suites/history/comparison.h"
 #include "suites/history/markdown.h"
@@ -112,18 +113,15 @@ std::string latency_line(const RunComparison& comparison) {
       latency.compared, 100 * latency.spread, 100 * latency.resolution);
 }
 
-// Prints at most `lines` lines of a list; `line` makes one.
-template <typename List, typename Line>
-void add_list_text(std::ostringstream& out, const std::string& title, const List& list, size_t lines,
-                   Line line) {
+// Prints at most `lines` entries of a list; `entry` prints one.
+template <typename List, typename Entry>
+void add_list_text(Printout& out, const std::string& title, const List& list, size_t lines, Entry entry) {
   if (list.empty()) return;
-  out << title << " (" << list.size() << ")\n";
+  out.text(title + " (" + std::to_string(list.size()) + ")", 0, Ink::bold);
   for (size_t i = 0; i < list.size(); ++i) {
-    if (lines != 0 && i == lines) {
-      out << "  ... and " << list.size() - lines << " more (--all)\n";
-      break;
-    }
-    out << "  " << line(list[i]) << "\n";
+    if (lines != 0 && i == lines)
+      return out.text("... and " + std::to_string(list.size() - lines) + " more (--all)", 2);
+    entry(list[i]);
   }
 }
 
@@ -179,7 +177,6 @@ Json latency_json(const RunComparison& comparison) {
 
 Json comparison_json(const RunComparison& comparison) {
   Json json = {
-      {"schema", {{"name", kComparisonSchemaName}, {"version", kComparisonSchema}}},
       {"before", head_json(comparison.before)},
       {"after", head_json(comparison.after)},
       {"exit_code", static_cast<int>(outcome_of(comparison))},
@@ -205,35 +202,38 @@ Json comparison_json(const RunComparison& comparison) {
   for (const FieldChange& change : comparison.environment)
     json["environment"].push_back(
         {{"field", change.field}, {"before", change.before}, {"after", change.after}});
-  return json;
+  return json_document("comparison", json, kComparisonSchema);
 }
 
-std::string comparison_text(const RunComparison& comparison, size_t lines) {
-  std::ostringstream out;
-  out << "before  " << head_text(comparison.before) << "\nnow     " << head_text(comparison.after) << "\n\n";
+std::string comparison_text(const RunComparison& comparison, size_t lines, const Screen& screen) {
+  Printout out(screen);
+  out.text("before  " + head_text(comparison.before));
+  out.text("now     " + head_text(comparison.after));
+  out.blank();
   for (const NamedList& named : kLists)
     add_list_text(out, named.title, comparison.*named.list, lines, [&](const StatusChange& change) {
-      const std::string reason = change.reason.empty() ? "" : "\n      " + shortened(change.reason);
-      return printable(change.id) + ": " + status_word(change.before) + " -> " + status_word(change.after) +
-             reason;
+      out.text(change.id + ": " + status_word(change.before) + " -> " + status_word(change.after), 2);
+      if (!change.reason.empty()) out.text(shortened(change.reason), 6);
     });
   for (const PaceList& named : kPaceLists)
-    add_list_text(out, named.title, comparison.latency.*named.list, lines, [](const PaceChange& change) {
-      return ratio_text(change.ratio) + "  " +
-             formatted("%.4g us -> %.4g us", change.before_us, change.after_us) + "  " + change.id +
-             (change.doubt.empty() ? "" : "\n      " + printable(change.doubt));
+    add_list_text(out, named.title, comparison.latency.*named.list, lines, [&](const PaceChange& change) {
+      out.text(ratio_text(change.ratio) + " " +
+                   formatted("%.4g us -> %.4g us", change.before_us, change.after_us) + " " + change.id,
+               2);
+      if (!change.doubt.empty()) out.text(change.doubt, 6);
     });
-  add_list_text(out, "size changed", comparison.sizes, lines, [](const BytesChange& size) {
-    return printable(size.id) + ": " + printable(size.measure) + " " + std::to_string(size.before) + " -> " +
-           std::to_string(size.after);
+  add_list_text(out, "size changed", comparison.sizes, lines, [&](const BytesChange& size) {
+    out.text(size.id + ": " + size.measure + " " + std::to_string(size.before) + " -> " +
+                 std::to_string(size.after),
+             2);
   });
-  add_list_text(out, "environment changed", comparison.environment, 0, [](const FieldChange& change) {
-    return printable(change.field) + ": " + shortened(change.before) + " -> " + shortened(change.after);
+  add_list_text(out, "environment changed", comparison.environment, 0, [&](const FieldChange& change) {
+    out.text(change.field + ": " + shortened(change.before) + " -> " + shortened(change.after), 2);
   });
-  if (comparison.not_comparable.empty()) out << latency_line(comparison) << "\n";
+  if (comparison.not_comparable.empty()) out.text(latency_line(comparison));
   if (const std::string better = counted_lists(comparison, false, false); !better.empty())
-    out << "also: " << better << "\n";
-  out << verdict_line(comparison) << "\n";
+    out.text("also: " + better);
+  out.text(verdict_line(comparison), 0, Ink::bold);
   return out.str();
 }
 

@@ -96,9 +96,11 @@ std::string number_cell(double value) {
 
 constexpr const char* kCsvMeasures[] = {"payload_bytes",  "law_bytes",      "file_bytes",
                                         "worst_of_bound", "median_us",      "share_of_roof",
-                                        "ratio_to_dense", "ratio_to_torch", "ratio_to_itself"};
-constexpr const char* kCsvIntervals[] = {"median_us", "share_of_roof", "ratio_to_dense", "ratio_to_torch",
-                                         "ratio_to_itself"};
+                                        "ratio_to_dense", "ratio_to_torch", "ratio_to_itself",
+                                        "fastest_us",     "fastest_of_roof"};
+constexpr const char* kCsvIntervals[] = {"median_us",      "share_of_roof",   "ratio_to_dense",
+                                         "ratio_to_torch", "ratio_to_itself", "fastest_us",
+                                         "fastest_of_roof"};
 
 bool has_interval(const std::string& measure) {
   return std::find(std::begin(kCsvIntervals), std::end(kCsvIntervals), measure) != std::end(kCsvIntervals);

@@ -21,15 +21,19 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kApplicationId = 0x71637473;  // "qcts"
 
-// case_state: one row where a case is not as it was in the run before; status NULL: the run does not have it.
+// case_name: a case's full id, kept as three words that many cases share: "kind.op/scheme/", the input, and
+// "/provider_variant". case_state: one row where a case is not as it was in the run before; status NULL: the
+// run does not have it.
 constexpr const char* kTables = R"(
 CREATE TABLE series (id INTEGER PRIMARY KEY, machine_class TEXT NOT NULL, plan TEXT NOT NULL, selection TEXT NOT NULL,
                      threads INTEGER NOT NULL, UNIQUE (machine_class, plan, selection, threads));
 CREATE TABLE run (id INTEGER PRIMARY KEY, series INTEGER NOT NULL REFERENCES series, identity TEXT NOT NULL UNIQUE,
                   started TEXT NOT NULL, head TEXT NOT NULL, counts TEXT NOT NULL, changed INTEGER NOT NULL,
                   added INTEGER NOT NULL, gone INTEGER NOT NULL, alarms INTEGER NOT NULL, measured INTEGER NOT NULL);
-CREATE TABLE case_name (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE case_key (id INTEGER PRIMARY KEY, cell INTEGER NOT NULL, input INTEGER NOT NULL, implementation INTEGER NOT NULL);
+CREATE VIEW case_name (id, name) AS SELECT case_key.id, a.text || b.text || c.text FROM case_key
+  JOIN word a ON a.id = cell JOIN word b ON b.id = input JOIN word c ON c.id = implementation;
 CREATE TABLE case_state (series INTEGER NOT NULL, case_id INTEGER NOT NULL, run INTEGER NOT NULL, status TEXT,
                          reason INTEGER, bytes INTEGER, PRIMARY KEY (series, case_id, run)) WITHOUT ROWID;
 CREATE TABLE pace (run INTEGER NOT NULL, case_id INTEGER NOT NULL, us REAL, us_low REAL, us_high REAL, roof REAL,

@@ -18,7 +18,7 @@
 
 namespace qcts {
 
-inline constexpr int kHistorySchema = 1;
+inline constexpr int kHistorySchema = 2;
 
 struct HistorySeries {
   int64_t id = 0;

@@ -41,14 +41,13 @@ std::map<std::string, uint64_t> bytes_from(const std::string& text) {
 
 }  // namespace
 
-TextTable::TextTable(Database& database, const std::string& table, const std::string& column)
-    : database_(database),
-      insert_(database.prepare("INSERT INTO " + table + " (" + column + ") VALUES (?)")) {
-  Statement rows = database.prepare("SELECT id, " + column + " FROM " + table);
+Words::Words(Database& database)
+    : database_(database), insert_(database.prepare("INSERT INTO word (text) VALUES (?)")) {
+  Statement rows = database.prepare("SELECT id, text FROM word");
   while (rows.step()) ids_.emplace(rows.text(1), rows.integer(0));
 }
 
-int64_t TextTable::id_of(const std::string& text) {
+int64_t Words::id_of(const std::string& text) {
   const auto [place, fresh] = ids_.emplace(text, 0);
   if (fresh) {
     insert_.bind(1, std::string_view(text)).run();
@@ -57,9 +56,32 @@ int64_t TextTable::id_of(const std::string& text) {
   return place->second;
 }
 
+CaseNames::CaseNames(Database& database)
+    : database_(database),
+      words_(database),
+      insert_(database.prepare("INSERT INTO case_key (cell, input, implementation) VALUES (?, ?, ?)")) {
+  Statement rows = database.prepare("SELECT id, name FROM case_name");
+  while (rows.step()) ids_.emplace(rows.text(1), rows.integer(0));
+}
+
+int64_t CaseNames::id_of(const std::string& name) {
+  const auto [place, fresh] = ids_.emplace(name, 0);
+  if (fresh) {
+    const size_t second = name.find('/', std::min(name.find('/'), name.size() - 1) + 1);
+    const size_t input = second == name.npos ? name.size() : second + 1;
+    const size_t end = std::min(name.find('/', input), name.size());
+    insert_.bind(1, words_.id_of(name.substr(0, input)))
+        .bind(2, words_.id_of(name.substr(input, end - input)))
+        .bind(3, words_.id_of(name.substr(end)))
+        .run();
+    place->second = database_.last_inserted();
+  }
+  return place->second;
+}
+
 HistoryRun write_states(Database& database, int64_t series, int64_t run, const std::vector<CaseState>& cases,
                         CaseNames& names) {
-  TextTable words(database, "word", "text");
+  Words& words = names.words();
   std::unordered_map<int64_t, StateRow> before;
   Statement rows = database.prepare(kLastRows);
   rows.bind(1, series).bind(2, run);

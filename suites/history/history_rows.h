@@ -12,11 +12,10 @@
 
 namespace qcts {
 
-// The texts of one table and their ids. All are read at once, so that the table needs no index of its texts.
-class TextTable {
+// The texts of table `word` and their ids. All are read at once, so that the table needs no index of its texts.
+class Words {
  public:
-  // `table` has the columns "id" and `column`.
-  TextTable(Database& database, const std::string& table, const std::string& column);
+  explicit Words(Database& database);
   int64_t id_of(const std::string& text);  // adds the text if it is new
 
  private:
@@ -25,9 +24,18 @@ class TextTable {
   std::unordered_map<std::string, int64_t> ids_;
 };
 
-class CaseNames : public TextTable {
+// The full ids of cases and their ids, in the same way.
+class CaseNames {
  public:
-  explicit CaseNames(Database& database) : TextTable(database, "case_name", "name") {}
+  explicit CaseNames(Database& database);
+  int64_t id_of(const std::string& name);
+  Words& words() { return words_; }
+
+ private:
+  Database& database_;
+  Words words_;
+  Statement insert_;
+  std::unordered_map<std::string, int64_t> ids_;
 };
 
 // Stores the cases that differ from the previous run of the series, and counts all.

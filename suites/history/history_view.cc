@@ -5,9 +5,10 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
-#include <sstream>
+#include <span>
 
 #include "reports/waivers.h"
+#include "suites/base/json_document.h"
 #include "suites/base/printable.h"
 #include "suites/judge/latency_measures.h"
 
@@ -16,23 +17,36 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr size_t kMinutes = 16, kCommitLength = 10;  // of "2026-01-01T00:00:00Z"
 constexpr const char* kNotTrusted = "x";
 constexpr const char* kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-std::string run_text(const HistoryRun& run) {
-  const auto count = [&](Status status) { return run.counts[static_cast<size_t>(status)]; };
-  uint64_t all = 0;
-  for (const uint64_t one : run.counts) all += one;
-  const uint64_t passed = count(Status::pass), declined = count(Status::not_supported);
-  char text[200];
-  std::snprintf(text, sizeof text, "%5lld  %-20s  %-10.10s %8llu %8llu %8llu %8llu %8llu %8llu%s",
-                static_cast<long long>(run.id), printable(run.started).c_str(), printable(run.commit).c_str(),
-                static_cast<unsigned long long>(passed),
-                static_cast<unsigned long long>(all - passed - declined),
-                static_cast<unsigned long long>(declined), static_cast<unsigned long long>(run.changed),
-                static_cast<unsigned long long>(run.added), static_cast<unsigned long long>(run.gone),
-                run.suspended ? "  latency suspended" : "");
-  return text;
+// The table of runs; without seconds and commits if it does not fit with them.
+void add_runs(std::span<const HistoryRun> runs, Printout& out) {
+  const bool suspended = std::ranges::any_of(runs, &HistoryRun::suspended);
+  const auto write = [&](bool whole) {
+    std::vector<Column> columns = {{"run", Align::right}, {"started"}};
+    if (whole) columns.push_back({"commit"});
+    for (const char* title : {"pass", "other", "declined", "changed", "new", "gone"})
+      columns.push_back({title, Align::right});
+    if (suspended) columns.push_back({"latency"});
+    std::vector<TableRow> rows;
+    for (const HistoryRun& run : runs) {
+      uint64_t all = 0;
+      for (const uint64_t one : run.counts) all += one;
+      const uint64_t passed = run.counts[static_cast<size_t>(Status::pass)],
+                     declined = run.counts[static_cast<size_t>(Status::not_supported)];
+      TableRow& row = rows.emplace_back();
+      row = {std::to_string(run.id), whole ? run.started : run.started.substr(0, kMinutes)};
+      if (whole) row.push_back(run.commit.substr(0, kCommitLength));
+      for (const uint64_t count :
+           {passed, all - passed - declined, declined, run.changed, run.added, run.gone})
+        row.push_back(std::to_string(count));
+      if (suspended) row.push_back(run.suspended ? "suspended" : "");
+    }
+    return out.table(columns, rows, 2);
+  };
+  if (!write(true)) write(false);
 }
 
 const HistoryRun& run_of(const SeriesView& view, int64_t id) {
@@ -57,37 +71,41 @@ std::string series_title(const HistorySeries& series) {
          ", " + std::to_string(series.threads) + (series.threads == 1 ? " thread" : " threads");
 }
 
-void add_flips(const SeriesView& view, size_t max_cases, std::ostringstream& out) {
+void add_flips(const SeriesView& view, size_t max_cases, Printout& out) {
   if (view.flips.empty()) return;
-  out << "\ncases whose status changed (" << view.flips.size() << ")\n";
+  out.blank();
+  out.text("cases whose status changed (" + std::to_string(view.flips.size()) + ")", 0, Ink::bold);
   for (size_t i = 0; i < view.flips.size(); ++i) {
-    if (max_cases != 0 && i == max_cases) {
-      out << "  ... and " << view.flips.size() - max_cases << " more (--all)\n";
-      return;
-    }
-    out << "  " << printable(view.flips[i].id) << ": " << status_name(view.flips[i].flips.front().before);
+    if (max_cases != 0 && i == max_cases)
+      return out.text("... and " + std::to_string(view.flips.size() - max_cases) + " more (--all)", 2);
+    std::string text = view.flips[i].id + ": " + std::string(status_name(view.flips[i].flips.front().before));
     for (const HistoryFlip& flip : view.flips[i].flips)
-      out << ", " << status_name(flip.after) << " since run " << flip.run;
-    out << "\n";
+      text += ", " + std::string(status_name(flip.after)) + " since run " + std::to_string(flip.run);
+    out.text(text, 2);
   }
 }
 
-void add_trends(const SeriesView& view, const HistoryViewOptions& options, std::ostringstream& out) {
+void add_trends(const SeriesView& view, const HistoryViewOptions& options, Printout& out) {
   if (view.trends.empty()) return;
   size_t changed = 0;
   for (const PaceTrend& trend : view.trends) changed += !trend.changes.empty();
-  out << "\nlatency (" << view.trends.size() << " cases, " << changed
-      << " with a change; time over the roof's or alone, whichever varies less: ▁ fastest to █ slowest, x "
-         "not to be trusted)\n";
+  out.blank();
+  out.text("latency (" + std::to_string(view.trends.size()) + " cases, " + std::to_string(changed) +
+               " with a change)",
+           0, Ink::bold);
+  out.text(
+      "The fastest call of each night, over the roof's or alone, whichever varies less: ▁ fastest to █ "
+      "slowest, x not to be trusted.",
+      2);
   for (const PaceTrend& trend : view.trends) {
     const Pace& last = trend.series.nights.back().pace;
     char now[80];
-    std::snprintf(now, sizeof now, "%10.4g us  %3.0f %% of roof", last.us.value,
+    std::snprintf(now, sizeof now, " %.4g us, %.0f %% of roof", last.us.value,
                   last.has_roof() ? 100 / last.of_roof.value : 0);
-    out << "  " << sparkline(trend.series, trend.levels.over_roof, options.nights) << now << "  "
-        << printable(trend.series.id) << "\n";
+    out.text(trend.series.id, 2);
+    out.text(sparkline(trend.series, trend.levels.over_roof, options.nights) + now, 4);
     for (const ChangePoint& change : trend.changes)
-      out << "      " << change_text(view, trend, change) << "\n";
+      out.text(change_text(view, trend, change), 6, Ink::yellow);
   }
 }
 
@@ -178,8 +196,7 @@ std::vector<SeriesView> view_history(History& history, const HistoryViewOptions&
 }
 
 Json history_json(const std::vector<SeriesView>& views) {
-  Json json = {{"schema", {{"name", kHistorySchemaName}, {"version", kHistoryViewSchema}}},
-               {"series", Json::array()}};
+  Json json = {{"series", Json::array()}};
   for (const SeriesView& view : views) {
     Json one = {{"machine_class", view.series.machine_class},
                 {"plan", view.series.plan},
@@ -193,20 +210,25 @@ Json history_json(const std::vector<SeriesView>& views) {
     for (const PaceTrend& trend : view.trends) one["latency"].push_back(trend_json(trend));
     json["series"].push_back(std::move(one));
   }
-  return json;
+  return json_document("history", json, kHistoryViewSchema);
 }
 
-std::string history_text(const std::vector<SeriesView>& views, const HistoryViewOptions& options) {
-  std::ostringstream out;
-  if (views.empty()) out << "no run yet\n";
+std::string history_text(const std::vector<SeriesView>& views, const HistoryViewOptions& options,
+                         const Screen& screen) {
+  Printout out(screen);
+  if (views.empty()) out.text("no run yet");
   for (const SeriesView& view : views) {
-    out << (&view == views.data() ? "" : "\n") << series_title(view.series) << ": " << view.runs.size()
-        << (view.runs.size() == 1 ? " run\n" : " runs\n");
-    out << "  run  started               commit         pass    other declined  changed      new     gone\n";
+    if (&view != views.data()) out.blank();
+    out.text(series_title(view.series) + ": " + std::to_string(view.runs.size()) +
+                 (view.runs.size() == 1 ? " run" : " runs"),
+             0, Ink::bold);
     const size_t begin =
         options.nights == 0 || view.runs.size() <= options.nights ? 0 : view.runs.size() - options.nights;
-    if (begin > 0) out << "  ... " << begin << " earlier ones (--last " << view.runs.size() << ")\n";
-    for (size_t i = begin; i < view.runs.size(); ++i) out << run_text(view.runs[i]) << "\n";
+    if (begin > 0)
+      out.text(
+          "... " + std::to_string(begin) + " earlier ones (--last " + std::to_string(view.runs.size()) + ")",
+          2);
+    add_runs(std::span(view.runs).subspan(begin), out);
     add_flips(view, options.cases, out);
     add_trends(view, options, out);
   }

@@ -7,13 +7,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "suites/base/terminal.h"
 #include "suites/history/history.h"
 #include "suites/timing/change_points.h"
 
 namespace qcts {
 
-inline constexpr const char* kHistorySchemaName = "qcts.history";
-inline constexpr int kHistoryViewSchema = 1;
+inline constexpr int kHistoryViewSchema = 2;
 
 struct HistoryViewOptions {
   std::string filter;  // a glob that may match anywhere in a case's id; "": all cases
@@ -36,7 +36,8 @@ struct SeriesView {
 
 std::vector<SeriesView> view_history(History& history, const HistoryViewOptions& options);
 nlohmann::ordered_json history_json(const std::vector<SeriesView>& views);  // reports/history.schema.json
-std::string history_text(const std::vector<SeriesView>& views, const HistoryViewOptions& options);
+std::string history_text(const std::vector<SeriesView>& views, const HistoryViewOptions& options,
+                         const Screen& screen = {});
 
 // Returns one character per night: "▁" for the fastest to "█" for the slowest.
 // "x" stands for a night that is not trusted.

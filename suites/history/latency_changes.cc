@@ -10,11 +10,15 @@
 namespace qcts {
 namespace {
 
+constexpr double kLeastError = 1e-4;  // of a log time: clocks have ticks
 constexpr double kMedianOfChiSquared = 0.454936423119572;
-// The noise between runs has heavy tails, whatever the number of cases that it was estimated from. On two
-// cores with six times as much work to do, 11 of 59 pairs of equal runs of ten kernels named one as slower or
-// faster.
+// The median of few cases says little, and the noise between runs has heavy tails however many cases there
+// are.
 constexpr double kFreedomOfSpread = 3;
+// Between runs of five unchanged kernels, 20 pairs on a quiet machine, the fastest calls differed by this
+// standard deviation. It counts as two values more, so that cases which happen to agree, or never vary, do
+// not make the others seem changed.
+constexpr double kUsualSpread = 0.01, kFreedomOfUsual = 2;
 
 // A case that both runs timed.
 struct PacePair {
@@ -45,7 +49,7 @@ PacePair pair_of(const CaseState& before, const CaseState& after) {
     pair.over_roof = is_known(pair.other) && !(is_known(pair.ratio) && width(pair.ratio) < width(pair.other));
     if (pair.over_roof) std::swap(pair.ratio, pair.other);
   }
-  if (is_known(pair.ratio)) pair.error = width(pair.ratio) / (2 * kNormal95);
+  if (is_known(pair.ratio)) pair.error = std::max(width(pair.ratio) / (2 * kNormal95), kLeastError);
   return pair;
 }
 
@@ -62,9 +66,15 @@ std::vector<PacePair> pairs_of(const RecordedRun& before, const RecordedRun& aft
   return pairs;
 }
 
-// The spread between two runs and the number of independent values that it was estimated from.
+// The spread between two runs, what is expected of it, and the number of independent values that this rests
+// on.
 struct Spread {
-  double deviation = 0, freedom = 1;
+  double observed = 0, expected = kUsualSpread, freedom = kFreedomOfUsual;
+  Spread(double deviation, double values)
+      : observed(deviation),
+        expected(std::sqrt((kFreedomOfUsual * kUsualSpread * kUsualSpread + values * deviation * deviation) /
+                           (kFreedomOfUsual + values))),
+        freedom(kFreedomOfUsual + values) {}
 };
 
 Spread spread_of(const std::vector<PacePair>& pairs) {
@@ -89,9 +99,9 @@ Interval widened(const Interval& ratio, double factor) {
 }
 
 Interval from_two_runs(const PacePair& pair, const Spread& spread, double level) {
-  const Interval both = pair.with_spread(kNormal95 * spread.deviation);
+  const Interval both = pair.with_spread(kNormal95 * spread.expected);
   // Welch and Satterthwaite: the degrees of freedom of a sum of two estimated variances.
-  const double within = pair.error * pair.error, between = spread.deviation * spread.deviation;
+  const double within = pair.error * pair.error, between = spread.expected * spread.expected;
   const double rounds = static_cast<double>(std::max<size_t>(pair.ratio.samples, 2)) - 1;
   const double freedom = (within + between) * (within + between) /
                          std::max(within * within / rounds + between * between / spread.freedom, 1e-300);
@@ -147,7 +157,7 @@ PaceComparison compare_paces(const RecordedRun& before, const RecordedRun& after
   comparison.compared = pairs.size();
   if (pairs.empty()) return comparison;
   const Spread spread = spread_of(pairs);
-  comparison.spread = spread.deviation;
+  comparison.spread = spread.observed;
   const double level = 1 - (1 - kLatencyConfidence) / (2 * static_cast<double>(pairs.size()));
   std::vector<double> arms;
   for (const PacePair& pair : pairs) {

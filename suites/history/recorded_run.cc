@@ -26,19 +26,12 @@ Interval interval_of(const Measure* measure) {
   return interval;
 }
 
-// The kernel's share of the roof is recorded as its time over the roof's.
-Interval inverse(const Interval& share) {
-  if (!(share.value > 0)) return share;
-  return {1 / share.value, 1 / share.high,
-          share.low > 0 ? 1 / share.low : std::numeric_limits<double>::infinity(), share.samples};
-}
-
 std::optional<Pace> pace_of(const Verdict& verdict) {
-  const Measure* us = find_measure(verdict, "median_us");
+  const Measure* us = find_measure(verdict, "fastest_us");
   if (verdict.case_id.kind != Kind::latency || us == nullptr) return std::nullopt;
   Pace pace;
   pace.us = interval_of(us);
-  pace.of_roof = inverse(interval_of(find_measure(verdict, "share_of_roof")));
+  pace.of_roof = interval_of(find_measure(verdict, "fastest_of_roof"));
   const Measure *alarm = find_measure(verdict, kAlarmMeasure), *drift = find_measure(verdict, "canary_drift");
   const bool drifted = drift != nullptr && std::fabs(std::log(drift->value)) > std::log1p(kCanaryMargin);
   pace.trusted = (alarm == nullptr || alarm->value == 0) && !drifted;

@@ -16,8 +16,8 @@ namespace qcts {
 
 // One latency measurement. An interval that was not measured is [0, +inf].
 struct Pace {
-  Interval us;          // median time of a call
-  Interval of_roof;     // time over the time of the roof in the same rounds: 1.25 is a share of 0.8
+  Interval us;          // time of the fastest call
+  Interval of_roof;     // fastest call over the roof's fastest call: 1.25 is a share of 0.8
   bool trusted = true;  // true if the kernel did not differ from itself and the canary kept its speed
 
   bool has_roof() const { return of_roof.value > 0; }

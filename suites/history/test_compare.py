@@ -141,7 +141,7 @@ def test_other_runs_are_not_comparable(runs, tmp_path, change, words):
 @pytest.mark.parametrize(
     ("spoil", "code", "words"),
     [
-        (lambda lines: [lines[0] | {"run": 99}, *lines[1:]], 2, "schema"),
+        (lambda lines: [lines[0] | {"schema": 99}, *lines[1:]], 2, "schema"),
         (lambda lines: [*lines, lines[-1]], 2, "second verdict"),
         (lambda lines: lines[:-1], 3, "unfinished: 2 of 3"),
         (lambda lines: [lines[0] | {"cases": 0}], 3, "no case"),
@@ -173,7 +173,7 @@ def test_a_slower_kernel_is_named(timed, tmp_path):
     assert qcts("compare", timed, timed).returncode == 0
     index = next(i for i, line in enumerate(lines) if line.get("samples_us"))
     for measure in lines[index]["measures"]:
-        factor = {"median_us": 1.3, "share_of_roof": 1 / 1.3}.get(measure["name"], 1)
+        factor = {"fastest_us": 1.3, "fastest_of_roof": 1.3}.get(measure["name"], 1)
         measure.update({key: measure[key] * factor for key in ("value", "low", "high") if key in measure})
     for line in lines[1:]:
         for measure in line["measures"]:

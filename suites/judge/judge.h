@@ -48,9 +48,6 @@ std::string rerun_line(const JudgeContext& context, const std::string& full_id);
 // The functions that judge one kind, implemented in suites/judge/<kind>.cc.
 // These functions fill in status, reason, mismatch, measures and evidence; judge() fills in the rest.
 void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
-// Says why the round trip of a program without recorded runs is weak evidence.
-inline constexpr const char* kProgramNotRun =
-    "load and save keep its contents; no run of it is recorded, so its methods were not called";
 // Ends the reason why a round trip is weak evidence although the contents of the file survive it (E2).
 // A part of the rebuilt file is a copy, so equal bytes (E3) prove nothing about it.
 inline constexpr const char* kSpelledOtherwise =

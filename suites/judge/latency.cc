@@ -229,6 +229,7 @@ class LatencyJudge {
     verdict_.measures.push_back(measure_of("median_us", "us", median_us));
     const double moved_bytes = static_cast<double>(candidate_.timed().moved_bytes());
     add("bandwidth", "GB/s", moved_bytes / median_us.value * 1e-3);
+    report_fastest(series);
     add_ratio("ratio_to_dense", find_series(series, "dense"), us);
     add_ratio("ratio_to_torch", find_series(series, "torch"), us);
     add_ratio("ratio_to_static", find_series(series, "static"), us);
@@ -238,6 +239,17 @@ class LatencyJudge {
     add(kAlarmMeasure, "x", alarms(itself) ? 1 : 0);
     if (alarms(itself) && doubt_.empty()) doubt_ = "ratio_to_itself is not 1";
     if (!std::isfinite(itself.low)) few_ = true;
+  }
+
+  // What two runs are compared by: the kernel's fastest call, alone and over the roof's.
+  void report_fastest(const std::vector<Series>& series) {
+    std::vector<double> us = series[0].us;
+    const std::vector<double>& again = find_series(series, "again")->us;
+    us.insert(us.end(), again.begin(), again.end());
+    const Interval kernel = fastest(us);
+    verdict_.measures.push_back(measure_of("fastest_us", "us", kernel));
+    verdict_.measures.push_back(
+        measure_of("fastest_of_roof", "x", ratio_of_independent(kernel, Roof::fastest_us(series))));
   }
 
   void report_roof(const std::vector<Series>& series, const Roof& roof) {

@@ -118,8 +118,8 @@ TEST_F(LatencyVerdict, MeasuresAndSaysThatNothingIsKnownOfTheMachine) {
       << verdict.reason;
   EXPECT_NE(verdict.reason.find("no dense baseline here"), std::string::npos) << verdict.reason;
   for (const char* name :
-       {"median_us", "busy_threads", "share_of_probe", "share_of_roof", "stream", "ratio_to_itself", "alarm",
-        "canary_drift", "bandwidth", "operations", "working_set_bytes"})
+       {"median_us", "fastest_us", "fastest_of_roof", "busy_threads", "share_of_probe", "share_of_roof",
+        "stream", "ratio_to_itself", "alarm", "canary_drift", "bandwidth", "operations", "working_set_bytes"})
     EXPECT_NE(measure(verdict, name), nullptr) << name;
   EXPECT_EQ(measure(verdict, "share_of_peak"), nullptr) << "there is no peak for scalar code";
   EXPECT_GT(verdict.samples_us.size(), 5u);

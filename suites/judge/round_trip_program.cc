@@ -205,7 +205,10 @@ void judge_program(const Case& c, const JudgeContext& context, const Checkpoint&
   verdict.measures.push_back({"operator_set", "", static_cast<double>(before.script->version), {}, {}, {}});
   const std::string unnoticed =
       unnoticed_change(before, answers.empty() ? std::vector<Tensor>() : answers.front());
-  if (unnoticed.empty() && answers.empty()) return end(Status::weak_evidence, kProgramNotRun);
+  verdict.program_not_run = unnoticed.empty() && answers.empty();
+  if (verdict.program_not_run)
+    return end(Status::weak_evidence,
+               "load and save keep its contents; no run of it is recorded, so its code was not run");
   end(unnoticed.empty() ? Status::pass : Status::weak_evidence,
       unnoticed.empty() ? "" : unnoticed + " would not have been noticed");
 }

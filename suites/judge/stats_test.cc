@@ -95,6 +95,49 @@ TEST(Stats, ThreePercentAreFoundAndNoneAreNot) {
   EXPECT_EQ(alarms, 0);
 }
 
+// Times of at least 100, four in five of them a third longer, because a neighbour is at work.
+std::vector<double> times_among_neighbours(uint64_t seed, size_t count) {
+  std::vector<double> us(count);
+  for (size_t i = 0; i < count; ++i) {
+    const auto part = [&](uint64_t salt) {
+      return static_cast<double>(splitmix64(seed + salt, i) >> 11) * 0x1p-53;
+    };
+    us[i] = (100 + 20 * part(0)) * (part(1) < 0.8 ? 1.33 : 1);
+  }
+  return us;
+}
+
+// An interval of 95 % below the smallest sample has to contain the shortest possible time in 95 % of the
+// experiments; the limits are five standard deviations of a binomial.
+TEST(Fastest, CoversTheShortestPossibleTime) {
+  int covered = 0;
+  constexpr int kExperiments = 400;
+  double width = 0;
+  for (uint64_t i = 0; i < kExperiments; ++i) {
+    const Interval interval = fastest(times_among_neighbours(1000 + 10 * i, 200));
+    EXPECT_GE(interval.value, 100);
+    EXPECT_EQ(interval.high, interval.value);
+    covered += interval.low <= 100;
+    width += (interval.high - interval.low) / interval.value / kExperiments;
+  }
+  EXPECT_GE(covered, static_cast<int>(0.895 * kExperiments));
+  EXPECT_LE(covered, static_cast<int>(0.999 * kExperiments));
+  EXPECT_LT(width, 0.03);
+}
+
+TEST(Fastest, LeavesOutWhatWasNotTimedAndSaysNothingOfFewSamples) {
+  std::vector<double> us = times_among_neighbours(3, 50);
+  const Interval whole = fastest(us);
+  us.insert(us.begin() + 20, std::nan(""));
+  EXPECT_EQ(fastest(us).low, whole.low);
+  EXPECT_EQ(fastest(us).samples, 50u);
+  const Interval few = fastest(std::vector<double>{3, 1, 2, 4, 5, 6, 7});
+  EXPECT_EQ(few.value, 1);
+  EXPECT_TRUE(std::isinf(few.low) && std::isinf(few.high));
+  EXPECT_TRUE(std::isnan(fastest({}).value));
+  EXPECT_EQ(fastest(std::vector<double>(20, 7.0)).low, 7) << "a clock with long ticks";
+}
+
 TEST(Abba, WhatAPlaceInTheOrderCostsCancels) {
   std::vector<double> first(40), second(40);
   for (size_t round = 0; round < 40; ++round) {

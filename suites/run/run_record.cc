@@ -98,13 +98,14 @@ std::string first_other_provider(const Json& there, const Json& here) {
 }  // namespace
 
 Json to_json(const RunHead& head) {
-  Json json = {{"run", kRunRecordSchema}};
+  Json json = {{"qcts", "run"}, {"schema", kRunRecordSchema}};
   for_each_field(head, [&](const char* name, const auto& field) { json[name] = field; });
   return json;
 }
 
 RunHead run_head_from_json(const Json& json) {
-  if (!json.is_object() || json.value("run", 0) != kRunRecordSchema)
+  if (!json.is_object() || json.value("qcts", Json()) != "run" ||
+      json.value("schema", Json()) != kRunRecordSchema)
     throw std::runtime_error("not the head of a run with schema " + std::to_string(kRunRecordSchema));
   RunHead head;
   for_each_field(head, [&](const char* name, auto& field) {

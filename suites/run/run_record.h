@@ -14,7 +14,7 @@
 
 namespace qcts {
 
-inline constexpr int kRunRecordSchema = 1;
+inline constexpr int kRunRecordSchema = 2;
 
 struct RunHead {
   std::string suite_version, suite_commit;

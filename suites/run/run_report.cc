@@ -10,7 +10,6 @@
 
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
-#include "reports/changes.h"
 #include "reports/page/page.h"
 #include "suites/base/paths.h"
 #include "suites/base/printable.h"
@@ -89,8 +88,7 @@ void check_schema(const Json& report, const fs::path& file) {
                              std::to_string(kReportSchema));
 }
 
-// Returns the verdicts with the waivers and the trust in latency that the report had.
-std::vector<Verdict> as_reported(const Json& report, std::vector<Verdict> verdicts) {
+std::vector<Waiver> waivers_of(const Json& report) {
   std::vector<Waiver> waivers;
   for (const Json& waiver : report.at("waivers")) {
     Waiver& one = waivers.emplace_back();
@@ -100,6 +98,12 @@ std::vector<Verdict> as_reported(const Json& report, std::vector<Verdict> verdic
     one.expires = waiver.at("expires");
     one.expired = waiver.at("state") == "expired";
   }
+  return waivers;
+}
+
+// Returns the verdicts with the waivers and the trust in latency that the report had.
+std::vector<Verdict> as_reported(const Json& report, std::vector<Verdict> verdicts) {
+  std::vector<Waiver> waivers = waivers_of(report);
   for (Verdict& verdict : verdicts) apply_waivers(waivers, verdict);
   suspend_latency(latency_trust(verdicts), report.at("run").at("gate_latency"), verdicts);
   return verdicts;
@@ -107,7 +111,7 @@ std::vector<Verdict> as_reported(const Json& report, std::vector<Verdict> verdic
 
 void write_for_people(const fs::path& folder, const Json& report, const std::vector<Verdict>& verdicts) {
   Json measured = Json::object();
-  for (const char* name : {"load", "generate", "block"})
+  for (const char* name : {"load", "generate", "block", "trend"})
     if (const fs::path file = folder / (std::string(name) + ".json"); fs::exists(file))
       measured[name] = json_of(file);
   write_text(folder / "report.html", page_html(report, verdicts, measured));
@@ -180,21 +184,30 @@ Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions
   return outcome;
 }
 
-void write_page(const fs::path& folder) {
+void write_page(const fs::path& folder, const std::optional<RunBefore>& before, bool replace) {
   const fs::path file = folder / "report.json", record = record_of(folder);
-  const Json report = json_of(file);
+  Json report = json_of(file);
   check_schema(report, file);
   std::vector<Verdict> verdicts;
   if (fs::exists(record)) verdicts = read_run_record(record).verdicts;
   try {
-    write_for_people(folder, report, as_reported(report, std::move(verdicts)));
+    verdicts = as_reported(report, std::move(verdicts));
+    if (before && (replace || report.at("changes").is_null())) {
+      RunBefore earlier = *before;
+      std::vector<Waiver> waivers = waivers_of(report);
+      for (Verdict& verdict : earlier.verdicts) apply_waivers(waivers, verdict);
+      report["changes"] = changes_json(earlier, verdicts);
+      write_text(file, report_text(report));
+    }
+    write_for_people(folder, report, verdicts);
   } catch (const Json::exception& error) {
     throw std::runtime_error(file.string() + ": not a report of `qcts run`: " + error.what());
   }
 }
 
 void remove_reports(const fs::path& out) {
-  for (const char* stale : {"report.json", "junit.xml", "report.html", "summary.md"}) fs::remove(out / stale);
+  for (const char* stale : {"report.json", "junit.xml", "report.html", "summary.md", "trend.json"})
+    fs::remove(out / stale);
 }
 
 void start_reports(const fs::path& out) {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fixtures/golden.h"
+#include "reports/changes.h"
 #include "suites/run/run_record.h"
 
 namespace qcts {
@@ -29,9 +31,13 @@ struct ReportOptions {
 // Then prints the summary or the JSON.
 Outcome write_report(RunReport& report, const std::filesystem::path& out, const ReportOptions& options);
 // Writes report.html and summary.md from the report.json and the record in `folder`.
-// Adds sections for a load.json, a generate.json and a block.json there.
+// Adds sections for a load.json, a generate.json, a block.json and a trend.json there.
+// `before` is the run that this one is compared with from now on, in report.json too.
+// The waivers of `before` are those of the report.
+// Unless `replace` is set, `before` counts only if report.json names no such run.
 // Throws std::runtime_error, which names the file.
-void write_page(const std::filesystem::path& folder);
+void write_page(const std::filesystem::path& folder, const std::optional<RunBefore>& before = {},
+                bool replace = true);
 // Removes the reports of an earlier run.
 void remove_reports(const std::filesystem::path& out);
 // Removes the reports of an earlier run, and keeps the record of a finished one as before.jsonl.gz.

@@ -85,6 +85,14 @@ def test_proposed_targets_name_this_machine_and_hold_the_report(report, tmp_path
     shares = [target for target in targets["targets"] if target["measure"] == "share_of_roof"]
     assert [(share["at_least"], share["m_most"]) for share in shares] == [(0.45, 31)] * len(value["latency"])
     assert {share["variant"] for share in shares} == {row["variant"] for row in value["latency"]}
+    for row in value["latency"]:
+        row["provider"] = "acme"
+    (tmp_path / "report.json").write_text(json.dumps(value))
+    words = ["targets", "propose", "--report", tmp_path / "report.json", "--provider", "acme", "--out", tmp_path]
+    assert qcts(*words).returncode == 0
+    of_both = json.loads(path.read_text())["targets"]
+    assert [target for target in of_both if target.get("provider") != "acme"] == targets["targets"]
+    assert len(of_both) == 2 * len(targets["targets"])
 
 
 def test_a_report_without_latency_proposes_nothing(report, tmp_path):

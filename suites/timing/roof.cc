@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "suites/timing/stats.h"
-
 namespace qcts {
 namespace {
 
@@ -85,6 +83,13 @@ std::vector<double> Roof::roof_us(std::span<const Series> series) {
   return us;
 }
 
+Interval Roof::fastest_us(std::span<const Series> series) {
+  const Interval stream = fastest(find_series(series, "probe")->us);
+  const Series* peak = find_series(series, "peak");
+  const Interval multiplied = peak == nullptr ? Interval{} : fastest(peak->us);
+  return multiplied.value > stream.value ? multiplied : stream;
+}
+
 Canary::Canary(uint32_t threads) {
   for (const PeakLoop* loop : peak_loops("any"))
     if (loop->arithmetic == Arithmetic::float32)
@@ -96,7 +101,7 @@ double Canary::measure_us() {
   if (!probe_) return 0;
   std::vector<double> us;
   for (int i = 0; i < kCanaryRuns; ++i) us.push_back(probe_->time_us(0, 1, false));
-  return median(us);
+  return *std::ranges::min_element(us);
 }
 
 }  // namespace qcts

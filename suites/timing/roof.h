@@ -15,6 +15,7 @@
 
 #include "suites/timing/interleaved_timer.h"
 #include "suites/timing/probes.h"
+#include "suites/timing/stats.h"
 
 namespace qcts {
 
@@ -36,6 +37,8 @@ class Roof {
   void add_series(std::vector<Series>& series, bool cold);
   // Returns the longer of the two times of each round, or NaN if a series was not timed.
   static std::vector<double> roof_us(std::span<const Series> series);
+  // Returns the longer of the two series' fastest().
+  static Interval fastest_us(std::span<const Series> series);
   const PeakLoop* peak() const { return peak_ ? &peak_->loop() : nullptr; }
   // Returns the operations per second of the peak series, whose median sample is `us`.
   double peak_rate(double us) const { return operations_ / us * 1e6; }
@@ -59,7 +62,8 @@ const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operation
 class Canary {
  public:
   explicit Canary(uint32_t threads);
-  // Returns the median time of several runs of a fixed amount of arithmetic; 0 if there is no loop for it.
+  // Returns the fastest of several runs of a fixed amount of arithmetic; 0 if there is no loop for it.
+  // A neighbour that slows some of the runs does not change the clock.
   double measure_us();
 
  private:

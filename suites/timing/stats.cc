@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 
@@ -128,6 +129,20 @@ Interval ratio_of_independent(const Interval& numerator, const Interval& denomin
   ratio.low = ratio.value * std::exp(-down);
   ratio.high = ratio.value * std::exp(up);
   return ratio;
+}
+
+Interval fastest(std::span<const double> us) {
+  constexpr size_t kAbove = 3, kMinSamples = 8;
+  std::vector<double> sorted;
+  std::ranges::copy_if(us, std::back_inserter(sorted), [](double v) { return !std::isnan(v); });
+  std::ranges::sort(sorted);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Interval interval{std::numeric_limits<double>::quiet_NaN(), -kInfinity, kInfinity, sorted.size()};
+  if (!sorted.empty()) interval.value = sorted.front();
+  if (sorted.size() < kMinSamples) return interval;
+  interval.high = interval.value;
+  interval.low = interval.value - (std::pow(20, 1.0 / kAbove) - 1) * (sorted[kAbove] - interval.value);
+  return interval;
 }
 
 double student_quantile(double p, double freedom) {

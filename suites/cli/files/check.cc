@@ -84,9 +84,10 @@ Verdict judge_program_round_trip(const Checkpoint& checkpoint, const Golden& gol
   if (!verdict) return judge_file(Kind::round_trip, golden, context, rerun);
   verdict->evidence = {"file"};
   verdict->rerun = rerun;
-  if (verdict->status == Status::weak_evidence && verdict->reason == kProgramNotRun) {
+  if (verdict->program_not_run) {
     verdict->status = Status::pass;
     verdict->reason.clear();
+    verdict->program_not_run = false;
     print_notes(
         {"the program's contents survive load and save; its methods were not called: no inputs are known"});
   }
@@ -195,24 +196,21 @@ std::vector<Verdict> judge_meanings(const std::vector<Weight>& weights, const st
   return verdicts;
 }
 
-void print(const Verdict& verdict) {
+void print(const Verdict& verdict, Printout& out) {
+  constexpr size_t kLabel = 15;
   const std::string name =
       std::string(kind_name(verdict.case_id.kind)) + "." + std::string(op_name(verdict.case_id.op));
   const std::string what =
       verdict.variant.empty() ? name : name + " " + verdict.provider + "_" + verdict.variant;
-  std::cout << status_name(verdict.status) << std::string(15 - status_name(verdict.status).size(), ' ')
-            << what;
-  if (!verdict.reason.empty()) std::cout << ": " << printable(verdict.reason);
-  std::cout << "\n";
+  out.item(status_name(verdict.status), kLabel, verdict.reason.empty() ? what : what + ": " + verdict.reason);
   if (verdict.mismatch) {
     const Mismatch& m = *verdict.mismatch;
-    std::cout << "               " << printable(m.where + ": want " + m.want + ", got " + m.got) << "\n";
+    out.item("", kLabel, m.where + ": want " + m.want + ", got " + m.got);
   }
   if (name == "size.file")
     for (const Measure& measure : verdict.measures)
       if (measure.unit == "bytes")
-        std::cout << "               " << measure.name << " " << grouped(static_cast<uint64_t>(measure.value))
-                  << "\n";
+        out.item("", kLabel, measure.name + " " + grouped(static_cast<uint64_t>(measure.value)));
 }
 
 // Why the file as a whole is not judged; empty: it is.
@@ -238,21 +236,20 @@ void note_unseen(const Verdict& size) {
                    " of the storage bytes: slices keep the whole storage that they were cut from"});
 }
 
-void print_open_questions(const std::string& whole, const std::vector<std::string>& unknown) {
-  if (!whole.empty()) std::cout << "not judged: " << printable(whole) << "\n";
+void print_open_questions(const std::string& whole, const std::vector<std::string>& unknown, Printout& out) {
+  if (!whole.empty()) out.text("not judged: " + whole);
   if (unknown.empty()) return;
-  std::cout << "not judged: the meaning of " << printable(unknown.front());
-  if (unknown.size() > 1) std::cout << " and " << unknown.size() - 1 << " more";
-  std::cout << (unknown.size() > 1 ? ", which belong to no scheme\n" : ", which belongs to no scheme\n");
+  const std::string more =
+      unknown.size() > 1 ? " and " + std::to_string(unknown.size() - 1) + " more, which belong to no scheme"
+                         : ", which belongs to no scheme";
+  out.text("not judged: the meaning of " + unknown.front() + more);
 }
 
 // Reported beside the verdicts: no error is a failure.
-void print_error(const QuantizationErrors& errors) {
-  Printout out(screen_of(STDOUT_FILENO));
+void print_error(const QuantizationErrors& errors, Printout& out) {
   out.blank();
   out.text("error against the original (reported, never a failure)");
   print_errors(errors, out);
-  std::cout << out.str();
 }
 
 // The round trip compares the file's own bytes, so it reads the device tags as they are stored.
@@ -267,7 +264,12 @@ int check(const CheckArguments& words) {
   print_findings(checkpoint);
   const std::string whole = not_judged(checkpoint);
   const std::vector<std::string> unknown = without_meaning(checkpoint);
-  if (!words.file.json) print_open_questions(whole, unknown);
+  const auto show = [&](const auto& print_to) {
+    Printout out(screen_of(STDOUT_FILENO));
+    print_to(out);
+    if (!words.file.json) std::cout << out.str() << std::flush;
+  };
+  show([&](Printout& out) { print_open_questions(whole, unknown, out); });
   const std::string cpu_layout = assumed_layout(checkpoint, words.cpu_pack);
   const Golden golden = golden_of(words.path, checkpoint, cpu_layout);
   const ScratchFolder scratch;
@@ -298,20 +300,20 @@ int check(const CheckArguments& words) {
   for (const Verdict& verdict : verdicts) {
     failed = failed || (verdict.status != Status::pass && verdict.status != Status::not_supported);
     json.push_back(to_json(verdict));
-    if (!words.file.json) print(verdict);
+    show([&](Printout& out) { print(verdict, out); });
   }
   Json model;
   if (!words.model.empty()) {
     const KeyMatch match = match_keys(checkpoint, open_checkpoint(words.model, words.file.open));
     failed = failed || !match.all_matched();
     model = model_json(match);
-    if (!words.file.json) print_model(match);
+    show([&](Printout& out) { print_model(match, out); });
   }
   std::optional<QuantizationErrors> errors;
   if (!words.original.empty()) {
     const Checkpoint original = open_checkpoint(words.original, words.file.open);
     errors = quantization_errors(original, checkpoint, assumed_layout(original, words.cpu_pack), cpu_layout);
-    if (!words.file.json) print_error(*errors);
+    show([&](Printout& out) { print_error(*errors, out); });
   }
   const Json passed = failed ? Json(false) : whole.empty() ? Json(true) : Json(nullptr);
   if (words.file.json) {

@@ -2,9 +2,6 @@
 #include "suites/cli/files/check_model.h"
 
 #include <algorithm>
-#include <iostream>
-
-#include "suites/base/printable.h"
 
 namespace qcts::cli {
 namespace {
@@ -12,7 +9,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kShownKeys = 20;
-constexpr const char* kIndent = "               ";
+constexpr size_t kLabel = 15;  // columns, as of the other verdicts
 
 Json keys_json(const std::vector<MatchedKey>& keys) {
   Json list = Json::array();
@@ -21,19 +18,18 @@ Json keys_json(const std::vector<MatchedKey>& keys) {
   return list;
 }
 
-void print_names(const char* title, const std::vector<std::string>& names) {
+void print_names(const char* title, const std::vector<std::string>& names, Printout& out) {
   for (size_t i = 0; i < std::min(names.size(), kShownKeys); ++i)
-    std::cout << kIndent << title << " " << printable(names[i]) << "\n";
+    out.item("", kLabel, std::string(title) + " " + names[i]);
   if (names.size() > kShownKeys)
-    std::cout << kIndent << "and " << names.size() - kShownKeys << " more " << title << ": --json\n";
+    out.item("", kLabel, "and " + std::to_string(names.size() - kShownKeys) + " more " + title + ": --json");
 }
 
-void print_keys(const char* title, const std::vector<MatchedKey>& keys) {
+void print_keys(const std::string& title, const std::vector<MatchedKey>& keys, Printout& out) {
   for (size_t i = 0; i < std::min(keys.size(), kShownKeys); ++i)
-    std::cout << kIndent << title << printable(keys[i].name + ": " + keys[i].before + " -> " + keys[i].after)
-              << "\n";
+    out.item("", kLabel, title + keys[i].name + ": " + keys[i].before + " -> " + keys[i].after);
   if (keys.size() > kShownKeys)
-    std::cout << kIndent << "and " << keys.size() - kShownKeys << " more: --json\n";
+    out.item("", kLabel, "and " + std::to_string(keys.size() - kShownKeys) + " more: --json");
 }
 
 }  // namespace
@@ -46,16 +42,18 @@ Json model_json(const KeyMatch& match) {
           {"weights", keys_json(match.matched)}};
 }
 
-void print_model(const KeyMatch& match) {
+void print_model(const KeyMatch& match, Printout& out) {
   if (match.all_matched())
-    std::cout << "pass           model: all keys matched (" << match.matched.size() << ")\n";
+    out.item("pass", kLabel, "model: all keys matched (" + std::to_string(match.matched.size()) + ")");
   else
-    std::cout << "fail           model: " << match.missing.size() << " missing, " << match.unexpected.size()
-              << " unexpected, " << match.mismatched.size() << " of another shape\n";
-  print_names("missing", match.missing);
-  print_names("unexpected", match.unexpected);
-  print_keys("another shape ", match.mismatched);
-  print_keys("", match.matched);
+    out.item("fail", kLabel,
+             "model: " + std::to_string(match.missing.size()) + " missing, " +
+                 std::to_string(match.unexpected.size()) + " unexpected, " +
+                 std::to_string(match.mismatched.size()) + " of another shape");
+  print_names("missing", match.missing, out);
+  print_names("unexpected", match.unexpected, out);
+  print_keys("another shape ", match.mismatched, out);
+  print_keys("", match.matched, out);
 }
 
 }  // namespace qcts::cli

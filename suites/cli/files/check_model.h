@@ -5,12 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/comparison/keys.h"
+#include "suites/base/terminal.h"
 
 namespace qcts::cli {
 
 // Returns {"verdict", "missing", "unexpected", "mismatched", "weights"}.
 // "weights" has the types before and after.
 nlohmann::ordered_json model_json(const KeyMatch& match);
-void print_model(const KeyMatch& match);
+void print_model(const KeyMatch& match, Printout& out);
 
 }  // namespace qcts::cli

@@ -20,7 +20,7 @@
 #include "reference/dialects/own_metadata.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/json_document.h"
-#include "suites/base/printable.h"
+#include "suites/base/terminal.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/files/file_command.h"
 
@@ -279,8 +279,10 @@ void report(const ConvertArguments& words, const Target& target, const Checkpoin
                            {"tensors", checkpoint.tensors.size()},
                            {"no_place", list}});
   } else {
-    std::cout << checkpoint.tensors.size() << " tensors are in " << printable(words.out) << " (" << container
-              << "), read back and equal\n";
+    Printout out(screen_of(STDOUT_FILENO));
+    out.text(std::to_string(checkpoint.tensors.size()) + " tensors are in " + words.out + " (" + container +
+             "), read back and equal");
+    std::cout << out.str();
   }
   print_lost(lost);
 }

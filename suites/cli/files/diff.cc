@@ -11,7 +11,7 @@
 #include "reference/comparison/content.h"
 #include "reference/comparison/meaning.h"
 #include "suites/base/json_document.h"
-#include "suites/base/printable.h"
+#include "suites/base/terminal.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/files/error_table.h"
 #include "suites/cli/files/file_command.h"
@@ -78,28 +78,33 @@ Json equality_json(const ContentDifferences& differences, const std::vector<std:
           {"undecided", undecided}};
 }
 
-void print_list(const ContentDifferences& differences, bool all) {
+void print_list(const ContentDifferences& differences, bool all, Printout& out) {
   constexpr size_t kShown = 20;
   const size_t shown = all ? differences.kept().size() : std::min(kShown, differences.kept().size());
   for (size_t i = 0; i < shown; ++i) {
     const ContentDifference& difference = differences.kept()[i];
-    std::cout << "  " << printable(difference.where() + ": " + difference.a + " | " + difference.b);
-    if (difference.count > 1) std::cout << "  (" << difference.count << " of " << difference.total << ")";
-    std::cout << "\n";
+    std::string text = difference.where() + ": " + difference.a + " | " + difference.b;
+    if (difference.count > 1)
+      text += " (" + std::to_string(difference.count) + " of " + std::to_string(difference.total) + ")";
+    out.text(text, 2);
   }
   if (differences.count() > shown)
-    std::cout << "  and " << differences.count() - shown << " more" << (all ? "" : ": --all") << "\n";
+    out.text("and " + std::to_string(differences.count() - shown) + " more" + (all ? "" : ": --all"), 2);
 }
 
 void print_equality(const char* title, const ContentDifferences& differences,
-                    const std::vector<std::string>& undecided, bool all) {
-  std::cout << title;
+                    const std::vector<std::string>& undecided, bool all, Printout& out) {
+  constexpr size_t kTitle = 12, kLabel = 23;
+  const std::string label = title + std::string(kTitle - std::string_view(title).size(), ' ');
+  const std::string places =
+      std::to_string(differences.count()) + (differences.count() == 1 ? " place" : " places");
   if (!differences.empty())
-    std::cout << "differs    in " << differences.count() << (differences.count() == 1 ? " place" : " places");
+    out.item(label + "differs", kLabel, "in " + places);
+  else if (undecided.empty())
+    out.item(label, kTitle, "equal");
   else
-    std::cout << (undecided.empty() ? "equal" : "undecided  " + printable(undecided.front()));
-  std::cout << "\n";
-  print_list(differences, all);
+    out.item(label + "undecided", kLabel, undecided.front());
+  print_list(differences, all, out);
 }
 
 // The quantization error, which has no right or wrong: 0, or 3 if no weight was compared.
@@ -144,14 +149,16 @@ int run_diff(const DiffArguments& words) {
                        {"not_comparable", list_json(found.not_comparable)}};
     print_json("diff", json);
   } else {
-    print_equality("E1 meaning  ", e1.different, e1.undecided, words.all);
-    print_equality("E2 content  ", found.different, {}, words.all);
-    print_equality("E3 file     ", e3, {}, words.all);
-    if (!found.spelling.empty()) std::cout << "equal, spelled differently:\n";
-    print_list(found.spelling, words.all);
+    Printout out(screen_of(STDOUT_FILENO));
+    print_equality("E1 meaning", e1.different, e1.undecided, words.all, out);
+    print_equality("E2 content", found.different, {}, words.all, out);
+    print_equality("E3 file", e3, {}, words.all, out);
+    if (!found.spelling.empty()) out.text("equal, spelled differently:");
+    print_list(found.spelling, words.all, out);
     if (!found.not_comparable.empty() && !words.strict)
-      std::cout << "not comparable, because the other format cannot hold it:\n";
-    if (!words.strict) print_list(found.not_comparable, words.all);
+      out.text("not comparable, because the other format cannot hold it:");
+    if (!words.strict) print_list(found.not_comparable, words.all, out);
+    std::cout << out.str();
   }
   return found.different.empty() ? 0 : 1;
 }

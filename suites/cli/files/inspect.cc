@@ -114,10 +114,10 @@ void print_pack(const CpuPack& pack) {
   if (pack.tensor.empty()) return;
   char chance[32];
   std::snprintf(chance, sizeof chance, "%.0e", std::max(pack.chance, 1e-300));
-  std::cout << "CPU pack, which the file does not say: " << pack_text(pack) << "; "
-            << (pack.decided.empty() ? "undecided: " + printable(pack.why_not)
-                                     : pack.decided + " (p < " + chance + ")")
-            << "\n";
+  Printout out(screen_of(STDOUT_FILENO));
+  out.text("CPU pack, which the file does not say: " + pack_text(pack) + "; " +
+           (pack.decided.empty() ? "undecided: " + pack.why_not : pack.decided + " (p < " + chance + ")"));
+  std::cout << out.str();
 }
 
 Json checkpoint_json(const Checkpoint& checkpoint) {

@@ -3,8 +3,10 @@
 
 #include <iostream>
 
+#include <unistd.h>
+
 #include "reference/dialects/torchscript.h"
-#include "suites/base/printable.h"
+#include "suites/base/terminal.h"
 #include "suites/cli/files/file_command.h"
 
 namespace qcts::cli {
@@ -61,21 +63,21 @@ Json program_json(const TorchScript& script, const Limits& limits) {
 }
 
 void print_program(const TorchScript& script, const Limits& limits) {
-  std::cout << "\nprogram of operator set " << script.version << " (record " << script.version_record
-            << ")\n";
+  Printout out(screen_of(STDOUT_FILENO));
+  out.blank();
+  out.text("program of operator set " + std::to_string(script.version) + " (record " + script.version_record +
+           ")");
   for (const ScriptModule& module : script_modules(script, limits)) {
-    std::cout << "  " << (module.path.empty() ? "(root)" : printable(module.path)) << "  "
-              << printable(module.cls->name) << "; methods " << printable(joined(module.cls->methods))
-              << "\n";
-    for (const auto& [name, value] : module.attributes.items())
-      std::cout << "      " << printable(name) << " = " << printable(dumped(value)) << "\n";
+    out.text((module.path.empty() ? "(root)" : module.path) + " " + module.cls->name + "; methods " +
+                 joined(module.cls->methods),
+             2);
+    for (const auto& [name, value] : module.attributes.items()) out.text(name + " = " + dumped(value), 6);
     for (const ScriptClass::Constant& constant : module.cls->constants)
-      std::cout << "      " << printable(constant.name) << " : Final[" << printable(constant.type)
-                << "] = " << printable(constant.value) << "\n";
+      out.text(constant.name + " : Final[" + constant.type + "] = " + constant.value, 6);
   }
   for (const ScriptRecord& record : script.records)
-    if (is_code(record))
-      std::cout << "  " << printable(record.name) << "  " << grouped(record.bytes) << " bytes\n";
+    if (is_code(record)) out.text(record.name + " " + grouped(record.bytes) + " bytes", 2);
+  std::cout << out.str();
 }
 
 }  // namespace qcts::cli

@@ -6,12 +6,14 @@
 #include <memory>
 #include <unordered_set>
 
+#include <unistd.h>
+
 #include "reference/comparison/object_values.h"
 #include "reference/dialects/dense.h"
 #include "reference/dialects/dialects.h"
 #include "reference/numerics/soft_float.h"
 #include "suites/base/json_document.h"
-#include "suites/base/printable.h"
+#include "suites/base/terminal.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/files/quantize.h"
 
@@ -169,14 +171,17 @@ void write_out(const QuantizePlan& plan, const QuantizeArguments& words, const C
 }
 
 void print_choice(const std::string& basis, const std::vector<QuantizeDecision>& decisions) {
-  std::cout << "layers chosen by " << printable(basis)
-            << "; --include, --exclude and --like change the choice\n";
+  constexpr size_t kLabel = 12;
+  Printout out(screen_of(STDOUT_FILENO));
+  out.text("layers chosen by " + basis + "; --include, --exclude and --like change the choice");
   for (const QuantizeDecision& decision : decisions) {
-    const bool chosen = decision.reason.empty();
-    std::cout << (chosen ? "quantized   " : "left float  ") << printable(decision.tensor->name)
-              << printable(chosen ? "" : ": " + decision.reason) << "\n";
+    const std::string& name = decision.tensor->name;
+    if (decision.reason.empty())
+      out.item("quantized", kLabel, name);
+    else
+      out.item("left float", kLabel, name + ": " + decision.reason);
   }
-  std::cout << std::flush;
+  std::cout << out.str() << std::flush;
 }
 
 Json choice_json(const QuantizeArguments& words, const QuantizePlan& plan, const std::string& basis,
@@ -202,10 +207,13 @@ Json choice_json(const QuantizeArguments& words, const QuantizePlan& plan, const
 }
 
 void print_summary(const QuantizeArguments& words, const QuantizePlan& plan, size_t quantized, size_t all) {
-  std::cout << quantized << " of " << all << " tensors are " << plan.type() << " (" << words.scheme
-            << ", layout " << plan.layout.name() << ")";
-  if (plan.cls) std::cout << ", as " << plan.cls->writers << "; Python: import " << plan.cls->module;
-  std::cout << "\n";
+  Printout out(screen_of(STDOUT_FILENO));
+  out.text(std::to_string(quantized) + " of " + std::to_string(all) + " tensors are " + plan.type() + " (" +
+           words.scheme + ", layout " + std::string(plan.layout.name()) + ")" +
+           (plan.cls ? ", as " + std::string(plan.cls->writers) + "; Python: import " +
+                           std::string(plan.cls->module)
+                     : ""));
+  std::cout << out.str();
 }
 
 int run_quantize(const QuantizeArguments& given) {
