@@ -33,6 +33,7 @@ namespace {
 
 constexpr int kGemmThreads = 128, kTileColumns = 64, kWarpColumns = 16;
 constexpr int kCodeBytes = 64, kCodePitch = kCodeBytes + 16;  // of a row in a stage
+constexpr int kParameterPitch = kTileColumns + 1;             // odd: groups of a column in different banks
 constexpr int kUnits = 4;                                     // of 16 bytes of codes
 
 template <class Decoder, int kRowTiles>
@@ -45,11 +46,11 @@ struct Tiling {
                        kPitchX = kXBytes + (Decoder::kXBytes == 1 ? 16 : 4 * kLaneBytes);
   static constexpr int kStages = kRowTiles == 1 ? 5 : 3;
   static constexpr int kStageBytes = kTileColumns * kCodePitch + kRows * kPitchX;
-  // Groups that a stage may touch, and the parameters of all columns for them; two stages have them at a
-  // time.
-  static constexpr int kGroups = kStageK / Decoder::kMinGroup + 1;
+  // Parameters are loaded for a window of stages that touches at most so many groups: sixteen of a row are
+  // whole sectors for scales of two bytes and more.
+  static constexpr int kGroups = (kStageK / Decoder::kMinGroup > 16 ? kStageK / Decoder::kMinGroup : 16) + 1;
   static constexpr int kHeld = (kGroups * kTileColumns + kGemmThreads - 1) / kGemmThreads;  // of a thread
-  static constexpr int kParameterBytes = kGroups * kTileColumns * static_cast<int>(sizeof(Words2));
+  static constexpr int kParameterBytes = kGroups * kParameterPitch * static_cast<int>(sizeof(Words2));
   static constexpr uint32_t kSharedBytes = kStages * kStageBytes + 2 * kParameterBytes;
   static_assert(kSharedBytes <= 99 << 10, "compute capability 8.6 has no more");
 };
@@ -70,6 +71,9 @@ struct BlockTile {
   const Weight& weight;
   const Product& p;
   int64_t first_m, first_n;
+  struct Window {
+    int stage, buffer;  // of the window; its parameters
+  };
 
   QCTS_DEVICE BlockTile(const Weight& of_weight, const Product& product) : weight(of_weight), p(product) {
     const int64_t bands = (p.m + Of::kRows - 1) / Of::kRows, band = quotient(block_x(), bands);
@@ -94,26 +98,31 @@ struct BlockTile {
   static QCTS_DEVICE int column(int tile) { return static_cast<int>(warp_index()) * kWarpColumns + 8 * tile; }
   QCTS_DEVICE int64_t row(int half) const { return first_m + 8 * half + lane_index() / 4; }
 
-  // compute(stage) for all stages, while later ones are copied. Parameters pass through registers, so that
-  // their loads have the time of a stage.
+  // compute(stage, window) for all stages, while later ones are copied. Parameters pass through registers, so
+  // that their loads have the time of a stage.
   template <class Compute>
-  QCTS_DEVICE void each_stage(const Compute& compute) const {
+  QCTS_DEVICE void each_stage(int stages_of_window, const Compute& compute) const {
     const int stages = static_cast<int>((p.k + Of::kStageK - 1) / Of::kStageK);
-    Words2 held[Of::kHeld];
-    load_parameters(0, held);
+    Held held;
+    load_parameters(0, stages_of_window, held);
     store_parameters(0, held);
     for (int stage = 0; stage < Of::kStages - 1; ++stage) {
       if (stage < stages) fetch(stage);
       commit_copies();
     }
+    Window window = {0, 0};
     for (int stage = 0; stage < stages; ++stage) {
       wait_copies<Of::kStages - 2>();
       sync_block();
       if (stage + Of::kStages - 1 < stages) fetch(stage + Of::kStages - 1);
       commit_copies();
-      if (stage + 1 < stages) load_parameters(stage + 1, held);
-      compute(stage);
-      if (stage + 1 < stages) store_parameters(stage + 1, held);
+      const bool is_last = window.stage + 1 == stages_of_window && stage + 1 < stages;
+      if (is_last) load_parameters(stage + 1, stages_of_window, held);
+      compute(stage, window);
+      ++window.stage;
+      if (!is_last) continue;
+      window = {0, 1 - window.buffer};
+      store_parameters(window.buffer, held);
     }
     wait_copies<0>();
   }
@@ -125,10 +134,10 @@ struct BlockTile {
         load_matrices<kUnits>(words[tile], codes(stage) + (column(tile) + lane_index() % 8) * kCodePitch +
                                                lane_index() / 8 * 16);
   }
-  // The parameters of a column, for a group that counts from the first one of the stage.
-  static QCTS_DEVICE Words2 parameters_of(int stage, int group, int column) {
-    return load_shared<Words2>(parameters(stage) +
-                               (group * kTileColumns + column) * static_cast<int>(sizeof(Words2)));
+  // The parameters of a column, for a group that counts from the first one of the window.
+  static QCTS_DEVICE Words2 parameters_of(const Window& window, int group, int column) {
+    return load_shared<Words2>(parameters(window.buffer) +
+                               (group * kParameterPitch + column) * static_cast<int>(sizeof(Words2)));
   }
 
   // Stores the sums of a row and two columns, plus the bias.
@@ -145,8 +154,8 @@ struct BlockTile {
   }
 
  private:
-  static QCTS_DEVICE uint8_t* parameters(int stage) {
-    return shared_memory() + Of::kStages * Of::kStageBytes + stage % 2 * Of::kParameterBytes;
+  static QCTS_DEVICE uint8_t* parameters(int buffer) {
+    return shared_memory() + Of::kStages * Of::kStageBytes + buffer * Of::kParameterBytes;
   }
 
   QCTS_DEVICE void fetch(int stage) const {
@@ -168,21 +177,40 @@ struct BlockTile {
     }
   }
 
-  QCTS_DEVICE void load_parameters(int stage, Words2 (&held)[Of::kHeld]) const {
-    const int64_t k = int64_t{stage} * Of::kStageK, end = p.k < k + Of::kStageK ? p.k : k + Of::kStageK;
-    const int64_t first = quotient(k, weight.group), last = quotient(end - 1, weight.group);
+  // Parameters of a window on their way. Lanes take them in the order in which the planes have them: columns of
+  // a group, or groups of a column.
+  struct Held {
+    int groups;
+    Words2 pairs[Of::kHeld];
+  };
+  struct Place {
+    int column, group;
+  };
+  QCTS_DEVICE Place place_of(const Held& held, int i) const {
+    const int at = static_cast<int>(thread_index()) + i * kGemmThreads;
+    if (weight.group_step != 1) return {at % kTileColumns, at / kTileColumns};
+    const auto column = static_cast<int>(quotient(at, held.groups));
+    return {column, at - column * held.groups};
+  }
+  QCTS_DEVICE void load_parameters(int stage, int stages_of_window, Held& held) const {
+    const int64_t k = int64_t{stage} * Of::kStageK, length = int64_t{stages_of_window} * Of::kStageK;
+    const int64_t first = quotient(k, weight.group);
+    held.groups = static_cast<int>(quotient((p.k - k < length ? p.k : k + length) - 1, weight.group) - first) + 1;
     QCTS_UNROLL
     for (int i = 0; i < Of::kHeld; ++i) {
-      const int at = static_cast<int>(thread_index()) + i * kGemmThreads;
-      const int64_t n = first_n + at % kTileColumns, group = first + at / kTileColumns;
-      held[i] = n < p.n && group <= last ? weight.parameters<Decoder::kTwoLevels>(n, group) : Words2{};
+      const Place at = place_of(held, i);
+      const bool valid = at.column < kTileColumns && at.group < held.groups && first_n + at.column < p.n;
+      held.pairs[i] = valid ? weight.parameters<Decoder::kTwoLevels>(first_n + at.column, first + at.group) : Words2{};
     }
   }
-  static QCTS_DEVICE void store_parameters(int stage, const Words2 (&held)[Of::kHeld]) {
+  QCTS_DEVICE void store_parameters(int buffer, const Held& held) const {
     QCTS_UNROLL
-    for (int i = 0; i < Of::kHeld; ++i)
-      if (const int at = static_cast<int>(thread_index()) + i * kGemmThreads; at < Of::kGroups * kTileColumns)
-        store_shared(parameters(stage) + at * static_cast<int>(sizeof(Words2)), held[i]);
+    for (int i = 0; i < Of::kHeld; ++i) {
+      const Place at = place_of(held, i);
+      if (at.column < kTileColumns && at.group < held.groups)
+        store_shared(parameters(buffer) + (at.group * kParameterPitch + at.column) * static_cast<int>(sizeof(Words2)),
+                     held.pairs[i]);
+    }
   }
 };
 
@@ -199,8 +227,8 @@ struct WarpTile {
   QCTS_DEVICE explicit WarpTile(const Block& of)
       : block(of), columns(of.warp_columns()), row_tiles(of.row_tiles()) {}
 
-  // Products of a unit. `group` counts from the first one of the stage.
-  QCTS_DEVICE void multiply(const Decoder& decoder, int stage, int unit, int group,
+  // Products of a unit. `group` counts from the first one of the window.
+  QCTS_DEVICE void multiply(const Decoder& decoder, int stage, const typename Block::Window& window, int unit, int group,
                             const uint32_t (&words)[2][kUnits]) {
     uint32_t b[2][Of::kPairs];
     QCTS_UNROLL
@@ -208,10 +236,12 @@ struct WarpTile {
       if (tile >= columns) continue;
       Words2 parameters = {};
       if constexpr (Decoder::kReadsParameters) {
-        // Groups shorter than a unit are those of the decoder.
+        // Groups shorter than a unit are those of the decoder; beyond k there are none.
         const int lane_k = unit * Of::kUnitK + static_cast<int>(lane_index()) % 4 * 2 * Of::kPairs;
-        parameters = Block::parameters_of(stage, Decoder::kScalesSums ? group : lane_k / Decoder::kMinGroup,
-                                          Block::column(tile) + static_cast<int>(lane_index()) / 4);
+        const int own = (window.stage * Of::kStageK + lane_k) / Decoder::kMinGroup;
+        if (Decoder::kScalesSums || int64_t{stage} * Of::kStageK + lane_k < block.p.k)
+          parameters = Block::parameters_of(window, Decoder::kScalesSums ? group : own,
+                                            Block::column(tile) + static_cast<int>(lane_index()) / 4);
       }
       decoder.template operands<T>(words[tile][unit], parameters, b[tile]);
     }
@@ -238,13 +268,13 @@ struct WarpTile {
   }
 
   // Ends a group: totals += scale * sums, plus zero * the sum of x.
-  QCTS_DEVICE void scale_sums(int stage, int group) {
+  QCTS_DEVICE void scale_sums(const typename Block::Window& window, int group) {
     QCTS_UNROLL
     for (int tile = 0; tile < 2; ++tile) {
       if (tile >= columns) continue;
       const int first = Block::column(tile) + static_cast<int>(lane_index()) % 4 * 2;
-      const Words2 of[2] = {Block::parameters_of(stage, group, first),
-                            Block::parameters_of(stage, group, first + 1)};
+      const Words2 of[2] = {Block::parameters_of(window, group, first),
+                            Block::parameters_of(window, group, first + 1)};
       QCTS_UNROLL
       for (int i = 0; i < 4 * kRowTiles; ++i) {
         float& sum = sums[i / 4][tile][i % 4];
@@ -302,27 +332,36 @@ struct WarpTile {
 // `group_units`: units of a group, or more than k has if the row is one.
 template <class T, class Decoder, int kRowTiles>
 __global__ void __launch_bounds__(kGemmThreads)
-    gemm(const Weight weight, const Product p, const int group_units) {
+    gemm(const Weight weight, const Product p, const int group_units, const int stages_of_window) {
   using Of = Tiling<Decoder, kRowTiles>;
   const BlockTile<Decoder, kRowTiles> block(weight, p);
   const Decoder decoder(weight);
   WarpTile<T, Decoder, kRowTiles> warp(block);
-  int units = 0;
-  block.each_stage([&](int stage) {
+  int units = 0, group = 0;
+  block.each_stage(stages_of_window, [&](int stage, const auto& window) {
     uint32_t words[2][kUnits];
     block.load_codes(stage, words);
-    int group = 0;
+    if (window.stage == 0) group = 0;
     QCTS_UNROLL
     for (int unit = 0; unit < kUnits; ++unit) {
       const int64_t k = int64_t{stage} * Of::kStageK + unit * Of::kUnitK;
       if (k >= p.k) continue;
-      warp.multiply(decoder, stage, unit, group, words);
+      warp.multiply(decoder, stage, window, unit, group, words);
       if (!Decoder::kScalesSums || (++units < group_units && k + Of::kUnitK < p.k)) continue;
-      warp.scale_sums(stage, group++);
+      warp.scale_sums(window, group++);
       units = 0;
     }
   });
   warp.store();
+}
+
+// Stages that touch at most kGroups groups.
+template <class Decoder>
+int stages_of_window(int64_t group) {
+  using Of = Tiling<Decoder, 1>;
+  constexpr int64_t kMost = 1 << 20;
+  const int64_t stages = (Of::kGroups - 1) * group / Of::kStageK;
+  return static_cast<int>(stages < 1 ? 1 : stages > kMost ? kMost : stages);
 }
 
 template <class Decoder, int kRowTiles>
@@ -348,7 +387,8 @@ qcts_status launch_gemm(const qcts_problem& p, const Weight& weight, const uint8
   const auto group_units =
       static_cast<int>(weight.group == p.k ? p.k : weight.group / (128 / Decoder::kBits));
   const auto start = [&](auto tiles, auto kernel) {
-    return launch(p, at_tiles<Decoder, decltype(tiles)::value>(p), kernel, weight, product, group_units);
+    return launch(p, at_tiles<Decoder, decltype(tiles)::value>(p), kernel, weight, product, group_units,
+                  stages_of_window<Decoder>(weight.group));
   };
   using Few = std::integral_constant<int, 1>;
   using Many = std::integral_constant<int, 4>;

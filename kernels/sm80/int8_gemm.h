@@ -67,7 +67,7 @@ struct Int8WarpTile {
   }
 
   // Ends a group of `count` elements: totals += scale * the sum.
-  QCTS_DEVICE void scale_sums(int stage, int group, int64_t count) {
+  QCTS_DEVICE void scale_sums(const typename Block::Window& window, int group, int64_t count) {
     int32_t row_sums[kRowTiles][2];
     QCTS_UNROLL
     for (int i = 0; i < 2 * kRowTiles; ++i) {
@@ -84,7 +84,7 @@ struct Int8WarpTile {
       for (int side = 0; side < 2; ++side) {
         const uint32_t column = lane_index() % 4 * 2 + side;
         const int64_t column_sum = static_cast<int32_t>(shuffle(of_column, 4 * column));
-        const Words2 of = Block::parameters_of(stage, group, block.column(tile) + static_cast<int>(column));
+        const Words2 of = Block::parameters_of(window, group, block.column(tile) + static_cast<int>(column));
         const int64_t zero = static_cast<int32_t>(of.word[1]);
         QCTS_UNROLL
         for (int i = 0; i < 2 * kRowTiles; ++i) {
@@ -130,17 +130,18 @@ struct Int8WarpTile {
 
 template <int kRowTiles>
 __global__ void __launch_bounds__(kGemmThreads)
-    int8_gemm(const Weight weight, const Product p, const uint8_t* rows) {
+    int8_gemm(const Weight weight, const Product p, const uint8_t* rows, const int stages_of_window) {
   using Block = BlockTile<Int8Bytes, kRowTiles>;
   using Of = Tiling<Int8Bytes, kRowTiles>;
   using Warp = Int8WarpTile<kRowTiles>;
   const Block block(weight, p);
   Warp warp(block, rows);
   int64_t group_end = weight.group;
-  block.each_stage([&](int stage) {
+  int group = 0;
+  block.each_stage(stages_of_window, [&](int stage, const auto& window) {
     uint32_t words[2][kUnits];
     block.load_codes(stage, words);
-    int group = 0;
+    if (window.stage == 0) group = 0;
     QCTS_UNROLL
     for (int unit = 0; unit < Of::kStageK / Warp::kUnitK; ++unit) {
       const int64_t k = int64_t{stage} * Of::kStageK + unit * Warp::kUnitK;
@@ -149,7 +150,7 @@ __global__ void __launch_bounds__(kGemmThreads)
         warp.multiply(stage, unit, first, last, words);
         first = last;
         if (k + last < group_end) continue;
-        warp.scale_sums(stage, group++, weight.group);
+        warp.scale_sums(window, group++, weight.group);
         group_end += weight.group;
       }
     }
@@ -193,7 +194,7 @@ qcts_status supports_int8_rows(const qcts_problem* p, char* why, size_t why_size
   product.has_aligned_x = true;
   const auto start = [&](auto tiles, auto kernel) {
     return launch(p, at_tiles<Int8Bytes, decltype(tiles)::value>(p), kernel, weight, product,
-                  static_cast<const uint8_t*>(coded.rows));
+                  static_cast<const uint8_t*>(coded.rows), stages_of_window<Int8Bytes>(weight.group));
   };
   return p.m <= 16 ? start(std::integral_constant<int, 1>(), int8_gemm<1>)
                    : start(std::integral_constant<int, 4>(), int8_gemm<4>);
