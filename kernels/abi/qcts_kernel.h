@@ -110,8 +110,8 @@ enum {
   QCTS_CLAIM_BATCH_INVARIANT = 8u,  /* row i of m rows is bitwise equal to the same row alone */
   QCTS_CLAIM_EMULATED = 16u,        /* instructions are emulated: judged, never timed */
   QCTS_CLAIM_KEEPS_BYTES = 32u,     /* for a provider: load_save writes exactly the bytes that it read */
-  /* Since 0.11, for emulated threads: each run of a problem follows the next of 4 schedules, one run at a time.
-   * 4 runs then show what many repeats would show. */
+  /* Since 0.11, for emulated threads: each run of a problem follows the next of 4 schedules, one run at a
+   * time. 4 runs then show what many repeats would show. */
   QCTS_CLAIM_SCHEDULES = 64u
 };
 

@@ -177,8 +177,8 @@ struct BlockTile {
     }
   }
 
-  // Parameters of a window on their way. Lanes take them in the order in which the planes have them: columns of
-  // a group, or groups of a column.
+  // Parameters of a window on their way. Lanes take them in the order in which the planes have them: columns
+  // of a group, or groups of a column.
   struct Held {
     int groups;
     Words2 pairs[Of::kHeld];
@@ -195,12 +195,14 @@ struct BlockTile {
   QCTS_DEVICE void load_parameters(int stage, int stages_of_window, Held& held) const {
     const int64_t k = int64_t{stage} * Of::kStageK, length = int64_t{stages_of_window} * Of::kStageK;
     const int64_t first = quotient(k, weight.group);
-    held.groups = static_cast<int>(quotient((p.k - k < length ? p.k : k + length) - 1, weight.group) - first) + 1;
+    held.groups =
+        static_cast<int>(quotient((p.k - k < length ? p.k : k + length) - 1, weight.group) - first) + 1;
     QCTS_UNROLL
     for (int i = 0; i < Of::kHeld; ++i) {
       const Place at = place_of(held, i);
       const bool valid = at.column < kTileColumns && at.group < held.groups && first_n + at.column < p.n;
-      held.pairs[i] = valid ? weight.parameters<Decoder::kTwoLevels>(first_n + at.column, first + at.group) : Words2{};
+      held.pairs[i] =
+          valid ? weight.parameters<Decoder::kTwoLevels>(first_n + at.column, first + at.group) : Words2{};
     }
   }
   QCTS_DEVICE void store_parameters(int buffer, const Held& held) const {
@@ -208,8 +210,9 @@ struct BlockTile {
     for (int i = 0; i < Of::kHeld; ++i) {
       const Place at = place_of(held, i);
       if (at.column < kTileColumns && at.group < held.groups)
-        store_shared(parameters(buffer) + (at.group * kParameterPitch + at.column) * static_cast<int>(sizeof(Words2)),
-                     held.pairs[i]);
+        store_shared(
+            parameters(buffer) + (at.group * kParameterPitch + at.column) * static_cast<int>(sizeof(Words2)),
+            held.pairs[i]);
     }
   }
 };
@@ -228,8 +231,8 @@ struct WarpTile {
       : block(of), columns(of.warp_columns()), row_tiles(of.row_tiles()) {}
 
   // Products of a unit. `group` counts from the first one of the window.
-  QCTS_DEVICE void multiply(const Decoder& decoder, int stage, const typename Block::Window& window, int unit, int group,
-                            const uint32_t (&words)[2][kUnits]) {
+  QCTS_DEVICE void multiply(const Decoder& decoder, int stage, const typename Block::Window& window, int unit,
+                            int group, const uint32_t (&words)[2][kUnits]) {
     uint32_t b[2][Of::kPairs];
     QCTS_UNROLL
     for (int tile = 0; tile < 2; ++tile) {

@@ -117,8 +117,8 @@ void check_fused_sums(const FusedSums& fused);
 // Returns the share of the summed magnitudes that n additions in fused steps lose at most.
 double fused_loss(double n, const FusedSums& fused);
 
-// Returns the number of bits between the largest partial sum and the smallest addend with which every order of
-// additions is exact.
+// Returns the number of bits between the largest partial sum and the smallest addend with which every order
+// of additions is exact.
 int exact_fraction_bits(const LinearStages& stages);
 
 }  // namespace qcts

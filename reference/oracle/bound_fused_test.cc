@@ -14,9 +14,7 @@
 namespace qcts {
 namespace {
 
-double cut(double value, int lowest) {
-  return std::ldexp(std::trunc(std::ldexp(value, -lowest)), lowest);
-}
+double cut(double value, int lowest) { return std::ldexp(std::trunc(std::ldexp(value, -lowest)), lowest); }
 
 // Adds up to `terms` products to `sum`: all are cut below 2^-fraction_bits of the largest, added exactly, and
 // the result is cut.

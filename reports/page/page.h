@@ -19,8 +19,8 @@ Headline headline_of(const nlohmann::ordered_json& report);
 
 // Returns the page. `report` is the result of report_json().
 // `verdicts` holds all verdicts of the run, for the list of cases; if it is empty, so is that list.
-// `measured` holds load.json, generate.json, block.json and trend.json from the folder of the report, by name.
-// All texts of these arguments are escaped.
+// `measured` holds load.json, generate.json, block.json and trend.json from the folder of the report, by
+// name. All texts of these arguments are escaped.
 std::string page_html(const nlohmann::ordered_json& report, const std::vector<Verdict>& verdicts,
                       const nlohmann::ordered_json& measured);
 

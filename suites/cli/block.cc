@@ -92,9 +92,8 @@ void print_row(const BlockRow& row, Printout& out) {
            "dense " + tokens(times.dense_us) + ", before saving " + tokens(times.before_us) +
                ", after loading " + tokens(times.after_us));
   out.item("  loaded", kIndent,
-           std::string("planes ") + (row.reloaded_equal ? "bitwise equal" : "DIFFER") +
-               "; against itself " + ratio_text(times.itself) +
-               (times.doubt.empty() ? "" : "; not to be trusted: " + times.doubt));
+           std::string("planes ") + (row.reloaded_equal ? "bitwise equal" : "DIFFER") + "; against itself " +
+               ratio_text(times.itself) + (times.doubt.empty() ? "" : "; not to be trusted: " + times.doubt));
   for (const SpeedClaim& claim : times.claims)
     out.item("  " + std::string(status_name(claim.status)), kIndent,
              claim_text(claim) + (claim.required ? "" : " (not required)"));

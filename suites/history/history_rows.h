@@ -12,7 +12,8 @@
 
 namespace qcts {
 
-// The texts of table `word` and their ids. All are read at once, so that the table needs no index of its texts.
+// The texts of table `word` and their ids. All are read at once, so that the table needs no index of its
+// texts.
 class Words {
  public:
   explicit Words(Database& database);

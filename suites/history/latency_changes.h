@@ -5,10 +5,11 @@
 // If the time of the case alone has the narrower interval, that time is compared.
 // In either case both ratios must point the same way.
 // Medians would not do, because neighbours on a quiet virtual machine come and go for seconds at a time.
-// The medians of equal runs differed by 11 % (standard deviation of 100 pairs of cases), the fastest calls by 1 %.
+// The medians of equal runs differed by 11 % (standard deviation of 100 pairs of cases), the fastest calls by
+// 1 %.
 //
-// Two runs of the same kernels differ by more than the intervals within each run suggest: memory lies elsewhere.
-// The additional spread is estimated from the runs themselves:
+// Two runs of the same kernels differ by more than the intervals within each run suggest: memory lies
+// elsewhere. The additional spread is estimated from the runs themselves:
 //   - With a history of the case, the spread follows from its earlier nights.
 //     The interval is the prediction interval of one further night.
 //   - Otherwise the spread follows from all cases of the two runs.

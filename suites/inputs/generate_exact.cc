@@ -209,8 +209,8 @@ Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t se
   return made;
 }
 
-// In units of the smallest weight, 1/16, times the smallest x. The large terms are the product of a weight of 2
-// units and an x of 2^(p-1), so sums are below 2^23 units, and below 2^8 once both large terms are in.
+// In units of the smallest weight, 1/16, times the smallest x. The large terms are the product of a weight of
+// 2 units and an x of 2^(p-1), so sums are below 2^23 units, and below 2^8 once both large terms are in.
 Generated swamped(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed) {
   constexpr int kPowers[] = {22, 12, 15, 18}, kSmallest = -6;  // 2^21 * 2^-6 is finite in float16
   constexpr int64_t kSmallTerms = 40, kBlock = 16;
@@ -229,8 +229,7 @@ Generated swamped(const Scheme& scheme, const Synthetic& synthetic, uint64_t see
     put(first, std::ldexp(1.0, power - 1));
     for (int64_t c = first + 1; c < last; c += step) put(c, 1);
     put(last, -std::ldexp(1.0, power - 1));
-    for (int64_t r = 0; r < shape.n; ++r)
-      w.at(r, start + first) = w.at(r, start + last) = 0.125;
+    for (int64_t r = 0; r < shape.n; ++r) w.at(r, start + first) = w.at(r, start + last) = 0.125;
   }
   Generated made;
   made.exact_bits = kPowers[0];

@@ -163,7 +163,8 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
            generator == Generator::rows || generator == Generator::columns;
   if (generator == Generator::not_sparse) return false;
   if (op == Op::linear && !remembered(finite_, shape, has_finite_weights)) return false;
-  if (generator == Generator::outliers || generator == Generator::swamped) return remembered(outliers_, shape, has_outliers);
+  if (generator == Generator::outliers || generator == Generator::swamped)
+    return remembered(outliers_, shape, has_outliers);
   if (generator != Generator::exact_sums && !is_relation(generator))
     return carries(*scheme_, generator, shape);
   if (!remembered(exact_, shape, has_exact_sums)) return false;

@@ -18,7 +18,6 @@
 
 namespace qcts {
 
-
 enum class InputSet : uint8_t { all, few };  // few: one shape and one m per family
 
 // Tells which generators a scheme supports.

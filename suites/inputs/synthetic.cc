@@ -13,8 +13,7 @@ constexpr std::array<std::string_view, kGeneratorCount> kGeneratorNames = {
     "scaled_x",      "permuted_k",     "zero_x",       "split_k",      "last_k",      "hard_x",
     "tiles",         "large",          "not_sparse",   "given_scales", "panels",      "long",
     "rows",          "columns",        "wide_bias",    "wide_y",       "wide_x",      "big_x",
-    "half_overflow", "half_subnormal", "block_scales", "outliers",     "one_sign",
-    "swamped",
+    "half_overflow", "half_subnormal", "block_scales", "outliers",     "one_sign",    "swamped",
 };
 static_assert(!kGeneratorNames.back().empty());
 

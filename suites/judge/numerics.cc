@@ -21,7 +21,6 @@ constexpr int64_t kLargeElems = int64_t{1} << 22;
 constexpr uint32_t kLargeThreads = 3;  // not a power of two
 constexpr uint32_t kManyThreads[] = {2, 3, 4, 8};
 
-
 // Returns the answer with its elements shifted: plausible values in the wrong places.
 KernelAnswer shifted(KernelAnswer answer) {
   if (answer.y.size() > 4) std::rotate(answer.y.begin(), answer.y.begin() + 4, answer.y.end());

@@ -19,8 +19,8 @@ namespace qcts {
 // The expected answer is not stored, because the reference computes it again.
 struct Replay {
   KernelInput input;
-  int exact_bits = 0;  // see TestVector
-  CaseId case_id;      // the case in which the input failed
+  int exact_bits = 0;    // see TestVector
+  CaseId case_id;        // the case in which the input failed
   std::string provider;  // the kernel that failed: "vendor_avx2"
 };
 

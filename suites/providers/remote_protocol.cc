@@ -239,7 +239,8 @@ qcts_fused_sums fused_sums_from(const Json& json) {
                                                            {"result_bits", &fused.result_bits},
                                                            {"promote_every", &fused.promote_every}};
   for (const auto& [name, value] : json.items()) {
-    const auto field = std::ranges::find(fields, std::string_view(name), &std::pair<std::string_view, uint32_t*>::first);
+    const auto field =
+        std::ranges::find(fields, std::string_view(name), &std::pair<std::string_view, uint32_t*>::first);
     if (field == std::end(fields)) throw std::runtime_error("fused_sums: unknown field '" + name + "'");
     if (!value.is_number_unsigned()) throw std::runtime_error("fused_sums." + name + ": not a whole number");
     *field->second = value.get<uint32_t>();

@@ -54,7 +54,8 @@ TEST_P(ExactSumsForScheme, ExactSumsAreExactInTheNarrowestType) {
 double sum_with(int bits, std::span<const ExactWeight> row, std::span<const double> x) {
   double sum = 0;
   for (size_t k = 0; k < row.size(); ++k) {
-    const double term = (row[k].product + row[k].zero) * x[k], larger = std::max(std::fabs(sum), std::fabs(term));
+    const double term = (row[k].product + row[k].zero) * x[k],
+                 larger = std::max(std::fabs(sum), std::fabs(term));
     if (larger == 0) continue;
     const int lowest = std::ilogb(larger) - bits;
     const auto cut = [&](double value) { return std::ldexp(std::trunc(std::ldexp(value, -lowest)), lowest); };
