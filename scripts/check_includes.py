@@ -36,7 +36,6 @@ ORDER = {
         "kernels/families",
         "kernels/cuda",
         "kernels/sm80",
-        "kernels/sm90a",
         "kernels/scalar",
         "kernels/avx2",
         "kernels/avx2/quantize",

@@ -174,12 +174,14 @@ __global__ void __launch_bounds__(kGemvThreads, kGemvBlocks) gemv(const Weight w
     }
     sync_block();
   }
+  if (n >= p.n) return;
   QCTS_UNROLL
   for (int row = 0; row < kRows; ++row) {
+    const int64_t m = first_m + row;
+    if (m >= p.m) continue;
     QCTS_UNROLL
     for (uint32_t step = 16; step > 0; step /= 2) sums[row] += shuffle_xor(sums[row], step);
-    const int64_t m = first_m + row;
-    if (lane != 0 || n >= p.n || m >= p.m) continue;
+    if (lane != 0) continue;
     if (p.bias != nullptr) sums[row] += load_float(p.bias_dtype, p.bias, n);
     store_float(p.y_dtype, p.y + m * p.ldy_bytes, n, sums[row]);
   }
