@@ -10,10 +10,6 @@
 namespace qcts {
 namespace {
 
-// Rounded to four decimals, unlike bitsandbytes.
-constexpr float kValues[16] = {-1.0f,   -0.6962f, -0.5251f, -0.3949f, -0.2844f, -0.1848f, -0.0911f, 0.0f,
-                               0.0796f, 0.1609f,  0.2461f,  0.3379f,  0.4407f,  0.5626f,  0.7230f,  1.0f};
-
 float distance(uint32_t dtype, float value, float other) {
   return __builtin_fabsf(scalar::round_to(dtype, value - other));
 }
@@ -30,8 +26,8 @@ Nf4Task nf4_task(const qcts_problem& p) {
   task.factors = static_cast<char*>(plane("quantization_factor"));
   task.scaler_codes = static_cast<int8_t*>(plane("quantized_scalers"));
   for (int code = 0; code < 16; ++code) {
-    task.values[code] = scalar::round_to(task.from.dtype, kValues[code]);
-    scalar::store(task.from.dtype, plane("nf4"), code, kValues[code]);
+    task.values[code] = scalar::round_to(task.from.dtype, kNf4Values[code]);
+    scalar::store(task.from.dtype, plane("nf4"), code, kNf4Values[code]);
   }
   return task;
 }

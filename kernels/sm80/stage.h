@@ -65,6 +65,13 @@ struct Chunk {
   }
 };
 
+// The elements of a tile are 2^shift columns of one row or of several.
+struct TileShape {
+  uint32_t shift;
+  QCTS_DEVICE int64_t row(int element) const { return element >> shift; }
+  QCTS_DEVICE int64_t column(int element) const { return element & ((1 << shift) - 1); }
+};
+
 QCTS_DEVICE uint8_t* stage_of_warp() { return shared_memory() + warp_index() * kStageBytes; }
 
 // Loads or stores `count` elements one at a time, as floats.

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "kernels/families/entry.h"
+#include "kernels/sm80/group_major.h"
 #include "kernels/sm80/small_floats.h"
-#include "kernels/sm80/stage.h"
 
 namespace qcts::sm80 {
 namespace {
@@ -237,24 +237,36 @@ template <bool kTinygemm>
 struct Int4Weight : NoTable {
   using Codes = sm80::Codes<4, kTinygemm>;
   static constexpr int kUnit = 2;
+  static constexpr bool kGroupMajor = true;
   template <class T>
   struct Parameters {
     typename T::Bits scale, zero;
   };
   const uint8_t *codes, *scales, *zeros;
-  int64_t n, length;
+  int64_t n, k, length;
   explicit Int4Weight(const qcts_problem& p)
       : codes(bytes_of(p, "qdata")),
         scales(bytes_of(p, kTinygemm ? "scale_and_zero" : "scale")),
         zeros(kTinygemm ? scales + dtype_bytes(p.w_dtype) : bytes_of(p, "zero_point")),
         n(p.n),
+        k(p.k),
         length(p.group) {}
 
   template <class T>
-  QCTS_DEVICE Parameters<T> parameters(int64_t row, int64_t k) const {
-    const int64_t group = static_cast<uint32_t>(k) / static_cast<uint32_t>(length);
+  QCTS_DEVICE Parameters<T> parameters(int64_t row, int64_t column) const {
+    const int64_t group = static_cast<uint32_t>(column) / static_cast<uint32_t>(length);
     const int64_t at = (group * n + row) * T::kBytes * (kTinygemm ? 2 : 1);
     return {load_global<typename T::Bits>(scales + at), load_global<typename T::Bits>(zeros + at)};
+  }
+  const uint8_t* pairs() const { return kTinygemm ? scales : nullptr; }
+  template <class T>
+  QCTS_DEVICE TileParameters<T, !kTinygemm> tile() const {
+    return {const_cast<uint8_t*>(scales), const_cast<uint8_t*>(zeros), n, static_cast<uint32_t>(k),
+            static_cast<uint32_t>(length)};
+  }
+  template <class T>
+  static QCTS_DEVICE Parameters<T> staged(const uint8_t* at) {
+    return {load_shared<typename T::Bits>(at), load_shared<typename T::Bits>(at + T::kBytes)};
   }
   template <class T>
   QCTS_DEVICE typename T::Bits element(const Parameters<T>& of, const uint32_t* words, int i) const {
