@@ -3,11 +3,10 @@
 // to bfloat16 or float16 between shared memory and the multiplication.
 //
 // A block computes 16 * kRowTiles rows by 64 columns. Its four warps have 16 columns each and all rows, so
-// that each code is decoded once a block. Up to 16 rows, reading the codes limits it, as one tile of rows
-// uses a word once; for more rows four tiles share each decoded word, and the multiplications limit it.
-// Blocks that share codes are neighbours in the grid, so the codes come from memory once and from L2 after
-// that. n / 64 blocks are few for small m: below about 7,000 columns they do not fill the 108 multiprocessors
-// of an A100. Splitting k among blocks would, for a second pass over sums of an order that must not vary.
+// that each code is decoded once a block. Up to 16 rows, reading the codes limits it; for more rows four
+// tiles share each decoded word, and the multiplications limit it. Blocks that share codes are neighbours in
+// the grid, so the codes come from memory once. n / 64 blocks do not fill the 108 multiprocessors of an A100
+// below about 7,000 columns; splitting k among blocks would, for a second pass over the sums.
 //
 // Copies to shared memory run kStages - 1 stages ahead, each of 64 bytes of codes a row and the x that faces
 // them. With one row tile that is 16 KiB of codes in flight a block, more than the 11 KiB that cover the
@@ -46,8 +45,7 @@ struct Tiling {
                        kPitchX = kXBytes + (Decoder::kXBytes == 1 ? 16 : 4 * kLaneBytes);
   static constexpr int kStages = kRowTiles == 1 ? 5 : 3;
   static constexpr int kStageBytes = kTileColumns * kCodePitch + kRows * kPitchX;
-  // Parameters are loaded for a window of stages that touches at most so many groups: sixteen of a row are
-  // whole sectors for scales of two bytes and more.
+  // Of a window of stages, whose parameters are loaded together: 16 of a row fill sectors.
   static constexpr int kGroups = (kStageK / Decoder::kMinGroup > 16 ? kStageK / Decoder::kMinGroup : 16) + 1;
   static constexpr int kHeld = (kGroups * kTileColumns + kGemmThreads - 1) / kGemmThreads;  // of a thread
   static constexpr int kParameterBytes = kGroups * kParameterPitch * static_cast<int>(sizeof(Words2));
@@ -177,8 +175,8 @@ struct BlockTile {
     }
   }
 
-  // Parameters of a window on their way. Lanes take them in the order in which the planes have them: columns of
-  // a group, or groups of a column.
+  // Parameters of a window on their way. Lanes take them in the order in which the planes have them: columns
+  // of a group, or groups of a column.
   struct Held {
     int groups;
     Words2 pairs[Of::kHeld];
@@ -195,12 +193,14 @@ struct BlockTile {
   QCTS_DEVICE void load_parameters(int stage, int stages_of_window, Held& held) const {
     const int64_t k = int64_t{stage} * Of::kStageK, length = int64_t{stages_of_window} * Of::kStageK;
     const int64_t first = quotient(k, weight.group);
-    held.groups = static_cast<int>(quotient((p.k - k < length ? p.k : k + length) - 1, weight.group) - first) + 1;
+    held.groups =
+        static_cast<int>(quotient((p.k - k < length ? p.k : k + length) - 1, weight.group) - first) + 1;
     QCTS_UNROLL
     for (int i = 0; i < Of::kHeld; ++i) {
       const Place at = place_of(held, i);
       const bool valid = at.column < kTileColumns && at.group < held.groups && first_n + at.column < p.n;
-      held.pairs[i] = valid ? weight.parameters<Decoder::kTwoLevels>(first_n + at.column, first + at.group) : Words2{};
+      held.pairs[i] =
+          valid ? weight.parameters<Decoder::kTwoLevels>(first_n + at.column, first + at.group) : Words2{};
     }
   }
   QCTS_DEVICE void store_parameters(int buffer, const Held& held) const {
@@ -208,8 +208,9 @@ struct BlockTile {
     for (int i = 0; i < Of::kHeld; ++i) {
       const Place at = place_of(held, i);
       if (at.column < kTileColumns && at.group < held.groups)
-        store_shared(parameters(buffer) + (at.group * kParameterPitch + at.column) * static_cast<int>(sizeof(Words2)),
-                     held.pairs[i]);
+        store_shared(
+            parameters(buffer) + (at.group * kParameterPitch + at.column) * static_cast<int>(sizeof(Words2)),
+            held.pairs[i]);
     }
   }
 };
@@ -228,8 +229,8 @@ struct WarpTile {
       : block(of), columns(of.warp_columns()), row_tiles(of.row_tiles()) {}
 
   // Products of a unit. `group` counts from the first one of the window.
-  QCTS_DEVICE void multiply(const Decoder& decoder, int stage, const typename Block::Window& window, int unit, int group,
-                            const uint32_t (&words)[2][kUnits]) {
+  QCTS_DEVICE void multiply(const Decoder& decoder, int stage, const typename Block::Window& window, int unit,
+                            int group, const uint32_t (&words)[2][kUnits]) {
     uint32_t b[2][Of::kPairs];
     QCTS_UNROLL
     for (int tile = 0; tile < 2; ++tile) {
@@ -390,11 +391,11 @@ qcts_status launch_gemm(const qcts_problem& p, const Weight& weight, const uint8
     return launch(p, at_tiles<Decoder, decltype(tiles)::value>(p), kernel, weight, product, group_units,
                   stages_of_window<Decoder>(weight.group));
   };
-  using Few = std::integral_constant<int, 1>;
-  using Many = std::integral_constant<int, 4>;
+  constexpr std::integral_constant<int, 1> kFew;
+  constexpr std::integral_constant<int, 4> kMany;
   if (p.x_dtype == QCTS_BF16)
-    return p.m <= 16 ? start(Few(), gemm<BF16, Decoder, 1>) : start(Many(), gemm<BF16, Decoder, 4>);
-  return p.m <= 16 ? start(Few(), gemm<F16, Decoder, 1>) : start(Many(), gemm<F16, Decoder, 4>);
+    return p.m <= 16 ? start(kFew, gemm<BF16, Decoder, 1>) : start(kMany, gemm<BF16, Decoder, 4>);
+  return p.m <= 16 ? start(kFew, gemm<F16, Decoder, 1>) : start(kMany, gemm<F16, Decoder, 4>);
 }
 
 }  // namespace
