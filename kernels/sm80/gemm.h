@@ -3,11 +3,10 @@
 // to bfloat16 or float16 between shared memory and the multiplication.
 //
 // A block computes 16 * kRowTiles rows by 64 columns. Its four warps have 16 columns each and all rows, so
-// that each code is decoded once a block. Up to 16 rows, reading the codes limits it, as one tile of rows
-// uses a word once; for more rows four tiles share each decoded word, and the multiplications limit it.
-// Blocks that share codes are neighbours in the grid, so the codes come from memory once and from L2 after
-// that. n / 64 blocks are few for small m: below about 7,000 columns they do not fill the 108 multiprocessors
-// of an A100. Splitting k among blocks would, for a second pass over sums of an order that must not vary.
+// that each code is decoded once a block. Up to 16 rows, reading the codes limits it; for more rows four
+// tiles share each decoded word, and the multiplications limit it. Blocks that share codes are neighbours in
+// the grid, so the codes come from memory once. n / 64 blocks do not fill the 108 multiprocessors of an A100
+// below about 7,000 columns; splitting k among blocks would, for a second pass over the sums.
 //
 // Copies to shared memory run kStages - 1 stages ahead, each of 64 bytes of codes a row and the x that faces
 // them. With one row tile that is 16 KiB of codes in flight a block, more than the 11 KiB that cover the
@@ -46,8 +45,7 @@ struct Tiling {
                        kPitchX = kXBytes + (Decoder::kXBytes == 1 ? 16 : 4 * kLaneBytes);
   static constexpr int kStages = kRowTiles == 1 ? 5 : 3;
   static constexpr int kStageBytes = kTileColumns * kCodePitch + kRows * kPitchX;
-  // Parameters are loaded for a window of stages that touches at most so many groups: sixteen of a row are
-  // whole sectors for scales of two bytes and more.
+  // Of a window of stages, whose parameters are loaded together: 16 of a row fill sectors.
   static constexpr int kGroups = (kStageK / Decoder::kMinGroup > 16 ? kStageK / Decoder::kMinGroup : 16) + 1;
   static constexpr int kHeld = (kGroups * kTileColumns + kGemmThreads - 1) / kGemmThreads;  // of a thread
   static constexpr int kParameterBytes = kGroups * kParameterPitch * static_cast<int>(sizeof(Words2));
@@ -393,11 +391,11 @@ qcts_status launch_gemm(const qcts_problem& p, const Weight& weight, const uint8
     return launch(p, at_tiles<Decoder, decltype(tiles)::value>(p), kernel, weight, product, group_units,
                   stages_of_window<Decoder>(weight.group));
   };
-  using Few = std::integral_constant<int, 1>;
-  using Many = std::integral_constant<int, 4>;
+  constexpr std::integral_constant<int, 1> kFew;
+  constexpr std::integral_constant<int, 4> kMany;
   if (p.x_dtype == QCTS_BF16)
-    return p.m <= 16 ? start(Few(), gemm<BF16, Decoder, 1>) : start(Many(), gemm<BF16, Decoder, 4>);
-  return p.m <= 16 ? start(Few(), gemm<F16, Decoder, 1>) : start(Many(), gemm<F16, Decoder, 4>);
+    return p.m <= 16 ? start(kFew, gemm<BF16, Decoder, 1>) : start(kMany, gemm<BF16, Decoder, 4>);
+  return p.m <= 16 ? start(kFew, gemm<F16, Decoder, 1>) : start(kMany, gemm<F16, Decoder, 4>);
 }
 
 }  // namespace

@@ -185,7 +185,10 @@ qcts_status supports_int8_rows(const qcts_problem* p, char* why, size_t why_size
   const CodedRows coded = {codes, codes + p.m * code_pitch(p), code_pitch(p)};
   Product product = product_of(p, weight.codes, Int8Bytes::kBits);
   const qcts_status status = with_type(p.x_dtype, [&](auto type) {
-    return launch(p, {.blocks_x = p.m, .threads = kRowThreads, .shared_bytes = 8 * kRowThreads / 32},
+    return launch(p,
+                  {.blocks_x = p.m,
+                   .threads = p.k <= kShortRow ? kShortRowThreads : kRowThreads,
+                   .shared_bytes = 8 * kRowThreads / 32},
                   code_rows<decltype(type)>, product, policy, coded);
   });
   if (status != QCTS_OK) return status;

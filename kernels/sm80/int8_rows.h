@@ -10,7 +10,9 @@
 namespace qcts::sm80 {
 namespace {
 
-constexpr int kRowThreads = 256;
+// Of a block; a warp has enough to do with a short row.
+constexpr uint32_t kRowThreads = 256, kShortRowThreads = 32;
+constexpr int64_t kShortRow = 1024;
 
 // kernels/scalar/int8.h has the same steps on the host: int8_row_scale() and int8_code() for
 // `steps_of_float`, the others by their names.
@@ -87,7 +89,7 @@ QCTS_DEVICE void block_range(float& low, float& minus_high, uint8_t* scratch) {
   if (lane_index() == 0)
     store_shared(scratch + 8 * warp_index(), Words2{{bits_of(low), bits_of(minus_high)}});
   sync_block();
-  for (int warp = 0; warp < kRowThreads / 32; ++warp) {
+  for (uint32_t warp = 0; warp < block_threads() / 32; ++warp) {
     const auto other = load_shared<Words2>(scratch + 8 * warp);
     low = lesser(low, float_of(other.word[0]));
     minus_high = lesser(minus_high, float_of(other.word[1]));
@@ -109,7 +111,7 @@ __global__ void __launch_bounds__(kRowThreads)
     }
   };
   float low = 0, minus_high = 0;
-  for (int64_t k = 8 * thread_index(); policy.given_scale == nullptr && k < p.k; k += 8 * kRowThreads) {
+  for (int64_t k = 8 * thread_index(); policy.given_scale == nullptr && k < p.k; k += 8 * block_threads()) {
     float x[8];
     eight(k, x);
     QCTS_UNROLL
@@ -118,10 +120,10 @@ __global__ void __launch_bounds__(kRowThreads)
       minus_high = lesser(minus_high, -x[i]);
     }
   }
-  block_range(low, minus_high, shared_memory());
+  if (policy.given_scale == nullptr) block_range(low, minus_high, shared_memory());
   const RowScale of = row_scale<T>(policy, low, -minus_high);
   const float reciprocal = step<T>(policy, 1.0f / of.scale);
-  for (int64_t k = 8 * thread_index(); k < to.pitch; k += 8 * kRowThreads) {
+  for (int64_t k = 8 * thread_index(); k < to.pitch; k += 8 * block_threads()) {
     Words2 codes = {};
     if (k < p.k) {
       float x[8];
