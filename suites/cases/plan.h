@@ -20,8 +20,8 @@ inline constexpr const char* kCompletePlan = "nightly";  // the plan of mustpass
 inline constexpr const char* kFullPlan = "full";         // searched last for an exact id
 
 // suites/plans/<name>.json has these fields as its keys and no others. `cover`, `schemes_per_input`,
-// `once_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once` and `kills` are optional; the
-// keys from latency_ops on are required if the kinds include latency.
+// `determinism_share`, `once_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once`
+// and `kills` are optional; the keys from latency_ops on are required if the kinds include latency.
 struct Plan {
   std::string name;
   std::string description;
@@ -31,12 +31,16 @@ struct Plan {
   // Samples schemes: each input runs on about this many schemes of a family, and every scheme gets at least
   // one input; absent: every input runs on every scheme.
   std::optional<int64_t> schemes_per_input;
+  // Test determinism, which is a property of kernels more than of schemes, on one in this many of the schemes
+  // of a family that share an input; every input stays with one. Absent: on all of them.
+  std::optional<int64_t> determinism_share;
   // Input families with only one input for each family of schemes, kind, operation, layout and policy: those
   // that are slow and test the same thing on every scheme.
   std::vector<Generator> once_a_family;
   // Input families that run only on each provider's best variant, never on an emulated one: the slowest.
   std::vector<Generator> best_variant_alone;
-  // Test determinism on one input of each input family, chosen in the same way: it is a property of kernels.
+  // Test determinism on one input of each input family, chosen in the same way among the cheapest: it is a
+  // property of kernels.
   bool determinism_once = false;
   // Run emulated variants on one input of each input family, chosen in the same way: their code is that of
   // the native kernels.
