@@ -12,6 +12,54 @@ namespace {
 // Number of a family's schemes that a reduced plan uses for one operation; intx has four times as many.
 constexpr size_t kSchemesAnOp = 60;
 
+struct FamilyInput {
+  const Scheme* scheme;
+  const Synthetic* input;
+};
+
+// Keeps, of the inputs with the most rows of x, those with the smallest weight: a determinism case repeats
+// its call a hundred times, and calls two at a time only if there are enough rows.
+void keep_cheapest(std::vector<FamilyInput>& inputs) {
+  const auto cost = [](const FamilyInput& each) {
+    return std::pair(-each.input->m, each.input->weight.n * each.input->weight.k);
+  };
+  const auto least = std::ranges::min(inputs, {}, cost);
+  std::erase_if(inputs, [&](const FamilyInput& each) { return cost(each) != cost(least); });
+}
+
+// Deals inputs to fewer schemes: of the schemes of a family that have the same input but for n and k, every
+// `share`-th keeps it, and always one. It starts at a different scheme for each input.
+void deal(const std::vector<std::vector<Synthetic>*>& by_scheme, size_t share) {
+  // input family, policy, dtype, m, and which one of the scheme's own that agree in these
+  using Key = std::tuple<Generator, Policy, DType, int64_t, size_t>;
+  const auto keys_of = [](const std::vector<Synthetic>& inputs) {
+    std::vector<Key> keys;
+    for (const Synthetic& input : inputs) {
+      Key key{input.generator, input.activation, input.weight.dtype, input.m, 0};
+      while (std::ranges::find(keys, key) != keys.end()) ++std::get<size_t>(key);
+      keys.push_back(key);
+    }
+    return keys;
+  };
+  struct Hand {
+    size_t schemes = 0, next = 0;
+  };
+  std::map<Key, Hand> hands;
+  for (const auto* inputs : by_scheme)
+    for (const Key& key : keys_of(*inputs)) ++hands[key].schemes;
+  size_t start = 0;
+  for (auto& [key, hand] : hands) hand.next = start++;
+  for (auto* inputs : by_scheme) {
+    std::vector<Synthetic> kept;
+    const std::vector<Key> keys = keys_of(*inputs);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      Hand& hand = hands[keys[i]];
+      if (hand.next++ % std::min(share, hand.schemes) == 0) kept.push_back((*inputs)[i]);
+    }
+    *inputs = std::move(kept);
+  }
+}
+
 }  // namespace
 
 Case synthetic_case(Kind kind, Op op, const Scheme& scheme, Layout layout, const Synthetic& input) {
@@ -81,24 +129,33 @@ const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op o
   const auto [at, is_new] = families_.try_emplace({kind, op, std::string(scheme.family()), layout});
   FamilyInputs& family = at->second;
   if (!is_new) return family;
-  std::map<std::pair<Generator, Policy>, std::vector<std::pair<const Scheme*, std::string>>> all;
+  std::vector<std::vector<Synthetic>*> by_scheme;
   for (const Scheme* sibling : schemes()) {
     const std::optional<Layout> own = sibling->find_layout(layout.name());
     if (sibling->family() != scheme.family() || !own) continue;
-    std::vector<Synthetic>& inputs = family.by_scheme[sibling] = sampled_inputs(kind, op, *sibling, *own);
-    for (const Synthetic& input : inputs)
-      all[{input.generator, input.activation}].emplace_back(sibling, input_name(input, op, layout));
+    by_scheme.push_back(&(family.by_scheme[sibling] = sampled_inputs(kind, op, *sibling, *own)));
   }
+  if (kind == Kind::determinism && plan_.determinism_share)
+    deal(by_scheme, static_cast<size_t>(*plan_.determinism_share));
+  std::map<std::pair<Generator, Policy>, std::vector<FamilyInput>> all;
+  for (const Scheme* sibling : schemes())
+    if (const auto found = family.by_scheme.find(sibling); found != family.by_scheme.end())
+      for (const Synthetic& input : found->second)
+        all[{input.generator, input.activation}].push_back({sibling, &input});
   // Start at a different scheme for each input family, so that the choice does not always fall on the same
   // one.
   size_t turn = 0;
-  for (const auto& [key, candidates] : all) family.chosen[key] = candidates[turn++ * 7 % candidates.size()];
+  for (auto& [key, candidates] : all) {
+    if (kind == Kind::determinism && plan_.determinism_once) keep_cheapest(candidates);
+    const FamilyInput& chosen = candidates[turn++ * 7 % candidates.size()];
+    family.chosen[key] = {chosen.scheme, input_name(*chosen.input, op, layout)};
+  }
   return family;
 }
 
 bool InputSampler::samples_by_family(Kind kind) const {
   return plan_.emulated_once || !plan_.once_a_family.empty() ||
-         (plan_.determinism_once && kind == Kind::determinism);
+         ((plan_.determinism_once || plan_.determinism_share) && kind == Kind::determinism);
 }
 
 bool InputSampler::is_once_a_family(Kind kind, Generator generator) const {

@@ -157,6 +157,10 @@ Plan load_plan(const std::filesystem::path& path) {
     plan.schemes_per_input = reader.get<int64_t>("schemes_per_input");
     if (*plan.schemes_per_input < 1) reader.fail("schemes_per_input", "must be positive");
   }
+  if (json.contains("determinism_share")) {
+    plan.determinism_share = reader.get<int64_t>("determinism_share");
+    if (*plan.determinism_share < 1) reader.fail("determinism_share", "must be positive");
+  }
   plan.once_a_family = read_generators(reader, json, "once_a_family");
   plan.best_variant_alone = read_generators(reader, json, "best_variant_alone");
   if (json.contains("kills")) read_kills(reader, plan);

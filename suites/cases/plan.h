@@ -28,8 +28,8 @@ struct LatencyBlocks {
 };
 
 // The fields of suites/plans/<name>.json are its keys, and it has no other keys.
-// The optional keys are `cover`, `schemes_per_input`, `once_a_family`, `best_variant_alone`,
-// `determinism_once`, `emulated_once`, `kills` and `latency_blocks`.
+// The optional keys are `cover`, `schemes_per_input`, `determinism_share`, `once_a_family`,
+// `best_variant_alone`, `determinism_once`, `emulated_once`, `kills` and `latency_blocks`.
 // The keys from latency_ops on are required if the kinds include latency.
 struct Plan {
   std::string name;
@@ -40,13 +40,18 @@ struct Plan {
   // Samples schemes: each input runs on about this many schemes of a family.
   // Every scheme gets at least one input. nullopt: every input runs on every scheme.
   std::optional<int64_t> schemes_per_input;
+  // Determinism is a property of kernels more than of schemes.
+  // It is tested on one in this many of the schemes of a family that share an input.
+  // Every input stays with at least one scheme. Absent: determinism is tested on all of them.
+  std::optional<int64_t> determinism_share;
   // Input families that run only once for each family of schemes, kind, operation, layout and policy.
   // Such families are slow and test the same thing on every scheme.
   std::vector<Generator> once_a_family;
   // Input families that run only on each provider's best variant and never on an emulated one.
   // Such families are the slowest.
   std::vector<Generator> best_variant_alone;
-  // If true, determinism is tested on one input of each input family, chosen as `once_a_family` chooses.
+  // If true, determinism is tested on one input of each input family.
+  // The input is chosen as `once_a_family` chooses, but among the cheapest.
   // One input is enough because determinism is a property of kernels.
   bool determinism_once = false;
   // If true, emulated variants run on one input of each input family, chosen in the same way.

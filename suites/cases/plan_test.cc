@@ -75,6 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(std::pair{"kinds", ""}, std::pair{"kinds", "[]"}, std::pair{"kinds", "[\"numeric\"]"},
                     std::pair{"kinds", "[\"size\", \"size\"]"}, std::pair{"all_inputs", "1"},
                     std::pair{"latency_budgets", "3"}, std::pair{"schemes_per_input", "0"},
+                    std::pair{"determinism_schemes_per_input", "0"},
+                    std::pair{"determinism_schemes_per_input", "9"},
                     std::pair{"cover", "1"}, std::pair{"kills", "[\"kernels\"]"},
                     std::pair{"cover", "[\"noise\"]"}, std::pair{"case_timeout_s", "0"},
                     std::pair{"latency_m", "[0]"}, std::pair{"latency_ops", ""},

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tests that the default plan leaves out only repetition of the complete plan.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "suites/base/paths.h"
+#include "suites/cases/expand.h"
+
+namespace qcts {
+namespace {
+
+class DefaultPlan : public testing::Test {
+ protected:
+  DefaultPlan() { registry.add(builtin_provider()); }
+  std::vector<Case> expanded(const char* plan) const {
+    return expand(load_plan(plan_path(plan)), {{}, {}, &registry});
+  }
+  Registry registry;
+};
+
+// The kernel and the kind of input that a case tests, whatever the scheme of its family.
+using Asked = std::tuple<Kind, Op, std::string, Layout, Policy, Generator, std::string>;
+
+Asked asked_of(const Case& c) {
+  return {c.id.kind,
+          c.id.op,
+          std::string(c.scheme->family()),
+          c.layout,
+          c.activation,
+          c.synthetic->generator,
+          c.implementation->name()};
+}
+
+TEST_F(DefaultPlan, IsAPartOfTheCompletePlan) {
+  std::set<std::string> complete;
+  for (const Case& c : expanded("nightly")) complete.insert(c.full_id());
+  const std::vector<Case> part = expanded("default");
+  for (const Case& c : part) EXPECT_TRUE(complete.contains(c.full_id())) << c.full_id();
+  EXPECT_GT(2 * part.size(), complete.size());
+}
+
+TEST_F(DefaultPlan, AsksEveryKernelForEveryKindOfInput) {
+  std::set<Asked> asked;
+  for (const Case& c : expanded("default"))
+    if (c.id.kind != Kind::latency) asked.insert(asked_of(c));
+  size_t seen = 0;
+  for (const Case& c : expanded("nightly")) {
+    if (c.id.kind == Kind::latency) continue;
+    EXPECT_TRUE(asked.contains(asked_of(c))) << c.full_id();
+    ++seen;
+  }
+  EXPECT_GT(seen, 10000u);
+}
+
+TEST_F(DefaultPlan, AsksEveryKernelForLongInputsOnce) {
+  const auto long_cases = [&](const char* plan) {
+    std::map<Asked, std::set<std::string>> ids;
+    for (const Case& c : expanded(plan)) {
+      if (c.id.kind == Kind::latency) continue;
+      const Generator generator = c.synthetic->generator;
+      if (generator == Generator::long_rows || generator == Generator::large ||
+          generator == Generator::panels)
+        ids[asked_of(c)].insert(c.id.text());
+    }
+    return ids;
+  };
+  const auto complete = long_cases("nightly"), once = long_cases("default");
+  ASSERT_GT(complete.size(), 100u);
+  for (const auto& [key, ids] : complete) {
+    ASSERT_TRUE(once.contains(key)) << *ids.begin();
+    EXPECT_EQ(once.at(key).size(), 1u) << *ids.begin();
+    EXPECT_TRUE(ids.contains(*once.at(key).begin())) << *once.at(key).begin();
+  }
+}
+
+// Every m and dtype of every kind of input keeps some scheme.
+TEST_F(DefaultPlan, DealsDeterminismToFewerSchemes) {
+  using Input = std::tuple<Asked, DType, int64_t>;  // m
+  const auto inputs = [&](const char* plan) {
+    std::map<Input, size_t> cases;
+    for (const Case& c : expanded(plan))
+      if (c.id.kind == Kind::determinism) ++cases[{asked_of(c), c.synthetic->weight.dtype, c.synthetic->m}];
+    return cases;
+  };
+  const auto complete = inputs("nightly"), dealt = inputs("default");
+  size_t before = 0, after = 0;
+  for (const auto& [input, cases] : complete) {
+    const bool is_once = std::get<Generator>(std::get<Asked>(input)) == Generator::panels;
+    EXPECT_TRUE(is_once || dealt.contains(input)) << std::get<2>(std::get<Asked>(input));
+    before += cases;
+  }
+  for (const auto& [input, cases] : dealt) after += cases;
+  EXPECT_LT(2 * after, before);
+}
+
+}  // namespace
+}  // namespace qcts
