@@ -15,12 +15,10 @@
 //
 // The order of k within a unit is chosen by the codes. load_matrices gives lane 4 * n + j word j of each 16
 // bytes of row n: 8 consecutive codes of 4 bits or 4 of 8 bits. So the lane's operands of b are those k, and
-// its operands of a must be the same k, which are consecutive too: one access of 16 or 8 bytes a row of x.
-// Rows of codes are 80 bytes apart, and rows of x 64 or 32 bytes more than a multiple of 128, so that no
-// access has bank conflicts.
+// its operands of a the same: one access of 16 or 8 bytes a row of x. Rows of codes are 80 bytes apart, rows
+// of x 64 or 32 bytes more than a multiple of 128: no access has bank conflicts.
 //
-// Products are exact and sums are those of the tensor cores, in a new accumulator for each group. Its scale
-// acts on the finished sum, by a fused multiply-add into a float32 total.
+// Products are exact. A group has an accumulator of its own, and its scale acts on the finished sum.
 #pragma once
 
 #include "kernels/cuda/copies.h"
@@ -373,8 +371,7 @@ Launch at_tiles(const qcts_problem& p) {
           .shared_bytes = Of::kSharedBytes};
 }
 
-// Whether this frame takes the problem: x and the weights are exact in one type of tensor cores, and no group
-// ends within a unit.
+// x and the weights are exact in one type of tensor cores, and no group ends within a unit.
 template <class Decoder>
 bool is_for_gemm(const qcts_problem& p, int64_t group) {
   if (p.x_dtype != QCTS_BF16 && p.x_dtype != QCTS_F16) return false;
