@@ -166,10 +166,11 @@ struct FloatDecoder {
     QCTS_UNROLL
     for (int i = 0; i < 4; ++i) {
       const uint32_t code = word >> 8 * i & 0xFF, magnitude = code & 0x7F;
-      if (magnitude < kFirst) continue;
       const uint32_t infinity = power<T>(Pair<T>::kBias + 1) | (code & 0x80) << 8;
       const uint32_t value = kExponent == 5 && magnitude == kFirst ? infinity : 0x7FFF;
-      pairs[i / 2] = i % 2 == 0 ? (pairs[i / 2] & 0xFFFF0000) | value : (pairs[i / 2] & 0xFFFF) | value << 16;
+      const uint32_t put =
+          i % 2 == 0 ? (pairs[i / 2] & 0xFFFF0000) | value : (pairs[i / 2] & 0xFFFF) | value << 16;
+      pairs[i / 2] = magnitude < kFirst ? pairs[i / 2] : put;
     }
   }
 };

@@ -23,9 +23,10 @@ struct DenseModel {
 };
 
 // An array that --allow keeps holds weights as well as a tensor does.
-bool is_numpy_array(const OtherValue& value) {
-  return value.text == "object of numpy.core.multiarray._reconstruct" ||
-         value.text == "object of numpy._core.multiarray._reconstruct";
+bool is_numpy_array(const ObjectValue& held) {
+  return held.part == ObjectValue::Part::value &&
+         (held.text.starts_with("numpy.core.multiarray._reconstruct") ||
+          held.text.starts_with("numpy._core.multiarray._reconstruct"));
 }
 
 // Without `partial`, throws Failure for the first tensor that cannot be dequantized.
@@ -42,10 +43,11 @@ DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, 
     if (finding.tensor.empty() || !stored) leave_out(finding.text);
     contradictions.emplace(finding.tensor, &finding);
   }
-  for (const OtherValue& value : other_values(checkpoint))
-    if (is_numpy_array(value))
-      leave_out((value.name.empty() ? "the file's value" : value.name) +
+  for_each_object_value(checkpoint, [&](const ObjectValue& held) {
+    if (is_numpy_array(held))
+      leave_out((held.path.empty() ? "the file's value" : held.path) +
                 ": a numpy array, which is no tensor: save torch.from_numpy of it");
+  });
   for (const NamedTensor& tensor : checkpoint.tensors) {
     if (const auto found = contradictions.find(tensor.name); found != contradictions.end()) {
       leave_out(tensor.name + ": " + found->second->text);
