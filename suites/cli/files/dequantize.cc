@@ -24,9 +24,7 @@ struct DenseModel {
 
 // An array that --allow keeps holds weights as well as a tensor does.
 bool is_numpy_array(const ObjectValue& held) {
-  return held.part == ObjectValue::Part::value &&
-         (held.text.starts_with("numpy.core.multiarray._reconstruct") ||
-          held.text.starts_with("numpy._core.multiarray._reconstruct"));
+  return held.part == ObjectValue::Part::value && held.text.starts_with("_reconstruct(numpy.ndarray");
 }
 
 // Without `partial`, throws Failure for the first tensor that cannot be dequantized.
