@@ -24,10 +24,14 @@ TEST(CudaProvider, LoadsWithoutADriverAndDeclinesByName) {
   qcts_problem problem = {};
   problem.struct_size = sizeof problem;
   problem.scheme_name = "int8_row";
-  problem.activation = "weight_only";
   problem.params = &params;
   for (const Implementation& implementation : registry.implementations()) {
     EXPECT_TRUE(std::string(implementation.kernel->variant).starts_with("sm")) << implementation.name();
+    const std::string scheme = implementation.kernel->scheme;
+    const size_t colon = scheme.find(':');
+    const std::string policy =
+        colon == scheme.npos ? "weight_only" : scheme.substr(colon + 1, scheme.find(',') - colon - 1);
+    problem.activation = policy.c_str();
     char why[256] = "";
     EXPECT_EQ(implementation.kernel->supports(&problem, why, sizeof why), QCTS_UNSUPPORTED);
     EXPECT_THAT(why, testing::HasSubstr("device memory is not there yet")) << implementation.kernel->scheme;
