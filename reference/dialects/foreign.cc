@@ -203,13 +203,15 @@ class ForeignNamer {
       bool is_layer = false;
       const std::span<const Place> places = below(module);
       for (auto place = places.begin(); place != places.end(); ++place) {
-        const std::string_view rest = place->first.substr(module.size() + 1), word = last_part(rest);
+        const std::string_view rest = place->first.substr(module.size() + 1);
         const std::string_view inner = rest.substr(0, rest.find('.'));
+        if (is_deep(rest)) continue;
         if (inner.size() < rest.size() && inner != held) {
           held = inner;
           is_layer = holds_weight(places.subspan(static_cast<size_t>(place - places.begin())), module, inner);
         }
-        if (inner.size() < rest.size() && (is_layer || std::ranges::count(rest, '.') > 2)) continue;
+        if (inner.size() < rest.size() && is_layer) continue;
+        const std::string_view word = last_part(rest);
         NamedTensor& tensor = *place->second;
         const bool own = is_float(tensor.dtype) &&
                          (word.ends_with("bias") || (tensor.shape.size() > 1 && word == "weight"));
@@ -218,12 +220,22 @@ class ForeignNamer {
     }
   }
 
+  // More than two modules below. Looks at the first four words alone: a file may nest thousands.
+  static bool is_deep(std::string_view rest) {
+    for (int words = 0; words < 3; ++words) {
+      const size_t dot = rest.find('.');
+      if (dot == rest.npos) return false;
+      rest.remove_prefix(dot + 1);
+    }
+    return true;
+  }
+
   // Has the module "module.inner", at whose first tensor the places begin, a weight?
   static bool holds_weight(std::span<const Place> places, std::string_view module, std::string_view inner) {
     for (const auto& [name, tensor] : places) {
       const std::string_view rest = name.substr(module.size() + 1);
       if (!rest.starts_with(inner) || rest.size() == inner.size() || rest[inner.size()] != '.') return false;
-      if (!tensor->shape.empty() && names_weight(last_part(name))) return true;
+      if (!is_deep(rest) && !tensor->shape.empty() && names_weight(last_part(name))) return true;
     }
     return false;
   }
