@@ -50,7 +50,7 @@ std::string unreadable_in(const Listing& held) {
                               ".pte", ".engine", ".ckpt.index", "openvino_model.xml", ".ncnn.param", ".mnn"});
 }
 
-// What a folder below the directory holds: a distributed checkpoint, weights, or a format that is not read.
+// Says that a folder below holds a distributed checkpoint, weights, or a format that is not read.
 std::string why_below(const fs::path& directory, const Listing& held) {
   constexpr size_t kMaxFolders = 64;
   size_t looked_at = 0;
