@@ -56,7 +56,7 @@ bool names_layout(const NamedTensor& tensor, std::string_view layout) {
   return false;
 }
 
-// Says of torch's own tensors that are not one strided view what to save instead; "" for others.
+// For a tensor of torch that is not one strided view, says what to save instead. Returns "" for any other.
 std::string why_of_torch(const NamedTensor& tensor) {
   const auto attribute = [&](const char* name) {
     return tensor.attributes.value(name, nlohmann::ordered_json());

@@ -199,8 +199,8 @@ std::optional<NumberedName> numbered_name(const std::string& name) {
   return found.of(found.part) == name ? std::optional(found) : std::nullopt;
 }
 
-// The shards that their names number, without an index; empty: the names are no such set. A missing one is
-// refused.
+// Returns the shards that are numbered by their names, for a folder without an index. Returns none if the
+// names are no such set, and refuses a set with a missing shard.
 std::vector<Shard> numbered_shards(const std::vector<std::string>& names, std::vector<std::string>& notes) {
   const std::optional<NumberedName> first = numbered_name(names[0]);
   if (!first || first->total < 2) return {};

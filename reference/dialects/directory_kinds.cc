@@ -50,7 +50,7 @@ std::string unreadable_in(const Listing& held) {
                               ".pte", ".engine", ".ckpt.index", "openvino_model.xml", ".ncnn.param", ".mnn"});
 }
 
-// What a folder below the directory holds: a distributed checkpoint, weights, or a format that is not read.
+// Says that a folder below holds a distributed checkpoint, weights, or a format that is not read.
 std::string why_below(const fs::path& directory, const Listing& held) {
   constexpr size_t kMaxFolders = 64;
   size_t looked_at = 0;
@@ -87,8 +87,7 @@ std::string why_parts(const std::vector<std::string>& names) {
   };
   if (begin_with("zero_pp_rank_") + begin_with("bf16_zero_pp_rank_") + begin_with("fp16_zero_pp_rank_") > 0)
     return "a step of a DeepSpeed checkpoint, whose weights are parted between ranks: make one file of it "
-           "with "
-           "zero_to_fp32.py";
+           "with zero_to_fp32.py";
   if (begin_with("consolidated.") > 1)
     return one_of("consolidated.") + " of a model that was parted between several: join them, or name one";
   if (begin_with("model-rank-") > 1)

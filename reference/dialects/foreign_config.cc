@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which method of quantization the JSON files of a directory name.
+// Finds the method of quantization that the JSON files of a directory name.
 #include <algorithm>
 
 #include "reference/dialects/dialects.h"
@@ -22,14 +22,9 @@ std::string text_at(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? lower(found->get<std::string>()) : "";
 }
 
-bool is_true(const Json& object, const char* key) {
+bool is_flag(const Json& object, const char* key, bool value) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_boolean() && found->get<bool>();
-}
-
-bool is_false(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_boolean() && !found->get<bool>();
+  return found != object.end() && found->is_boolean() && found->get<bool>() == value;
 }
 
 bool lacks_entries(const Json& object, const char* key) {
@@ -37,12 +32,13 @@ bool lacks_entries(const Json& object, const char* key) {
   return found == object.end() || found->is_null() || found->empty();
 }
 
-// Does the method leave the stored weights in floats? It then quantizes a cache alone, or when it is loaded.
+// Returns true if the method stores weights as floats: it quantizes only a cache, or quantizes on loading.
 bool stores_floats(const Json& config, const std::string& method) {
   if (config.contains("quant_algo") && text_at(config, "quant_algo").empty()) return true;
   if (method == "bitnet") return text_at(config, "quantization_mode") == "online";
-  if (method == "fp_quant") return is_true(config, "pseudoquantization");
-  if (method == "bitsandbytes") return is_false(config, "load_in_4bit") && is_false(config, "load_in_8bit");
+  if (method == "fp_quant") return is_flag(config, "pseudoquantization", true);
+  if (method == "bitsandbytes")
+    return is_flag(config, "load_in_4bit", false) && is_flag(config, "load_in_8bit", false);
   if (method != "compressed-tensors" && method != "compressed_tensors") return false;
   const std::string format = text_at(config, "format"), status = text_at(config, "quantization_status");
   const bool compressed = format.empty() ? status == "compressed" : format != "dense";
@@ -52,7 +48,7 @@ bool stores_floats(const Json& config, const std::string& method) {
   return !sparse && (of_a_cache || (!compressed && !(format.empty() && status.empty())));
 }
 
-// "" too for torchao's, which is read by its classes.
+// Returns an empty text for torchao too, whose weights are recognized by their classes.
 std::string method_of(const Json& quantization) {
   if (!quantization.is_object()) return "";
   std::string method = text_at(quantization, "quant_method");

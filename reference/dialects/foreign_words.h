@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the dtype and the name of a tensor say about it, in the formats of other libraries.
+// Tells scales, tables and codes in the formats of other libraries by the dtype and the name of a tensor.
 #pragma once
 
 #include <algorithm>
@@ -64,19 +64,19 @@ inline bool contains_any(std::string_view word, std::initializer_list<std::strin
   return std::ranges::any_of(parts, [&](std::string_view part) { return word.find(part) != word.npos; });
 }
 
-// Does the last word of a parameter's name say that it is a scale of others, or the table of their values?
+// Returns true if the last word of a name says that the parameter is a scale, or a table of values.
 inline bool names_scale(std::string_view word) {
   return contains_any(word, {"scale", "scaling", "absmax", "codebook", "palette", "lookup_table",
                              "zero_point", "quant_step", "step_size"}) ||
          is_one_of(word, {"SCB", "lut", "zeros", "qzeros"}) || word.ends_with("_lut");
 }
 
-// Does it say that it is a weight, or its codes?
+// Returns true if the last word of a name says that the parameter is a weight, or the codes of a weight.
 inline bool names_weight(std::string_view word) {
   return contains_any(word, {"weight", "W_q"}) && !names_scale(word);
 }
 
-// Does it say by itself that it holds codes?
+// Returns true if the last word of a name alone says that the parameter holds codes.
 inline bool is_name_of_codes(std::string_view word) {
   return is_one_of(word, {"qweight", "q_weight", "quant_weight", "weight_packed", "packed_weight",
                           "int_weight", "weight_int", "weight_int8", "weight_q", "weight_codes", "W_q"});

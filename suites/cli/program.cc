@@ -68,8 +68,8 @@ int wrong_usage(const CLI::App& app, const CLI::ParseError& error, const std::ve
   return kWrongUsage;
 }
 
-// Can a word after `--allow NAME` be one more name, "module.name"? A file of that name, or one by its ending,
-// is a command's argument.
+// Returns true if a word after `--allow NAME` is one more name, "module.name". A word that names a file, or
+// ends as one does, is an argument of the command.
 bool is_another_global(const std::string& word) {
   static const std::regex kName(R"([A-Za-z_]\w*(\.[A-Za-z_]\w*)+)"),
       kFile(R"(.*\.(pt|pth|bin|safetensors|json|ckpt|zip|ptl))");

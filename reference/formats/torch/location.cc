@@ -20,7 +20,7 @@ bool names_device(std::string_view tag, std::string_view device) {
   return rest.empty() || (rest.front() == ':' && all_digits(rest.substr(1)));
 }
 
-// The map that a tag is read by: of several that match, the one with the longest FROM.
+// Returns the map with the longest FROM that matches the tag, or nullptr.
 const std::pair<std::string, std::string>* best_map(
     std::string_view tag, const std::vector<std::pair<std::string, std::string>>& maps) {
   const std::pair<std::string, std::string>* best = nullptr;

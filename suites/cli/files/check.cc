@@ -69,8 +69,7 @@ Verdict program_not_run(const Golden& golden, const JudgeContext& context, const
   if (verdict.status != Status::not_supported) return verdict;
   verdict.reason =
       "a program is not loaded unasked, because loading runs code of the file (--run-program lets LibTorch "
-      "load and "
-      "save it)";
+      "load and save it)";
   return verdict;
 }
 
@@ -347,8 +346,7 @@ void add_check(CLI::App& app, int& exit_code) {
                       "avx512, avx2 or default: the pack of CPU int4 weights, which no file names");
   command->add_flag(
       "--run-program", words->run_program,
-      "let LibTorch load and save a TorchScript file, which runs code of the file: for files that you "
-      "trust");
+      "let LibTorch load and save a TorchScript file, which runs its code: for files that you trust");
   add_file_options(*command, words->file);
   command->callback(
       [words, &exit_code] { exit_code = guarded(words->file.json, [&] { return check(*words); }); });

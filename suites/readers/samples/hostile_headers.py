@@ -6,7 +6,7 @@ import struct
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "fixtures/make"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "fixtures/make"))
 import malformed_torchscript as script  # noqa: E402
 import zip_builder  # noqa: E402
 
