@@ -94,7 +94,7 @@ def test_a_config_that_contradicts_the_payload_is_reported_by_name(case, tmp_pat
     told = json.loads(done.stdout)
     assert any(f["kind"] == "contradiction" and detail in f["text"] for f in told["findings"]), told["findings"]
     assert told["tensors"] and f"qcts: finding: {told['findings'][0]['text'][:20]}" in done.stderr
-    checked = qcts("check", folder, code=1).stdout
+    checked = qcts("check", folder, code=1, COLUMNS="1000").stdout
     assert detail in checked and "pass           size.file" in checked
     assert detail in qcts("dequantize", folder, out, code=1).stderr and not out.exists()
     assert detail in qcts("inspect", folder, "--lenient").stderr
@@ -116,7 +116,7 @@ def test_a_quantized_configuration_of_a_float_model_fails_the_check(tmp_path):
     write_safetensors(folder / "model.safetensors", {"a.weight": WEIGHT})
     said = {"quant_method": "torchao", "quant_type": "int8_weight_only"}
     (folder / "config.json").write_text(json.dumps({"quantization_config": said}))
-    assert "no tensor is quantized" in qcts("check", folder, code=1).stdout
+    assert "no tensor is quantized" in qcts("check", folder, code=1, COLUMNS="1000").stdout
     qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
 
 

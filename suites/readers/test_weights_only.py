@@ -78,9 +78,9 @@ def test_empty_bytes_are_read_although_torch_refuses_them(container, tmp_path):
 def test_integers_are_shown_and_compared_by_value(container, tmp_path):
     a = save({"n": 2**100, "w": torch.ones(1)}, tmp_path / "a.pt", container)
     b = save({"n": -(2**100) - 1, "w": torch.ones(1)}, tmp_path / "b.pt", container)
-    assert f"n: {2**100} | {-(2**100) - 1}" in qcts("diff", a, b, code=1).stdout
+    assert f"n: {2**100} | {-(2**100) - 1}" in qcts("diff", a, b, code=1, COLUMNS="1000").stdout
     c = save({"n": 2**1000, "w": torch.ones(1)}, tmp_path / "c.pt", container)
-    assert f"n: {2**100} | {hex(2**1000)}" in qcts("diff", a, c, code=1).stdout
+    assert f"n: {2**100} | {hex(2**1000)}" in qcts("diff", a, c, code=1, COLUMNS="1000").stdout
 
 
 def test_integers_of_more_than_255_bytes_are_refused_as_torch_refuses_them(container, tmp_path):
