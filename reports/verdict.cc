@@ -50,6 +50,11 @@ Measure measure_from(const Json& json) {
   return measure;
 }
 
+LoadedType loaded_from(const Json& json) {
+  return {field<std::string>(json, "before"), field<std::string>(json, "after"),
+          field<uint64_t>(json, "tensors")};
+}
+
 Mismatch mismatch_from(const Json& json) {
   Mismatch mismatch;
   mismatch.where = field<std::string>(json, "where");
@@ -87,6 +92,8 @@ Json to_json(const Verdict& verdict) {
   }
   json["measures"] = Json::array();
   for (const Measure& measure : verdict.measures) json["measures"].push_back(measure_json(measure));
+  for (const LoadedType& type : verdict.loaded)
+    json["loaded"].push_back({{"before", type.before}, {"after", type.after}, {"tensors", type.tensors}});
   json["evidence"] = verdict.evidence;
   json["rerun"] = verdict.rerun;
   json["wall_us"] = number(verdict.wall_us);
@@ -114,6 +121,8 @@ Verdict verdict_from_json(const Json& json) {
   verdict.reason = field<std::string>(json, "reason");
   if (json.contains("mismatch")) verdict.mismatch = mismatch_from(json["mismatch"]);
   for (const Json& measure : field<Json>(json, "measures")) verdict.measures.push_back(measure_from(measure));
+  if (json.contains("loaded"))
+    for (const Json& type : json["loaded"]) verdict.loaded.push_back(loaded_from(type));
   verdict.evidence = field<std::vector<std::string>>(json, "evidence");
   verdict.rerun = field<std::string>(json, "rerun");
   verdict.wall_us = real(field<Json>(json, "wall_us"));

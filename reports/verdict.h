@@ -47,6 +47,12 @@ struct Measure {
   std::optional<uint64_t> samples;
 };
 
+// Weights that a model declares as one type and a file brings as another.
+struct LoadedType {
+  std::string before, after;  // "Tensor float32", "Int8Tensor int8_row float32"
+  uint64_t tensors = 0;
+};
+
 struct Verdict {
   CaseId case_id;        // "numerics.linear/int8_row/m1_n64_k64", without provider
   std::string provider;  // "builtin"; "qcts" for cases that judge files
@@ -55,6 +61,7 @@ struct Verdict {
   std::string reason;
   std::optional<Mismatch> mismatch;
   std::vector<Measure> measures;
+  std::vector<LoadedType> loaded;  // assign only, in the file's order
   // "golden": compared with a real library's file; "emulated": an operation of that file was emulated;
   // "reference"
   std::vector<std::string> evidence;

@@ -181,6 +181,11 @@ void print(const Verdict& verdict) {
     const Mismatch& m = *verdict.mismatch;
     std::cout << "               " << printable(m.where + ": want " + m.want + ", got " + m.got) << "\n";
   }
+  for (const LoadedType& type : verdict.loaded)
+    std::cout << "               " << printable(type.before + " -> " + type.after) << ": "
+              << grouped(type.tensors) << (type.tensors == 1 ? " tensor\n" : " tensors\n");
+  if (const std::string peak = peak_text(verdict); !peak.empty())
+    std::cout << "               " << peak << "\n";
   if (name == "size.file")
     for (const Measure& measure : verdict.measures)
       if (measure.unit == "bytes")
@@ -195,11 +200,13 @@ std::string not_judged(const Checkpoint& checkpoint) {
   return checkpoint.tensors.empty() ? "nothing to judge: no tensor is in it" : "";
 }
 
-// Quantized weights that no scheme means: their bytes are judged, and not what they stand for.
+// Quantized weights that no scheme means: their bytes are judged, and not what they stand for. A tensor on
+// `meta` has no bytes.
 std::vector<std::string> without_meaning(const Checkpoint& checkpoint) {
   std::vector<std::string> names;
   for (const NamedTensor& tensor : checkpoint.tensors)
-    if (tensor.scheme.empty() && tensor.foreign.empty() && !is_plain(tensor)) names.push_back(tensor.name);
+    if (tensor.scheme.empty() && tensor.foreign.empty() && !tensor.payload.empty() && !is_plain(tensor))
+      names.push_back(tensor.name);
   return names;
 }
 
@@ -226,6 +233,13 @@ void print_error(const QuantizationErrors& errors) {
   out.text("error against the original (reported, never a failure)");
   print_errors(errors, out);
   std::cout << out.str();
+}
+
+// The verdict on the file itself; one without measures if there is none.
+Verdict verdict_of(const std::vector<Verdict>& verdicts, Kind kind) {
+  for (const Verdict& verdict : verdicts)
+    if (verdict.case_id.kind == kind) return verdict;
+  return {};
 }
 
 // The round trip compares the file's own bytes, so it reads the device tags as they are stored.
@@ -271,9 +285,10 @@ int check(const CheckArguments& words) {
   Json model;
   if (!words.model.empty()) {
     const KeyMatch match = match_keys(checkpoint, open_checkpoint(words.model, words.file.open));
+    const Verdict loading = verdict_of(verdicts, Kind::assign);
     failed = failed || !match.all_matched();
-    model = model_json(match);
-    if (!words.file.json) print_model(match);
+    model = model_json(match, loading);
+    if (!words.file.json) print_model(match, loading);
   }
   std::optional<QuantizationErrors> errors;
   if (!words.original.empty()) {
