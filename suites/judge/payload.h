@@ -42,7 +42,8 @@ Checkpoint save_and_open(const Checkpoint& checkpoint, const std::vector<Written
 // tensor.
 std::string payload_digest(const Checkpoint& checkpoint);
 
-// Flips one bit of the last element of the last non-empty inner tensor; nullopt if there is none.
+// Flips one bit of the last element of the last non-empty inner tensor whose storage is a record of its own;
+// nullopt if there is none.
 std::optional<Checkpoint> with_flipped_bit(Checkpoint checkpoint);
 // Another device of the first storage; nullopt for safetensors and where there are no tensors.
 std::optional<Checkpoint> with_moved_device(Checkpoint checkpoint);
