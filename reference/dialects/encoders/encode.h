@@ -39,7 +39,8 @@ class StorageTable {
 };
 
 // Encodes the tensors of one archive. Objects that Python interns or has once (attribute names,
-// torch.strided, enum members) are one node for all its tensors, so the pickle's memo is torch.save's.
+// torch.strided, enum members, a call's layout) are one node for all its tensors, so the pickle's memo is
+// torch.save's.
 class TorchaoEncoder {
  public:
   // Returns torch.save's node for a wrapper subclass: _rebuild_from_type_v2 with the class's __dict__ in its
@@ -63,8 +64,9 @@ class TorchaoEncoder {
   // Converts a value in the encoding of attributes.h.
   pickle::Ref attribute(const nlohmann::ordered_json& value);
   pickle::Ref object(std::string_view type, const nlohmann::ordered_json& data);
+  pickle::Ref new_object(std::string_view type, const nlohmann::ordered_json& data);
   pickle::Ref member(std::string_view type, const std::string& name_of_member);
-  std::unordered_map<std::string, pickle::Ref> names_, members_;
+  std::unordered_map<std::string, pickle::Ref> names_, members_, layouts_;
   pickle::Ref strided_;
 };
 

@@ -12,8 +12,9 @@
 
 namespace qcts {
 
-// {"_type": "Int8WeightOnlyConfig", "_version": 2, "_data": {...}}; nullopt where torchao has none for the
-// scheme in the layout under the policy, or transformers does not take it.
+// {"_type": "Int8WeightOnlyConfig", "_version": 2, "_data": {...}}; for the first recipes, as transformers
+// 4.57.1 writes them, {"quant_type": "int8_weight_only", "quant_type_kwargs": {}}. nullopt where torchao has
+// none for the scheme in the layout under the policy, or transformers does not take it.
 std::optional<nlohmann::json> torchao_config(const Scheme& scheme, Layout layout, Policy activation);
 
 // config.json's quantization_config around a configuration. not_converted: null (transformers chooses) or the
