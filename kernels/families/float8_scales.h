@@ -17,6 +17,7 @@ struct Float8Task {
   // MSLK's kernel (fp8_quantize.py, _kernel_quantize_fp8_row) has the lower bound 1/512 and stays in float32.
   // NaN: no bound.
   float min, max;
+  float least;  // of the scale, after its division; 0: none
   uint32_t scale_dtype;
   bool is_static;  // the scale is given
   uint8_t* codes;
@@ -27,7 +28,8 @@ struct Float8Task {
 
 // The task for the weight, by the parameters of its scheme and layout; or for x, by the activation policy:
 // dyn_row, dyn_row_mslk, dyn_tensor, dyn_block128 with the optional planes hp_value_lb and hp_value_ub
-// (float64), static_tensor and static_tensor_out with act_quant_scale.
+// (float64); dyn_row_fbgemm with activation_scale_ub (float32) and fbgemm's least scale, 1 / (512 * 448);
+// static_tensor and static_tensor_out with act_quant_scale.
 Float8Task float8_task(const qcts_problem& problem);
 
 float float8_scale(const Float8Task& task, float largest);

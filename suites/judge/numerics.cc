@@ -3,7 +3,6 @@
 // answer. Buffers are aligned and dense in the first call, and as irregular as the ABI allows in the others.
 // Each answer is judged on its own.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "reference/numerics/soft_float.h"
@@ -14,6 +13,7 @@
 #include "suites/judge/expected/test_vector.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/replay.h"
+#include "suites/judge/sensitivity.h"
 
 namespace qcts {
 namespace {
@@ -21,73 +21,6 @@ namespace {
 constexpr int64_t kLargeElems = int64_t{1} << 22;
 constexpr uint32_t kLargeThreads = 3;  // not a power of two
 constexpr uint32_t kManyThreads[] = {2, 3, 4, 8};
-
-// Returns the two columns where changing a code by one step moves the sum most: the one with the largest |x|
-// (integer codes have equal steps) and the one with the largest |x * w| (the step of a float code grows with
-// it).
-std::array<uint64_t, 2> most_sensitive_columns(std::span<const double> x, std::span<const ExactWeight> row) {
-  std::array<uint64_t, 2> best{0, 0};
-  for (uint64_t k = 1; k < x.size(); ++k) {
-    if (std::fabs(x[k]) > std::fabs(x[best[0]])) best[0] = k;
-    if (std::fabs(x[k] * row[k].product) > std::fabs(x[best[1]] * row[best[1]].product)) best[1] = k;
-  }
-  return best;
-}
-
-// Returns false if the planes are not a valid weight, such as 2:4 sparse planes with a code in a chunk that
-// stores none.
-bool has_exact_row(const Scheme& scheme, const Planes& planes, const WeightShape& weight, int64_t n,
-                   std::vector<ExactWeight>& row) {
-  try {
-    scheme.exact_row(planes, weight, n, row);
-    return true;
-  } catch (const std::invalid_argument&) {
-    return false;
-  }
-}
-
-// Returns the share of sampled outputs for which changing the lowest bit of one code would have been noticed.
-// If no sampled output notices, all outputs are tried: 0 means that none does.
-double sensitivity_of_linear(const TestVector& test_vector, const Expectation& expectation,
-                             const qcts_numerics& numerics) {
-  const KernelInput& input = test_vector.input;
-  const Plane& codes = input.planes.front();
-  const uint64_t row_bytes = codes.bytes.size() / static_cast<uint64_t>(input.weight.n);
-  if (row_bytes * static_cast<uint64_t>(input.weight.n) != codes.bytes.size()) return 0;
-  constexpr int64_t kOutputs = 16;
-  const int64_t total = input.m * input.weight.n, sampled = std::min(kOutputs, total);
-  Planes changed = input.planes;
-  std::vector<ExactWeight> row(static_cast<size_t>(input.weight.k)), changed_row(row.size());
-  const auto notices = [&](int64_t index) {
-    const int64_t m = index / input.weight.n, n = index % input.weight.n;
-    const Bounded want = expectation.bounds()[static_cast<size_t>(index)];
-    input.scheme->exact_row(input.planes, input.weight, n, row);
-    bool seen = false;
-    for (const uint64_t column : most_sensitive_columns(expectation.reference().x(m), row)) {
-      std::byte& code = changed.front().bytes[static_cast<uint64_t>(n) * row_bytes +
-                                              column * row_bytes / static_cast<uint64_t>(input.weight.k)];
-      // Change both nibbles if a byte holds two codes.
-      const std::byte step =
-          row_bytes < static_cast<uint64_t>(input.weight.k) ? std::byte{0x11} : std::byte{0x01};
-      code ^= step;
-      const bool is_weight = has_exact_row(*input.scheme, changed, input.weight, n, changed_row);
-      code ^= step;
-      if (!is_weight) continue;
-      const double y = expectation.reference().bounded(changed_row, m, n, numerics).value;
-      std::vector<std::byte> rounded(dtype_bytes(input.y_dtype));
-      store_float(input.y_dtype, rounded, 0, y);
-      seen |= test_vector.exact_sums ? y != want.value
-                                     : !compare_bounded({&want, 1}, input.y_dtype, rounded).equal();
-    }
-    return seen;
-  };
-  int64_t noticed = 0;
-  for (int64_t s = 0; s < sampled; ++s) noticed += notices(s * total / sampled);
-  if (noticed > 0) return static_cast<double>(noticed) / static_cast<double>(sampled);
-  for (int64_t index = 0; index < total; ++index)
-    if (notices(index)) return 1 / static_cast<double>(total);
-  return 0;
-}
 
 // Keeps two nonzero elements in each row of x, different ones from row to row, and drops the bias.
 void zero_all_but_two_per_row(KernelInput& input) {

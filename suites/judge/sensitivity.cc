@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/judge/sensitivity.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include "reference/numerics/soft_float.h"
+
+namespace qcts {
+namespace {
+
+// Returns the two columns where changing a code by one step moves the sum most: the one with the largest |x|
+// (integer codes have equal steps) and the one with the largest |x * w| (the step of a float code grows with
+// it).
+std::array<uint64_t, 2> most_sensitive_columns(std::span<const double> x, std::span<const ExactWeight> row) {
+  std::array<uint64_t, 2> best{0, 0};
+  for (uint64_t k = 1; k < x.size(); ++k) {
+    if (std::fabs(x[k]) > std::fabs(x[best[0]])) best[0] = k;
+    if (std::fabs(x[k] * row[k].product) > std::fabs(x[best[1]] * row[best[1]].product)) best[1] = k;
+  }
+  return best;
+}
+
+// Returns false if the planes are not a valid weight, such as 2:4 sparse planes with a code in a chunk that
+// stores none.
+bool has_exact_row(const Scheme& scheme, const Planes& planes, const WeightShape& weight, int64_t n,
+                   std::vector<ExactWeight>& row) {
+  try {
+    scheme.exact_row(planes, weight, n, row);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+// The change of a weight's first byte, or a later one, that a judge has to notice.
+struct CodeStep {
+  uint64_t byte = 0;  // of the element
+  std::byte mask{0x01};
+};
+
+// One step of a code; of both, if a byte holds two. Where the weight has no codes, those of x are what a
+// kernel can get wrong: a step of an e4m3 number is a sixteenth of it or more, as this bit of the weight is.
+CodeStep code_step(const KernelInput& input, uint64_t row_bytes) {
+  if (!input.scheme->quantizes_weight()) {
+    if (input.weight.dtype == DType::float32) return {2, std::byte{0x08}};
+    return {0, input.weight.dtype == DType::float16 ? std::byte{0x40} : std::byte{0x08}};
+  }
+  const bool two = row_bytes < static_cast<uint64_t>(input.weight.k);
+  return {0, two ? std::byte{0x11} : std::byte{0x01}};
+}
+
+}  // namespace
+
+double sensitivity_of_linear(const TestVector& test_vector, const Expectation& expectation,
+                             const qcts_numerics& numerics) {
+  const KernelInput& input = test_vector.input;
+  const Plane& codes = input.planes.front();
+  const uint64_t row_bytes = codes.bytes.size() / static_cast<uint64_t>(input.weight.n);
+  if (row_bytes * static_cast<uint64_t>(input.weight.n) != codes.bytes.size()) return 0;
+  const CodeStep change = code_step(input, row_bytes);
+  constexpr int64_t kOutputs = 16;
+  const int64_t total = input.m * input.weight.n, sampled = std::min(kOutputs, total);
+  Planes changed = input.planes;
+  std::vector<ExactWeight> row(static_cast<size_t>(input.weight.k)), changed_row(row.size());
+  const auto notices = [&](int64_t index) {
+    const int64_t m = index / input.weight.n, n = index % input.weight.n;
+    const Bounded want = expectation.bounds()[static_cast<size_t>(index)];
+    input.scheme->exact_row(input.planes, input.weight, n, row);
+    bool seen = false;
+    for (const uint64_t column : most_sensitive_columns(expectation.reference().x(m), row)) {
+      std::byte& code =
+          changed.front().bytes[static_cast<uint64_t>(n) * row_bytes +
+                                column * row_bytes / static_cast<uint64_t>(input.weight.k) + change.byte];
+      code ^= change.mask;
+      const bool is_weight = has_exact_row(*input.scheme, changed, input.weight, n, changed_row);
+      code ^= change.mask;
+      if (!is_weight) continue;
+      const double y = expectation.reference().bounded(changed_row, m, n, numerics).value;
+      std::vector<std::byte> rounded(dtype_bytes(input.y_dtype));
+      store_float(input.y_dtype, rounded, 0, y);
+      seen |= test_vector.exact_sums ? y != want.value
+                                     : !compare_bounded({&want, 1}, input.y_dtype, rounded).equal();
+    }
+    return seen;
+  };
+  int64_t noticed = 0;
+  for (int64_t s = 0; s < sampled; ++s) noticed += notices(s * total / sampled);
+  if (noticed > 0) return static_cast<double>(noticed) / static_cast<double>(sampled);
+  for (int64_t index = 0; index < total; ++index)
+    if (notices(index)) return 1 / static_cast<double>(total);
+  return 0;
+}
+
+}  // namespace qcts
