@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The registry of implementations by (op, scheme), in list order: best first. main() fills it once; after
-// that it is read-only.
+// The registry of implementations by (op, scheme), in the order of the list: best first.
+// main() fills it once; after that it is read-only.
 #pragma once
 
 #include <deque>
@@ -16,27 +16,27 @@
 
 namespace qcts {
 
-// The oldest accepted version is 0.9. Accepts every minor version of this major version from there on, since
-// structs only grow at their ends.
+// The oldest accepted version is 0.9. From 0.9 upwards, takes_abi_version() accepts every minor version
+// of this major version, because structs grow only at their ends.
 inline constexpr uint32_t kOldestAbiVersion = 9;
 bool takes_abi_version(uint32_t version);
 
-// qcts_provider.load_save, or a function object with state of its own.
+// qcts_provider.load_save, or a function object that has its own state.
 using LoadSave =
     std::function<qcts_status(const char* input_path, const char* output_path, char* why, size_t why_size)>;
 
 struct Implementation {
   std::string provider;  // "builtin", "aten"
   const qcts_kernel* kernel = nullptr;
-  bool builtin = false;      // part of this program, so variants name processor features
-  LoadSave load_save{};      // this and the next only in file_implementations()
+  bool builtin = false;      // part of this program, so that variants name processor features
+  LoadSave load_save{};      // only in file_implementations(), as is file_claims
   uint32_t file_claims = 0;  // QCTS_CLAIM_KEEPS_BYTES or 0
   std::string name() const { return provider + "_" + kernel->variant; }
   std::string_view family() const;  // kernel->scheme without its activation policies
   // True if the kernel serves the policy; always true for operations without x.
   bool takes(std::string_view activation) const;
-  // Why this machine cannot run it; empty if it can. A plug-in's variants do not name processor features, so
-  // its supports() decides.
+  // Returns the reason why this machine cannot run the kernel, or an empty string if it can.
+  // Variants of a plug-in do not name processor features, so its supports() decides.
   std::string machine_refusal() const;
 };
 
@@ -45,7 +45,8 @@ struct ProviderInfo {
   std::string library;  // path of the shared library; empty for builtin
 };
 
-// "linear" <-> QCTS_OP_LINEAR; empty or 0 if unknown.
+// Convert between "linear" and QCTS_OP_LINEAR.
+// An unknown op gives an empty name, and an unknown name gives 0.
 std::string_view op_name(uint32_t op);
 uint32_t op_from_name(std::string_view name);
 
@@ -56,39 +57,43 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // Throws std::runtime_error for a bad struct_size, a duplicate, a missing function, an unknown op, and for
-  // a `library` that calls itself qcts, builtin or reference. The table must outlive the registry. Tables and
-  // kernels that an older ABI made smaller are extended with zeros. `load_save` is used if the table has
-  // none.
+  // Adds the kernels of a provider.
+  // Throws std::runtime_error for a bad struct_size, a duplicate, a missing function or an unknown op,
+  // and for a `library` that calls itself qcts, builtin or reference. The table must outlive the registry.
+  // Tables and kernels of an older ABI are smaller; they are extended with zeros.
+  // `load_save` is used if the table has none.
   void add(const qcts_provider& given, std::string library = "", LoadSave load_save = {});
-  // Loads a shared library: dlopen, the version handshake (this version, then each older accepted one), then
-  // add(). Throws std::runtime_error with the loader's reason.
+  // Loads a shared library with dlopen, negotiates the version and calls add().
+  // The handshake offers this version first, then each older accepted version.
+  // Throws std::runtime_error with the reason from the loader.
   void load(const std::filesystem::path& library);
 
   std::span<const Implementation> implementations() const { return implementations_; }
-  // Returns the best first. `op` is QCTS_OP_LINEAR and the like; `activation` counts only for linear and
-  // quantize_activation.
+  // Returns the matching kernels, best first. `op` is a qcts_op, for example QCTS_OP_LINEAR.
+  // `activation` matters only for linear and quantize_activation.
   std::vector<const Implementation*> find(uint32_t op, std::string_view family,
                                           std::string_view activation = "weight_only") const;
   std::span<const ProviderInfo> providers() const { return providers_; }
   const qcts_provider* provider(std::string_view name) const;
-  // One for each provider that saves and loads files itself; its kernel has op 0 and no functions.
+  // Holds one entry for each provider that saves and loads files itself.
+  // The entry's kernel has op 0 and no functions.
   std::span<const Implementation> file_implementations() const { return file_implementations_; }
 
  private:
   std::vector<Implementation> implementations_, file_implementations_;
   std::vector<ProviderInfo> providers_;
-  // Tables extended to this program's size, and the kernels that were smaller.
+  // Tables and kernels that were smaller than the structs of this program and have been extended.
   std::deque<qcts_provider> tables_;
   std::deque<qcts_kernel> kernels_;
-  std::deque<std::vector<const qcts_kernel*>> kernel_lists_;  // kernel lists of the tables
+  std::deque<std::vector<const qcts_kernel*>> kernel_lists_;  // kernel lists of those tables
   std::vector<void*> handles_;
 };
 
-// True if it loads, saves and runs saved programs. Reads only the fields that its struct has.
+// True if the provider can load, save and run saved programs.
+// Reads only the fields that the provider's struct has.
 bool runs_programs(const qcts_provider& provider);
 
-// The kernels of kernels.inc.
+// Returns the provider of the kernels in kernels.inc.
 const qcts_provider& builtin_provider();
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Problems on which the tests of kernels run variants. Only *_test.cc files include it.
+// Problems on which the tests of kernels run variants. Only *_test.cc files include this header.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace qcts::variants {
 
-// The built-in provider, and the emulated one if it was built.
+// Returns a registry of the built-in provider and, if it was built, of the emulated provider.
 inline Registry& registry() {
   static Registry* const all = [] {
     auto* filled = new Registry;
@@ -40,7 +40,7 @@ inline std::vector<uint8_t> random_bytes(size_t count, uint64_t seed) {
   return bytes;
 }
 
-// Random floats in [-range, range), as bytes of dtype.
+// Returns random floats in [-range, range), as bytes of dtype.
 inline std::vector<uint8_t> random_floats(uint32_t dtype, size_t count, uint64_t seed, float range) {
   std::vector<uint8_t> bytes(count * (dtype == QCTS_F32 ? 4 : 2));
   for (size_t i = 0; i < count; ++i) {
@@ -48,7 +48,7 @@ inline std::vector<uint8_t> random_floats(uint32_t dtype, size_t count, uint64_t
     uint32_t bits;
     std::memcpy(&bits, &value, 4);
     if (dtype == QCTS_BF16) bits >>= 16;
-    // Truncated to binary16; small values become 0, which is as random as any other.
+    // Truncates to binary16. Small values become 0, which is as random as any other value.
     if (dtype == QCTS_F16) {
       const uint32_t magnitude =
           (bits & 0x7FFFFFFF) < 0x38800000 ? 0 : ((bits & 0x7FFFFFFF) - 0x38000000) >> 13;
@@ -63,7 +63,7 @@ struct Shape {
   int64_t m, n, k, group;
 };
 
-// The members that a family's kernels tell apart, by substrings of their names.
+// Returns names of the family's members. Kernels distinguish members by substrings of these names.
 inline std::vector<std::string> members(const std::string& family) {
   if (family == "mx")
     return {"mxfp4_floor", "mxfp8_e4m3_floor", "mxfp8_e5m2_floor", "mxfp6_e2m3_floor", "mxfp6_e3m2_floor"};
@@ -85,12 +85,12 @@ inline std::string policy_of(const qcts_kernel& kernel) {
   return colon == scheme.npos ? "weight_only" : scheme.substr(colon + 1, scheme.find(',') - colon - 1);
 }
 
-// `n`, or the next number of rows that the member's blocks divide.
+// Returns `n`, or the next larger number of rows that the blocks of the member divide.
 inline int64_t rows_of(const std::string& member, int64_t n) {
   return member.find("_block128") == member.npos ? n : (n + 127) / 128 * 128;
 }
 
-// The member's own group; the shape's if any group will do; or 0 for none.
+// Returns the group of the member, the group of the shape if any group will do, or 0 if there are no groups.
 inline int64_t group_of(const std::string& family, const std::string& member, const Shape& shape) {
   if (family == "mx") return 32;
   if (family == "nvfp4") return 16;
@@ -135,7 +135,7 @@ inline qcts_scheme_params params_of(const std::string& family, const std::string
   return params;
 }
 
-// The bytes of an ordinary plane, without NaN where a sum would spread it.
+// Returns the bytes of an ordinary plane. For `linear` they contain no NaN, which a sum would spread.
 inline std::vector<uint8_t> plane_bytes(const ExpectedPlane& expected, const std::string& member, bool linear,
                                         uint64_t seed) {
   if (std::strcmp(expected.name, "activation_scale_ub") == 0) return {0, 0, 0xC0, 0x3F};  // 1.5; x is below 2
@@ -250,8 +250,8 @@ struct Problem {
   }
 };
 
-// Quantizes a weight of shape.n rows with `kernel`, an implementation of quantize. Returns all planes, one
-// after the other at multiples of 64 bytes.
+// Quantizes a weight of shape.n rows with `kernel`, an implementation of quantize.
+// Returns all planes in one buffer, each at a multiple of 64 bytes.
 inline std::vector<uint8_t> quantized(const qcts_kernel& kernel, const std::string& member, uint32_t dtype,
                                       const Shape& shape, const void* weight) {
   qcts_problem p = {};

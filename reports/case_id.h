@@ -14,7 +14,7 @@ inline constexpr int kKindCount = static_cast<int>(Kind::latency) + 1;
 std::string_view kind_name(Kind kind);
 std::optional<Kind> kind_from_name(std::string_view name);
 
-// The operation under test; `file` for kinds that judge checkpoints.
+// The operation under test. `file` is for kinds that judge checkpoints.
 enum class Op : uint8_t { file, quantize, quantize_activation, dequantize, pack, unpack, linear };
 inline constexpr int kOpCount = static_cast<int>(Op::linear) + 1;
 std::string_view op_name(Op op);
@@ -23,14 +23,14 @@ std::optional<Op> find_op(std::string_view name);
 struct CaseId {
   Kind kind = Kind::numerics;
   Op op = Op::file;
-  std::string scheme;  // a scheme's name; "mixed", "plain" or "any" for files without a single one
+  std::string scheme;  // name of a scheme; "mixed", "plain" or "any" for files without a single scheme
   std::string input;   // [a-z0-9_/.]
 
   std::string text() const;
   bool operator==(const CaseId&) const = default;
 };
 
-// Returns nullopt when `text` does not name a kind, an op, a scheme and an input.
+// Returns nullopt if `text` does not name a kind, an op, a scheme and an input.
 std::optional<CaseId> parse_case_id(std::string_view text);
 
 }  // namespace qcts

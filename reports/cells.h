@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The model of a run: verdicts counted by cell, and those that did not pass in groups with one cause.
+// Counts the verdicts of a run by cell, and groups the verdicts that did not pass by cause.
 #pragma once
 
 #include <array>
@@ -18,39 +18,43 @@ struct Cell {
   std::string scheme, provider, variant;
   std::vector<const Verdict*> verdicts;  // in the order of their ids
   std::array<uint64_t, kStatusCount> statuses{};
-  // Passes, each counted by its weakest evidence.
+  // Number of passes, each counted once under its weakest evidence.
   uint64_t confirmed = 0, emulated = 0, reference = 0, other = 0;
   double wall_us = 0;
 
   std::string implementation() const;  // "builtin_avx2"; "qcts" without a variant
 };
 
-// Sorted by kind, operation, scheme, provider and variant. The verdicts must outlive the cells.
+// Returns the cells, sorted by kind, operation, scheme, provider and variant.
+// The verdicts must outlive the cells.
 std::vector<Cell> cells_of(const std::vector<Verdict>& verdicts);
 
-// Verdicts of one provider with one status and one cause: the diagnosed hypothesis, otherwise the field that
-// differs, otherwise the reason without its numbers.
+// Verdicts of one provider with one status and one cause.
+// The cause is the diagnosed hypothesis, otherwise the field that differs,
+// otherwise the reason without its numbers.
 struct Group {
   std::string provider;
   Status status = Status::fail;
-  std::string hypothesis;                // empty: the diagnosis names none
+  std::string hypothesis;                // empty if the diagnosis names none
   std::string what;                      // the hypothesis, or the reason without numbers
-  bool blocks = false;                   // some of them prevent conformance
+  bool blocks = false;                   // some of these verdicts prevent conformance
   std::vector<const Verdict*> verdicts;  // simplest first: numerics first, then small shapes
 
-  std::string name() const;  // "builtin fail: scale of the next group"; the same in the next run
+  std::string name() const;  // "builtin fail: scale of the next group"; equal in the next run
 };
 
-// Without passes. First those that prevent conformance, wrong answers before crashes and faults of qcts; of
-// equals, the largest group first.
+// Returns groups of the verdicts that did not pass.
+// Groups that prevent conformance come first: wrong answers, then crashes, then faults of qcts.
+// Among equals, the largest group comes first.
 std::vector<Group> groups_of(const std::vector<const Verdict*>& verdicts, bool gate_latency);
 std::vector<Group> groups_of(const std::vector<Verdict>& verdicts, bool gate_latency);
 
-// Returns the text between "hypothesis: " and its prediction; "" if the reason names none.
+// Returns the text between "hypothesis: " and its prediction, or "" if the reason names no hypothesis.
 std::string hypothesis_of(const std::string& reason);
-// Sorts wrong answers before crashes, and those before weak and undecided results: 0 is most urgent.
+// Returns the rank of a status; 0 is most urgent.
+// Wrong answers come before crashes, and crashes come before weak and undecided results.
 int urgency(Status status);
-// Cuts what a provider wrote to at most 2,000 bytes.
+// Cuts the text of a provider to at most 2,000 bytes.
 std::string clipped_text(const std::string& text);
 
 }  // namespace qcts

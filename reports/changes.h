@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lists the changes since the run before, for the first screen of the page; not meant for decisions.
+// Lists the changes since the previous run, for the first screen of the page. Nothing is decided from them.
 #pragma once
 
 #include <string>
@@ -14,9 +14,10 @@ struct RunBefore {
   std::vector<Verdict> verdicts;  // waivers applied
 };
 
-// Counts the verdicts that both runs have by their statuses before and now, and names the first cases of each
-// change; counts those that only one has; lists the latency whose intervals of the ratio to dense do not
-// meet.
+// Compares two runs.
+// For verdicts in both runs, counts the old and new statuses and names the first cases of each change.
+// Counts the verdicts that only one run has.
+// Lists latency cases whose intervals of the ratio to dense do not overlap.
 nlohmann::ordered_json changes_json(const RunBefore& before, const std::vector<Verdict>& now);
 
 }  // namespace qcts

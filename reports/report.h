@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The result of a run and its written forms: report.json (report.schema.json) and junit.xml; page/ makes
-// report.html.
+// The result of a run and its written forms:
+// report.json (report.schema.json) and junit.xml. reports/page/ writes report.html.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +31,20 @@ enum class Outcome : int {
 struct FloorEntry {
   std::string scheme;
   Op op = Op::file;
-  uint64_t floor = 0;   // distinct case ids that must pass
-  uint64_t passes = 0;  // distinct case ids that passed
+  uint64_t floor = 0;   // number of distinct case ids that must pass
+  uint64_t passes = 0;  // number of distinct case ids that passed
 };
 
 struct RunReport {
   std::string suite_version, suite_commit;
-  std::string plan, started_utc, shard;           // shard "1/3"; empty: none
+  std::string plan, started_utc, shard;           // shard "1/3"; empty if there is none
   std::vector<std::string> arguments, selection;  // selection: every option that narrowed the run
   double wall_s = 0;
   uint64_t seed = 0;
   bool gate_latency = false;
   std::vector<std::string> fixtures;
 
-  // Filled by the caller and written unchanged.
+  // The caller fills these fields, and they are written unchanged.
   nlohmann::ordered_json environment = nlohmann::ordered_json::object();
   nlohmann::ordered_json providers = nlohmann::ordered_json::array();
   nlohmann::ordered_json schemes = nlohmann::ordered_json::array();
@@ -52,10 +52,10 @@ struct RunReport {
   // Choices on which implementations disagree, and documented claims that do not hold.
   nlohmann::ordered_json ledger = {{"choices", nlohmann::ordered_json::array()},
                                    {"claims", nlohmann::ordered_json::array()}};
-  nlohmann::ordered_json readers = nullptr;  // fixtures/readers.json; null when absent
+  nlohmann::ordered_json readers = nullptr;  // fixtures/readers.json; null if there is none
   // Value coverage of the verdicts, by scheme.
   nlohmann::ordered_json coverage = nlohmann::ordered_json::array();
-  nlohmann::ordered_json changes = nullptr;  // changes_json(); null: there is no run before
+  nlohmann::ordered_json changes = nullptr;  // changes_json(); null if there is no previous run
   std::string latency_note;
   LatencyTrust latency_trust;
 
@@ -69,11 +69,11 @@ struct RunReport {
 
 struct Conformance {
   Outcome outcome = Outcome::nothing_proved;
-  bool conformant = false;  // outcome is conformant and every mustpass case was judged
-  bool complete = false;    // nothing narrowed the run
+  bool conformant = false;  // true if the outcome is conformant and every mustpass case was judged
+  bool complete = false;    // true if nothing narrowed the run
   std::string reason;       // one sentence
-  std::vector<std::string> missing,
-      extra;  // case ids in mustpass but not judged; judged but not in mustpass
+  // case ids in mustpass that were not judged; judged case ids that are not in mustpass
+  std::vector<std::string> missing, extra;
   uint64_t present = 0;
 };
 
@@ -82,15 +82,16 @@ void count_floor(RunReport& report);
 Conformance conformance(const RunReport& report);
 // Returns the text of the report's section "what conformance means".
 std::string conformance_rule(bool gate_latency);
-// Does this verdict prevent conformance? Latency does only where it gates or where the kernel failed.
+// Returns true if this verdict prevents conformance.
+// A latency verdict does so only if it gates or if the kernel failed.
 bool blocks_conformance(const Verdict& verdict, bool gate_latency);
 
-// The model of the run: cells, groups and failures instead of every verdict, which the record has.
+// Returns the model of the run: cells, groups and failures. The record has every verdict.
 nlohmann::ordered_json report_json(const RunReport& report);
-// Writes it with one line for each row of a list.
+// Writes the report with one line for each row of a list.
 std::string report_text(const nlohmann::ordered_json& report);
 
-// A testcase for each cell (kind, operation, scheme and implementation), or for each verdict.
+// junit.xml has a testcase for each cell (kind, operation, scheme and implementation), or for each verdict.
 enum class JunitForm { cells, cases };
 std::string junit_xml(const RunReport& report, JunitForm form = JunitForm::cells);
 

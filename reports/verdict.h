@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The result of one case. Every status but pass has a reason.
+// The result of one case. Every status except pass has a reason.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,25 @@ namespace qcts {
 enum class Status : uint8_t {
   pass,
   fail,
-  weak_evidence,  // the check held, but a perturbed answer would have passed too
+  weak_evidence,  // the check held, but a perturbed answer would also have passed
   not_supported,  // the provider declined, with a reason
-  waived,         // failed, but an unexpired waiver covers it
-  xpass,          // passed, though an unexpired waiver covers it
+  waived,         // failed, but a waiver that has not expired covers it
+  xpass,          // passed, although a waiver that has not expired covers it
   crash,          // the worker died
   timeout,
   resource,      // memory, disk or device ran out
-  inconclusive,  // the measurement does not decide
+  inconclusive,  // the measurement does not decide the case
   internal,      // a fault in qcts itself
 };
 inline constexpr int kStatusCount = static_cast<int>(Status::internal) + 1;
 std::string_view status_name(Status status);
 std::optional<Status> status_from_name(std::string_view name);
 
-// The first difference, named by field.
+// The first difference, with the name of its field.
 struct Mismatch {
   std::string where;  // "scale_and_zero: group 3, column 17"
   std::string want, got;
-  uint64_t count = 0;  // elements that differ
+  uint64_t count = 0;  // number of elements that differ
   uint64_t total = 0;
 };
 
@@ -43,7 +43,7 @@ struct Measure {
   std::string name;  // "payload_bytes", "ratio_to_dense", "median_us"
   std::string unit;  // "bytes", "x", "us", "GB/s", "ulp"
   double value = 0;
-  std::optional<double> low, high;  // interval, 95 % unless named otherwise
+  std::optional<double> low, high;  // interval, 95 % unless the name says otherwise
   std::optional<uint64_t> samples;
 };
 
@@ -61,21 +61,22 @@ struct Verdict {
   std::string reason;
   std::optional<Mismatch> mismatch;
   std::vector<Measure> measures;
-  std::vector<LoadedType> loaded;  // assign only, in the file's order
-  // "golden": compared with a real library's file; "emulated": an operation of that file was emulated;
-  // "reference"
+  std::vector<LoadedType> loaded;  // only of assign, in the file's order
+  // "golden": compared with a file of a real library. "emulated": an operation of that file was emulated.
+  // "reference": compared with the reference of qcts.
   std::vector<std::string> evidence;
   std::string rerun;  // one shell line
   double wall_us = 0;
-  std::vector<double> samples_us;  // latency only: raw
-  // numerics only: values that no earlier case touched (suites/judge/expected/coverage.h); null: none
+  std::vector<double> samples_us;  // only for latency: raw samples
+  // only for numerics: values that no earlier case touched (suites/judge/expected/coverage.h); null if none
   nlohmann::ordered_json coverage;
-  bool spoils_worker = false;  // the worker process must not judge further cases; not written
+  bool spoils_worker = false;  // the worker process must not judge further cases; this field is not written
 
-  std::string full_id() const;  // case_id, plus "/provider_variant" when there is a variant
+  std::string full_id() const;  // case_id, followed by "/provider_variant" if there is a variant
 };
 
-nlohmann::ordered_json to_json(const Verdict& verdict);         // non-finite numbers become null
-Verdict verdict_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error naming the field
+nlohmann::ordered_json to_json(const Verdict& verdict);  // numbers that are not finite become null
+// throws std::runtime_error that names the field
+Verdict verdict_from_json(const nlohmann::ordered_json& json);
 
 }  // namespace qcts

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies a struct of the ABI that a plug-in's compiler laid out, which may be shorter or longer than ours.
+// Copies a struct of the ABI that the compiler of a plug-in laid out.
+// The struct may be shorter or longer than our struct.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,9 @@
 
 namespace qcts {
 
-// `given` begins with its struct_size. Fields that it lacks become 0; bytes that it has beyond T are dropped.
-// Throws std::runtime_error, whose text begins with `name`, if it is smaller than `min_bytes`.
+// `given` begins with its struct_size.
+// Fields that lie beyond its end become 0; bytes beyond the end of T are dropped.
+// Throws std::runtime_error, whose text begins with `name`, if struct_size is less than `min_bytes`.
 template <class T>
 T known_part(const void* given, size_t min_bytes, const std::string& name) {
   uint32_t given_bytes;

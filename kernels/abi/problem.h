@@ -6,32 +6,34 @@
 
 namespace qcts {
 
-// Writes the reason (printf format, cut at why_size) and returns `status`. why may be NULL.
+// Writes the reason to `why` (printf format, cut at why_size) and returns `status`. `why` may be NULL.
 __attribute__((format(printf, 4, 5))) qcts_status refuse(qcts_status status, char* why, size_t why_size,
                                                          const char* format, ...);
 
 // True if the texts are equal; false if `text` is NULL.
 bool same_text(const char* text, const char* other);
 
-// The parameters of the problem's scheme. All are 0 if the host gave none, or a struct shorter than ours.
+// Returns the parameters of the problem's scheme.
+// All are 0 if the host gave none, or gave a struct shorter than ours.
 const qcts_scheme_params& scheme_params(const qcts_problem& problem);
 bool has_scheme_params(const qcts_problem& problem);
-// The dtype in which the weight's scales are stored.
+// Returns the dtype in which the scales of the weight are stored.
 uint32_t scale_dtype(const qcts_problem& problem);
 
-// True if a kernel's scheme lists the policy `activation` ("int8_row:dyn_row_sym,dyn_row_asym"; "F:*" lists
-// all). A scheme without policies serves weight_only.
+// True if a kernel's scheme lists the policy `activation`.
+// For example, "int8_row:dyn_row_sym,dyn_row_asym" lists two policies, and "F:*" lists all.
+// A scheme without policies serves only weight_only.
 bool lists_policy(const char* scheme, const char* activation);
 
-// True for tile_packed_4d and tile_packed_4d_v1, which have the same byte order and come from two producers.
+// True for tile_packed_4d and tile_packed_4d_v1. They have the same byte order but come from two producers.
 bool is_tile_packed(const char* layout);
 
-// Return the plane called `name`, its data and its dtype; NULL, NULL and QCTS_NONE if there is none.
+// Return the plane called `name`, its data or its dtype; NULL, NULL or QCTS_NONE if there is none.
 const qcts_plane* find_plane(const qcts_plane* planes, uint32_t count, const char* name);
 void* plane_data(const qcts_plane* planes, uint32_t count, const char* name);
 uint32_t plane_dtype(const qcts_plane* planes, uint32_t count, const char* name);
 
-// Returns 1, 2, 4 or 8; 0 for QCTS_NONE and for dtypes of which two elements share a byte.
+// Returns 1, 2, 4 or 8; returns 0 for QCTS_NONE and for dtypes that store two elements in a byte.
 uint32_t dtype_bytes(uint32_t dtype);
 
 }  // namespace qcts

@@ -2,15 +2,17 @@
 /* qcts kernel ABI 0.10: the only header that a provider of kernels needs. C11, append-only structs, one
  * exported symbol.
  *
- * A provider exports `qcts_provider_entry`, which returns a table of kernels. The host calls it with its own
- * ABI version and, as long as it gets NULL, with older ones. Every buffer belongs to the caller. A call frees
- * everything that it allocates, does not throw, and keeps no pointer after it returns. `prepare` fills a
- * buffer of the caller, which must not point to the planes either.
+ * A provider exports `qcts_provider_entry`, which returns a table of kernels.
+ * The host calls it with its own ABI version. As long as it gets NULL, it tries older versions.
+ * Every buffer belongs to the caller.
+ * A call frees everything that it allocates, does not throw, and keeps no pointer after it returns.
+ * `prepare` fills a buffer of the caller, which must not contain pointers to the planes.
  *
- * Every struct begins with struct_size = sizeof at the time its writer was compiled. Read only fields that
- * lie below it: a field beyond it counts as 0 or NULL. New fields are added at the end of a struct. Only
- * qcts_numerics keeps its size, because it is in the middle of qcts_kernel: its new fields will be added at
- * the end of qcts_kernel.
+ * Every struct begins with struct_size = sizeof at the time its writer was compiled.
+ * Read only fields that lie below struct_size: a field beyond it counts as 0 or NULL.
+ * New fields are added at the end of a struct.
+ * Only qcts_numerics keeps its size, because it is in the middle of qcts_kernel.
+ * Its new fields will be added at the end of qcts_kernel.
  */
 #ifndef QCTS_KERNEL_H
 #define QCTS_KERNEL_H
@@ -76,7 +78,7 @@ typedef struct qcts_problem {
   uint32_t device;
   void* stream;       /* cudaStream_t; NULL on the host */
   const char* scheme; /* family: "int8_row", "int4_tinygemm" */
-  /* PACK and UNPACK: layout of the packed planes; QUANTIZE: whose recipe, if layouts differ; else "plain" */
+  /* PACK and UNPACK: layout of the packed planes; QUANTIZE: layout whose recipe applies; else "plain" */
   const char* layout;
   const char* activation; /* activation policy: "weight_only", "dyn_row_sym", ... */
   int64_t m, n, k;
@@ -95,47 +97,46 @@ typedef struct qcts_problem {
   uint64_t prepared_bytes;
   void* workspace; /* at least workspace_bytes(), 64-byte aligned, contents undefined */
   uint64_t workspace_bytes;
-  /* only for messages: the family with its parameters, "int4_tinygemm_g128"; a kernel reads them in
-   * `params` */
+  /* only for messages: the family with its parameters, "int4_tinygemm_g128"; kernels use `params` */
   const char* scheme_name;
   /* since 0.10; lives as long as the problem; NULL for the dense layer, which has no scheme */
   const struct qcts_scheme_params* params;
 } qcts_problem;
 
-/* Claims that the judge holds the kernel to. */
+/* Claims of a kernel, which the judge checks. */
 enum {
   QCTS_CLAIM_BIT_EXACT = 1u,        /* equal to the scheme's definition bit for bit */
   QCTS_CLAIM_DETERMINISTIC = 2u,    /* bitwise equal from run to run */
   QCTS_CLAIM_THREAD_INVARIANT = 4u, /* bitwise equal for every number of threads */
   QCTS_CLAIM_BATCH_INVARIANT = 8u,  /* row i of m rows is bitwise equal to the same row alone */
   QCTS_CLAIM_EMULATED = 16u,        /* instructions are emulated: judged, never timed */
-  QCTS_CLAIM_KEEPS_BYTES = 32u      /* of a provider: load_save writes exactly the bytes that it read */
+  QCTS_CLAIM_KEEPS_BYTES = 32u      /* for a provider: load_save writes exactly the bytes that it read */
 };
 
 enum {
   QCTS_NUM_FLUSH_SUBNORMALS = 1u, /* subnormal inputs or results may become zero */
   /* codes are summed first; scale and zero point act on the sum of a group or row */
   QCTS_NUM_SCALE_AFTER_SUM = 2u,
-  /* the bias is added in output_cast's type, and their sum is rounded to it; without the flag, or without an
-   * output_cast, it is added in the accumulator's type (F32 if that is I32) */
+  /* the bias is added in the type of output_cast, and the sum with the bias is rounded to that type;
+   * without the flag, or without an output_cast, the bias is added in the accumulator's type (F32 for I32) */
   QCTS_NUM_BIAS_IN_OUTPUT_CAST = 4u
 };
 
-/* Declares where `linear` rounds. The error bound of an output element is the sum over these stages;
- * QCTS_NONE means that the stage does not round. All stages NONE with accumulator F32 is the strictest
- * declaration that a float kernel can meet. */
+/* Declares where `linear` rounds. The error bound of an output element is the sum over these stages.
+ * QCTS_NONE means that the stage does not round.
+ * The strictest declaration that a float kernel can meet is NONE for all stages and accumulator F32. */
 typedef struct qcts_numerics {
   uint32_t struct_size;
   uint32_t x_cast;      /* activations are converted to this first */
   uint32_t scale_cast;  /* scale and zero point are converted to this first */
-  uint32_t weight_cast; /* every dequantized weight is rounded to this (products exact or fused after it) */
+  uint32_t weight_cast; /* every dequantized weight is rounded to this; its products are exact or fused */
   /* every product x*w is rounded to this before it is added; F32 for mul-then-add, NONE for fma */
   uint32_t product_cast;
   uint32_t accumulator; /* F32, F64, or I32 (exact) */
   /* a finished partial sum (group or row) is rounded to this before the scale acts on it */
   uint32_t partial_cast;
-  /* the sum is rounded to this before the bias is added and before y; NONE: straight to y_dtype. `flags` says
-   * in which type the bias is added */
+  /* the sum is rounded to this before the bias is added and before y; NONE: straight to y_dtype
+   * `flags` says in which type the bias is added */
   uint32_t output_cast;
   uint32_t flags; /* QCTS_NUM_* */
   uint32_t reserved;
@@ -144,22 +145,23 @@ typedef struct qcts_numerics {
 typedef struct qcts_kernel {
   uint32_t struct_size;
   uint32_t op;
-  /* the family; a LINEAR or QUANTIZE_ACTIVATION that quantizes x appends its policies,
-   * "int8_row:dyn_row_sym,dyn_row_asym", or "F:*" for all */
+  /* the family; a LINEAR or QUANTIZE_ACTIVATION that quantizes x appends its policies;
+   * for example, "int8_row:dyn_row_sym,dyn_row_asym" has two policies, and "F:*" has all */
   const char* scheme;
   const char* variant;     /* "scalar", "avx2", "avx512", ... : the newest feature needed */
   const char* description; /* one line: how it works and what limits it; may be NULL */
   uint32_t claims;         /* QCTS_CLAIM_* */
   uint32_t reserved;
   qcts_numerics numerics; /* LINEAR only; its size never changes */
-  /* QCTS_OK if the kernel can run this problem on this machine. Otherwise writes a reason of at most
-   * why_size bytes, NUL included. */
+  /* Returns QCTS_OK if the kernel can run this problem on this machine.
+   * Otherwise writes a reason of at most why_size bytes, NUL included. */
   qcts_status (*supports)(const qcts_problem* problem, char* why, size_t why_size);
   /* NULL if there is no workspace. */
   uint64_t (*workspace_bytes)(const qcts_problem* problem);
-  /* Private layout of the weight, made once at load, when x, bias and y are NULL, and used for every m. Both
-   * are NULL if `run` reads the planes. If two calls write equal bytes, the host may copy them to other
-   * addresses; a layout that contains its own address is made again each time. */
+  /* Private layout of the weight, made once at load, when x, bias and y are NULL, and used for every m.
+   * Both functions are NULL if `run` reads the planes.
+   * If two calls write equal bytes, the host may copy them to other addresses.
+   * A layout that contains its own address is made again each time. */
   uint64_t (*prepared_bytes)(const qcts_problem* problem);
   qcts_status (*prepare)(const qcts_problem* problem, void* prepared);
   /* The op. [thread-safe] for distinct outputs. */
@@ -175,8 +177,9 @@ typedef struct qcts_program_call {
   const qcts_plane* inputs; /* positional arguments; row-major, names unused */
   uint32_t n_inputs;
   uint32_t reserved;
-  /* Called once for each tensor that the method returns, in order: for a tuple, list or dict, its parts depth
-   * first; for a number, a tensor without dimensions. The plane is row-major and lives while `emit` runs. */
+  /* Called once for each tensor that the method returns, in order.
+   * The parts of a tuple, list or dict are emitted depth first; a number is a tensor without dimensions.
+   * The plane is row-major and lives while `emit` runs. */
   void (*emit)(void* context, const qcts_plane* output);
   void* context; /* passed to `emit` */
 } qcts_program_call;
@@ -191,12 +194,12 @@ typedef struct qcts_provider {
   uint32_t n_kernels;
   uint32_t claims; /* QCTS_CLAIM_KEEPS_BYTES or 0 */
   const qcts_kernel* const* kernels;
-  /* Loads a checkpoint and saves it again; NULL if the provider cannot. Either returns QCTS_OK and leaves a
-   * file, or leaves none. */
+  /* Loads a checkpoint and saves it again; NULL if the provider cannot.
+   * Leaves a file if it returns QCTS_OK, and otherwise leaves none. */
   qcts_status (*load_save)(const char* input_path, const char* output_path, char* why, size_t why_size);
-  /* Loads a saved program (TorchScript) and calls one of its methods; NULL if the provider runs none. Writes
-   * a reason of at most why_size bytes, NUL included, unless it returns QCTS_OK. If it is set, load_save is
-   * called only with programs. */
+  /* Loads a saved program (TorchScript) and calls one of its methods; NULL if the provider runs none.
+   * If it does not return QCTS_OK, it writes a reason of at most why_size bytes, NUL included.
+   * If it is set, load_save is called only with programs. */
   qcts_status (*run_program)(const qcts_program_call* call, char* why, size_t why_size);
 } qcts_provider;
 
@@ -238,8 +241,8 @@ enum {
 typedef struct qcts_scheme_params {
   uint32_t struct_size;
   uint32_t bits; /* of a code */
-  /* qcts_dtype of a code: QCTS_I8 or QCTS_U8 for integers of any width and for table indices, otherwise a
-   * float; QCTS_LIKE_W: codes are stored as floats of that dtype */
+  /* qcts_dtype of a code: QCTS_I8 or QCTS_U8 for integers of any width and for table indices,
+   * otherwise a float; QCTS_LIKE_W means that codes are stored as floats of that dtype */
   uint32_t element_dtype;
   int32_t code_min, code_max; /* of integer codes and indices; otherwise 0 and 0 */
   uint32_t scale_dtype;       /* qcts_dtype of the stored scale, or QCTS_LIKE_W */

@@ -1,24 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Micro-kernel for kernels/bf16/linear.h with TDPBF16PS. An AMX core starts 512 products of pairs in 16
-// cycles, 32 times as many as with VDPBF16PS (Emerald Rapids: 2.92 trillion operations per second against
-// 0.087), but it reads weights only from memory. So codes are decoded to bfloat16 into a buffer, in steps of
-// 32 k and 64 columns (4 KiB). x that is not bfloat16 is rounded to it.
+// Micro-kernel for kernels/bf16/linear.h that uses TDPBF16PS.
+// An AMX core starts 512 products of pairs in 16 cycles, which is 32 times the rate of VDPBF16PS.
+// Emerald Rapids reached 2.92 trillion operations per second with AMX and 0.087 with VDPBF16PS.
+// TDPBF16PS reads weights only from memory.
+// So the kernel decodes codes to bfloat16 into a buffer, in steps of 32 values of k and 64 columns (4 KiB).
+// If x is not bfloat16, it is rounded to bfloat16.
 //
-// - m <= 16: the weight is read once, so each decoded step is used once. The buffer is a ring of four steps.
-//   While one step is multiplied, the step two places later is decoded, so that tile unit, multipliers and
-//   loads work side by side. A step takes the tile unit 64 cycles; by llvm-mca for Sapphire Rapids, decoding
-//   it takes 115 cycles with 4 bits, 195 with int8 and 265 with e4m3. In 265 cycles memory brings a core at
-//   most 1700 of the 2048 bytes that a step of one-byte codes has.
-// - m > 16: codes of 512 k are decoded into a panel of 64 KiB for up to 512 rows. The 32 KiB of one half of
-//   its columns stay in L1 while the rows pass; the panel's part of those rows of x, 512 KiB at most, stays
-//   in L2. (A prototype that read x from L3 fell to a quarter of the speed.) Two tiles of rows meet two tiles
-//   of columns: 4 loads for 4 products.
+// - If m <= 16, the weight is read once, so each decoded step is used once.
+//   The buffer is a ring of four steps. While one step is multiplied, the step two places later is decoded.
+//   So the tile unit, the multipliers and the loads work in parallel.
+//   The tile unit needs 64 cycles for a step.
+//   Decoding a step takes 115 cycles with 4 bits, 195 with int8 and 265 with e4m3,
+//   by llvm-mca for Sapphire Rapids.
+//   A step of one-byte codes has 2048 bytes. In 265 cycles, memory supplies at most 1700 of them to a core.
+// - If m > 16, codes of 512 values of k are decoded into a panel of 64 KiB, which serves up to 512 rows.
+//   One half of the panel's columns (32 KiB) stays in L1 while the rows pass.
+//   The part of those rows of x that is multiplied by the panel (at most 512 KiB) stays in L2.
+//   A prototype that read x from L3 reached a quarter of the speed.
+//   Two tiles of rows are multiplied by two tiles of columns, with 4 loads for 4 products.
 //
-// Scales act on the float32 sums of a group: for each output and group one multiply-add, or two if there are
-// zeros, which is 16 vectors for each tile that 32, 64 or 128 k made. They come after the next group's
-// products in the program, so no tile waits for them. A group of 16 is a step of half the k. Decoding to
-// scaled weights, rounded to bfloat16, would spare all that, but has an error of 2^-9 in every product. These
-// kernels were never timed.
+// Scales act on the float32 sums of a group.
+// Each output and group needs one multiply-add, or two if there are zeros.
+// A tile of sums covers 32, 64 or 128 values of k and takes 16 vectors.
+// In the program, these multiply-adds come after the products of the next group, so no tile waits for them.
+// A group of 16 is a step with half as many values of k.
+// Decoding to scaled weights in bfloat16 would avoid this work,
+// but it would add an error of 2^-9 to every product. These kernels have not been timed.
 #pragma once
 
 #include "kernels/amx/tiles.h"
@@ -33,21 +40,21 @@ using bf16::LinearCall;
 using bf16::Panel;
 using bf16::Sums;
 
-constexpr int kTileK = 32, kStepPairs = kTileK / 2;  // of a whole step
+constexpr int kTileK = 32, kStepPairs = kTileK / 2;  // values of k in a whole step; pairs of them
 constexpr int kRingSteps = 4, kLeadSteps = 2;
 constexpr int kPanelSteps = 16;
 
-// Groups of up to 16 k are one step of half the k; all others consist of whole steps.
+// A group of up to 16 values of k is one step of half the size. All other groups consist of whole steps.
 [[maybe_unused]] constexpr int64_t bf16_step_k(int64_t padded_group) {
   return padded_group <= kTileK / 2 ? kTileK / 2 : kTileK;
 }
 
-// Sums of a group before its scales act, twice: one buffer is read while the other is filled.
+// Sums of a group before its scales act. There are two buffers: one is read while the other is filled.
 struct Parts {
   alignas(64) float of[2][2 * kTileRows * 2 * kTileRows];
 };
 
-// Decodes the steps of a block to pairs of bfloat16, in the order of use.
+// Decodes the steps of a block to pairs of bfloat16, in the order in which they are multiplied.
 template <class Scheme>
 class Decoder {
  public:
@@ -60,7 +67,7 @@ class Decoder {
         step_k_(bf16_step_k(layout_.padded_group)),
         groups_left_(layout_.groups) {}
 
-  // Decodes the next step; does nothing after the last. A k beyond the group's end becomes zeros.
+  // Decodes the next step, or does nothing after the last step. Any k beyond the end of the group becomes 0.
   void next(Panel to) {
     if (groups_left_ == 0) return;
     const int64_t left = layout_.padded_group - k_;
@@ -101,17 +108,17 @@ class Decoder {
   int64_t step_k_, groups_left_, k_ = 0;
 };
 
-// Sums of a group, [rows][columns from first_n on], on which its scales have yet to act.
+// Sums of a group [rows][columns] before the group's scales act. The first column is first_n.
 struct Epilogue {
-  const uint8_t* scales;  // NULL if there are none
+  const uint8_t* scales;  // NULL if there are no scales
   const float* sums;
   int64_t ld_sums;
-  const float* x_sums;  // of the group; those of the next row are `groups` further on
+  const float* x_sums;  // sums of x over the group; consecutive rows are `groups` floats apart
   int64_t rows;
   int first_n;
-  Sums totals;  // of the same rows
+  Sums totals;  // sums of the finished groups for the same rows
 };
-// For kCount columns: totals += scale * sum + zero * sum of x.
+// For kCount columns, computes totals += scale * sum + zero * (sum of x).
 template <class Scheme, int kCount>
 void group_epilogue(const LinearCall& call, const Epilogue& of) {
   if (of.scales == nullptr) return;
@@ -142,7 +149,7 @@ const uint8_t* scales_of(const LinearCall& call, const uint8_t* block, int64_t g
   return block + Scheme::kHeaderBytes + group * layout.group_bytes + layout.padded_group * Scheme::kBytesPerK;
 }
 
-// Multiplies all rows of a call that has at most 16.
+// Multiplies all rows of a call with at most 16 rows.
 template <class Scheme>
 void multiply_few(const LinearCall& call, const uint8_t* block, Sums totals) {
   const Layout& layout = call.layout;
@@ -169,25 +176,24 @@ void multiply_few(const LinearCall& call, const uint8_t* block, Sums totals) {
   group_epilogue<Scheme, kColumns>(call, before);
 }
 
-// Steps of a group that lie in the decoded panel from step `at` on: the whole group, or the part that the
-// panel holds.
+// Steps of one group in the decoded panel, starting at step `at`: the whole group, or the part in the panel.
 struct GroupSpan {
   int64_t group, first_step, steps, at;
   bool first, last;
   bool whole() const { return first && last; }
 };
-// State of one block's columns against the rows from first_m on.
+// State of the columns of one block and of the rows that start at first_m.
 struct TileStep {
   const LinearCall* call;
   const uint8_t* block;
   int64_t first_m;
   const __m512i (*panel)[kVectors];
-  Sums open, totals;  // sums of the unfinished group; of the finished ones
+  Sums open, totals;  // `open`: sums of the unfinished group; `totals`: sums of the finished groups
   Parts* parts;
 };
 
-// Multiplies one span with one or two tiles of rows, and with as many columns from first_n on as make four
-// tiles of sums.
+// Multiplies one span by one or two tiles of rows. The columns start at first_n.
+// There are 64 / kTiles columns, so that there are four tiles of sums.
 template <class Scheme, int kTiles>
 Epilogue multiply_span(const TileStep& at, const GroupSpan& span, int64_t m, int64_t rows, int first_n,
                        float* part) {
@@ -212,7 +218,7 @@ Epilogue multiply_span(const TileStep& at, const GroupSpan& span, int64_t m, int
           at.totals + m};
 }
 
-// Multiplies all spans of a decoded panel with the rows `first` to `last`, kTiles tiles at a time.
+// Multiplies all spans of a decoded panel by the rows [first, last), kTiles tiles at a time.
 template <class Scheme, int kTiles>
 void multiply_rows(const TileStep& at, const GroupSpan* spans, int count, int64_t first, int64_t last,
                    int64_t rows) {
@@ -231,7 +237,8 @@ void multiply_rows(const TileStep& at, const GroupSpan* spans, int count, int64_
   group_epilogue<Scheme, kCount>(*at.call, before);
 }
 
-// Decodes as many spans as fill `panel`, and returns how many; `next` is where the following one begins.
+// Decodes as many spans as `panel` can hold and returns their number.
+// Sets `next` to the first span that does not fit.
 template <class Scheme>
 int fill_panel(const Layout& layout, Decoder<Scheme>* decoder, Panel panel, GroupSpan* next,
                GroupSpan* spans) {
@@ -252,7 +259,7 @@ int fill_panel(const Layout& layout, Decoder<Scheme>* decoder, Panel panel, Grou
   return count;
 }
 
-// Multiplies calls of more than 16 rows, up to kRows of them from first_m on.
+// Multiplies calls of more than 16 rows. Takes up to kRows rows, starting at first_m.
 template <class Scheme>
 void multiply_many(const LinearCall& call, const uint8_t* block, int64_t first_m, int64_t rows, Sums totals) {
   __m512i panel[kPanelSteps * kStepPairs][kVectors];
@@ -261,7 +268,7 @@ void multiply_many(const LinearCall& call, const uint8_t* block, int64_t first_m
   const TileStep step = {&call, block, first_m, panel, open, totals, &parts};
   Decoder<Scheme> decoder(call, block);
   GroupSpan spans[kPanelSteps], next = {0, 0, 0, 0, true, false};
-  // rows taken two tiles at a time
+  // number of rows that are taken two tiles at a time
   const int64_t paired = (rows + kTileRows - 1) / kTileRows / 2 * 2 * kTileRows;
   while (next.group < call.layout.groups) {
     const int count = fill_panel(call.layout, &decoder, panel, &next, spans);
@@ -313,8 +320,8 @@ struct Bfloat16Tiles {
     parallel_for(problem->threads, call.layout.blocks, 1, multiply_blocks<Scheme>, &call);
   }
 };
-// For schemes whose steps are finer than the error of rounding x to bfloat16 (8-bit integers, and tables of
-// bfloat16 weights): refuses x that is not bfloat16.
+// For schemes whose steps are finer than the error of rounding x to bfloat16:
+// 8-bit integers, and tables of bfloat16 weights. Refuses x that is not bfloat16.
 struct ExactTiles : Bfloat16Tiles {
   static constexpr qcts_numerics kNumerics = numerics_of_sums(QCTS_F32, QCTS_NONE, QCTS_NUM_FLUSH_SUBNORMALS);
   static qcts_status takes(const qcts_problem& p, char* why, size_t why_size) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Micro-kernel for kernels/vnni/int8_linear.h with TDPBSUD. The packed weight is the same as for VPDPBUSD,
-// byte for byte.
+// Micro-kernel for kernels/vnni/int8_linear.h that uses TDPBSUD.
+// The packed weight has the same bytes as for VPDPBUSD.
 #pragma once
 
 #include "kernels/amx/tiles.h"
@@ -10,7 +10,7 @@
 namespace qcts::amx {
 namespace {
 
-// Fills sums[padded_rows(rows)][64] from codes of one byte, read from memory.
+// Fills sums[padded_rows(rows)][64]. Reads codes of one byte from memory.
 [[maybe_unused]] void multiply_bytes(const Operands& of, int64_t rows, int32_t (*sums)[kColumns]) {
   const char* x = static_cast<const char*>(of.x);
   char* to = reinterpret_cast<char*>(sums);

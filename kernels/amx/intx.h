@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Micro-kernel for kernels/vnni/int8_linear.h with TDPBSUD, for codes that may be nibbles and groups that may
-// be parts of a row. It was never timed.
+// Micro-kernel for kernels/vnni/int8_linear.h that uses TDPBSUD.
+// Codes may be nibbles, and groups may be parts of a row. This kernel has not been timed.
 //
-// The order below follows from these figures of an Emerald Rapids core. A tile product takes 16 cycles,
-// loading a tile of 16 rows from L1 takes 8, and memory brings some 6 bytes per cycle. 64 k of 64 columns are
-// 2 KiB of nibbles, which memory brings in 340 cycles. They need 4 products (64 cycles) for each 16 rows and,
-// once, 64 vector stores, one per cycle; the loads, shifts and masks before those stores run beside them
-// (llvm-mca, sapphirerapids: 48 cycles with two stores per cycle). The epilogue of a group takes 224 vector
-// instructions for 16 rows and 64 columns, two per cycle: 112 cycles. So where memory does not limit, groups
-// of 32 are bound by their epilogues and groups of 128 by the products. Up to 16 rows, all of it fits into
-// the time that memory takes, if it overlaps. Hence:
-//   - The first 16 rows leave the unpacked bytes in a panel. The step after the one being multiplied is
-//     unpacked before it, so no tile is loaded from bytes stored a moment ago.
-//   - The epilogue of a group comes after the products of the next group have been started.
-//   - Further rows meet the panel of 512 k, 32 rows at a time, and all its groups before the next 32 rows:
-//     their totals (4 KiB for half the columns) stay in L1, where those of 512 rows (128 KiB) would pass
-//     through L2 once per group.
+// The order of work follows from these figures of an Emerald Rapids core.
+// A tile product takes 16 cycles, loading a tile of 16 rows from L1 takes 8,
+// and memory supplies about 6 bytes per cycle.
+// For 64 values of k and 64 columns there are 2 KiB of nibbles, which memory supplies in 340 cycles.
+// These nibbles need 4 products (64 cycles) for every 16 rows.
+// They also need 64 vector stores once, one per cycle.
+// The loads, shifts and masks before those stores run
+// in parallel (llvm-mca, sapphirerapids: 48 cycles with two stores per cycle).
+// The epilogue of a group takes 224 vector instructions for 16 rows and 64 columns.
+// At two per cycle, that is 112 cycles.
+// So if memory is not the limit, epilogues limit groups of 32, and products limit groups of 128.
+// With up to 16 rows, all this work fits into the time that memory takes, if the two overlap.
+// The order of work is therefore:
+// - The first 16 rows leave the unpacked bytes in a panel.
+//   Each step is unpacked before the previous step is multiplied,
+//   so no tile is loaded from bytes that were stored just before.
+// - The epilogue of a group comes after the products of the next group have started.
+// - Further rows are multiplied by the panel of 512 values of k, 32 rows at a time.
+//   Each set of 32 rows passes over all groups of the panel before the next 32 rows start.
+//   So the totals of 32 rows (4 KiB for half the columns) stay in L1.
+//   The totals of 512 rows (128 KiB) would pass through L2 once per group.
 #pragma once
 
 #include "kernels/amx/tiles.h"
@@ -26,7 +33,7 @@
 namespace qcts::amx {
 namespace {
 
-// Groups of up to 32 k are one step of half the k; all others consist of whole steps.
+// A group of up to 32 values of k is one step of half the size. All other groups consist of whole steps.
 [[maybe_unused]] constexpr int64_t byte_step_k(int64_t k) { return k <= 32 ? 32 : 64; }
 
 struct NibbleTiles : vnni::IntxNibbles {
@@ -37,13 +44,14 @@ struct ByteTiles : vnni::IntxBytes {
 };
 
 constexpr int64_t kPanelK = 64 * kChunkSteps, kPanelBytes = kPanelK * kColumns;
-constexpr int kEpilogueRows = 4;  // at a time: 16 sums, 4 x, a scale and a pair of the 32 registers
+// rows at a time; the 32 registers hold 16 sums, 4 values of x, a scale and a pair
+constexpr int kEpilogueRows = 4;
 
 [[gnu::always_inline]] inline void ask_ahead(const uint8_t* at) {
   _mm_prefetch(reinterpret_cast<const char*>(at + kPrefetchBytes), _MM_HINT_T0);
 }
 
-// Unpacks the nibbles of `k` k to bytes.
+// Unpacks the nibbles of `k` consecutive values of k to bytes.
 [[maybe_unused]] void unpack_step(const uint8_t* codes, int64_t k, uint8_t* to) {
   const __m512i low = _mm512_set1_epi8(15);
   for (int64_t row = 0; row < k / 8; ++row, codes += kRowBytes, to += 2 * kRowBytes)
@@ -56,13 +64,14 @@ constexpr int kEpilogueRows = 4;  // at a time: 16 sums, 4 x, a scale and a pair
     }
 }
 
-// Yields the steps of a packed panel one after the other, and prefetches the bytes 8 KiB ahead, in the order
-// in which they lie.
+// Yields the steps of a packed panel in order.
+// Prefetches the bytes 8 KiB ahead, in the order of their addresses.
 template <int kQuads>
 class Feed {
  public:
-  // The panel is a ring: it holds the whole panel if later rows need it, or two steps, which stay in L1. Its
-  // size is a power of two.
+  // `panel` is a ring whose size is a power of two.
+  // It holds the whole packed panel if later rows need that panel.
+  // Otherwise it holds two steps, which stay in L1.
   Feed(const vnni::PackedPanel& packed, int64_t k, uint8_t* panel, int64_t panel_bytes)
       : panel_(panel),
         panel_bytes_(panel_bytes),
@@ -74,7 +83,7 @@ class Feed {
         of_group_(steps_) {
     bring();
   }
-  // Returns the tiles of a step, after unpacking the step that follows it.
+  // Returns the tiles of a step, after it has unpacked the step that follows.
   const uint8_t* take() {
     const uint8_t* tiles = brought_;
     if (left_ > 0) bring();
@@ -109,7 +118,7 @@ class Feed {
   int64_t left_, of_group_, filled_ = 0;
 };
 
-// Does the same as multiply_one with the steps of a feed.
+// Does the same as multiply_one, but takes its steps from a feed.
 template <int kQuads>
 void multiply_fed(const Operands& of, Feed<kQuads>* feed, char* sums, int64_t ld_bytes) {
   see_stores();
@@ -126,15 +135,15 @@ void multiply_fed(const Operands& of, Feed<kQuads>* feed, char* sums, int64_t ld
   store_one(sums, ld_bytes);
 }
 
-// A packed panel whose codes are bytes: they begin at `tiles`, and the next group's tiles_bytes later.
+// A packed panel whose codes are bytes. They begin at `tiles`; the next group begins tiles_bytes later.
 struct GroupStep {
   const vnni::PackedPanel* packed;
-  int64_t k;  // of a group
+  int64_t k;  // values of k in a group
   const uint8_t* tiles;
   int64_t tiles_bytes;
   vnni::Sums sums;
 
-  // Returns the operands for the rows from m on and one group.
+  // Returns the operands for one group and the rows that start at m.
   Operands operands(int64_t g, int64_t m) const {
     return {tiles + g * tiles_bytes, k / byte_step_k(k), packed->x + m * packed->ldx + g * k, packed->ldx,
             packed->first};
@@ -151,7 +160,7 @@ struct GroupStep {
   }
 };
 
-// Applies the epilogue to sums of kRows rows from m on and V vectors of columns.
+// Applies the epilogue to the sums of kRows rows, starting at m, and of V vectors of columns.
 template <int kRows, int V>
 [[gnu::always_inline]] inline void rows_epilogue(const vnni::Epilogue& epilogue, int64_t m, int first,
                                                  const int32_t* sums) {
@@ -172,8 +181,9 @@ void tiles_epilogue(const GroupStep& step, int64_t g, int64_t m, int64_t rows, i
   for (; row < rows; ++row) rows_epilogue<1, V>(epilogue, m + row, first, sums + row * V * avx512::kLanes);
 }
 
-// Calls multiply(g, sums, ld_bytes) for each group of a packed panel, for V vectors of columns and up to 8 /
-// V tiles of rows. There are two buffers of sums: one is read while the other is filled.
+// Calls multiply(g, sums, ld_bytes) for each group of a packed panel,
+// for V vectors of columns and up to 8 / V tiles of rows.
+// There are two buffers of sums: one is read while the other is filled.
 template <int V, class Multiply>
 void multiply_groups(const GroupStep& step, int64_t m, int64_t rows, int first, const Multiply& multiply) {
   if (step.packed->epilogue == nullptr)

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tiles for the AMX variants: sums += x * weights for a block of 64 columns, in steps of 64 bytes along k (64
-// k of bytes, 32 of bfloat16).
+// Tiles for the AMX variants compute sums += x * weights for a block of 64 columns,
+// in steps of 64 bytes along k. A step covers 64 values of k in bytes or 32 in bfloat16.
 //
-// A tile of x is 16 rows of 64 bytes. A tile of weights is 16 columns: 16 rows of 64 bytes, in which 4
-// consecutive bytes are consecutive k of one column. A step of a block is 4 such tiles side by side, 256
-// bytes per row.
+// A tile of x is 16 rows of 64 bytes. A tile of weights covers 16 columns.
+// A tile of weights also has 16 rows of 64 bytes; 4 consecutive bytes are consecutive elements of one column.
+// A step of a block is 4 such tiles side by side, 256 bytes per row.
 //
-// An Emerald Rapids core did 5.8 trillion byte operations a second from registers, 4.2 to 4.5 with weights
-// from L2, and 5.6 where 512 k of a panel of weights stay in L1 while the rows of x pass. So 512 k of two
-// tiles' columns (32 KiB at most) meet all rows, two tiles of rows at a time: 4 loads for 4 products. Up to
-// 16 rows, one tile of x meets 4 tiles of weights, which come from memory and are used once. How near these
-// kernels come to those figures was never measured.
+// An Emerald Rapids core did 5.8 trillion byte operations per second from registers.
+// The core did 4.2 to 4.5 trillion with weights from L2.
+// The core did 5.6 trillion when a panel with 512 values of k stayed in L1 while the rows of x passed.
+// So a panel has 512 values of k and two tiles of columns (at most 32 KiB),
+// and all rows are multiplied by it. A pass takes two tiles of rows at a time, with 4 loads for 4 products.
+// With up to 16 rows, one tile of x is multiplied by 4 tiles of weights,
+// which come from memory and are used once.
+// The speed of these kernels has not been compared with those figures.
 #pragma once
 
 #include <immintrin.h>
@@ -23,26 +26,28 @@ namespace qcts::amx {
 namespace {
 
 constexpr int kColumns = 64, kTileRows = 16;
-constexpr int kRowBytes = 4 * kColumns;                // of sums, and of a step of weights
-constexpr int64_t kStepBytes = kTileRows * kRowBytes;  // of weights
-constexpr int64_t kChunkSteps = 8;                     // 512 k of bytes
-constexpr int kRows = 512;                             // of x that meet one panel: 128 KiB of sums
+constexpr int kRowBytes = 4 * kColumns;  // size in bytes of a row of sums, and of a row in a step of weights
+constexpr int64_t kStepBytes = kTileRows * kRowBytes;  // size in bytes of a step of weights
+constexpr int64_t kChunkSteps = 8;                     // steps in a chunk: 512 values of k in bytes
+constexpr int kRows = 512;  // rows of x that are multiplied by one panel; their sums take 128 KiB
 constexpr int kPrefetchBytes = 8192;
 
-// Palette 1: tiles 0 to 3 hold sums, 4 and 5 rows of x, 6 and 7 weights.
+// Palette 1: tiles 0 to 3 hold sums, tiles 4 and 5 hold rows of x, tiles 6 and 7 hold weights.
 struct alignas(64) TileConfig {
   uint8_t palette, start_row, reserved[14];
   uint16_t row_bytes[16];
   uint8_t rows[16];
 };
 
-// Rows of x that the tiles read: fewer than 16 make a smaller tile, more are padded to whole tiles.
+// Returns the number of rows of x that the tiles read.
+// Up to 16 rows fill a smaller tile; more rows are padded to whole tiles.
 [[maybe_unused]] int64_t padded_rows(int64_t m) {
   return m <= kTileRows ? m : (m + kTileRows - 1) / kTileRows * kTileRows;
 }
 
-// Configures the calling thread's tiles for m rows of x, in steps of at most 64 bytes along k. GCC 12 takes
-// the configuration to be 8 bytes long, and tile loads to read no memory: hence the barriers.
+// Configures the tiles of the calling thread for m rows of x, in steps of at most 64 bytes along k.
+// The barriers are needed because GCC 12 assumes that the configuration is 8 bytes long
+// and that tile loads read no memory.
 [[maybe_unused]] void open_tiles(int64_t m, int64_t step_k_bytes = 64) {
   TileConfig config = {};
   config.palette = 1;
@@ -64,8 +69,8 @@ struct Operands {
   bool first;  // sums begin at 0
 };
 
-// A barrier: stores to memory that tiles are about to load happen before it. Tile stores need none, since GCC
-// knows that they write.
+// A barrier: stores to memory that tiles load afterwards happen before it.
+// Tile stores need no barrier, because GCC knows that they write to memory.
 [[gnu::always_inline]] inline void see_stores() { __asm__ volatile("" ::: "memory"); }
 
 #define QCTS_TILE_DOT(sum, x, weights) \
@@ -79,7 +84,7 @@ struct Operands {
     _mm_prefetch(reinterpret_cast<const char*>(at + kPrefetchBytes + line), _MM_HINT_T0);
 }
 
-// For at most 16 rows and 64 columns; rows of sums are ld_bytes apart.
+// For at most 16 rows and 64 columns. Rows of sums are ld_bytes apart.
 [[gnu::always_inline]] inline void zero_one() {
   _tile_zero(0);
   _tile_zero(1);
@@ -125,7 +130,7 @@ void multiply_one(const Operands& of, const char* x, char* sums, int64_t ld_byte
   store_one(sums, ld_bytes);
 }
 
-// Multiplies 32 rows with the 32 columns that begin at byte `left` of a step's rows.
+// Multiplies 32 rows by the 32 columns that begin at byte `left` of the rows of a step.
 template <bool kBfloat16>
 void multiply_two(const Operands& of, int64_t left, const char* x, char* sums, int64_t ld_bytes,
                   bool stream) {

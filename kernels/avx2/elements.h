@@ -26,7 +26,7 @@ constexpr int kLanes = 8;
   return widen_bf16(half);
 }
 
-// Rounds to nearest even; every NaN becomes the quiet NaN.
+// Rounds to nearest even. Every NaN becomes the quiet NaN.
 [[maybe_unused]] __m128i to_bf16(__m256 value) {
   const __m256i bits = _mm256_castps_si256(value);
   const __m256i last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -43,21 +43,23 @@ constexpr int kLanes = 8;
   return _mm256_add_epi32(_mm256_add_epi32(bits, last), _mm256_set1_epi32(0x7FFF));
 }
 
-// Rounds to bfloat16 in the upper half of each lane; -0 becomes +0. For |v| < 2^111, the product v * 65535 is
-// rounded to a multiple of v's last place in bfloat16. v * 65536 less that product is v, rounded as the
-// product was: to the even multiple in a tie, because v * 65536 is an even one. If |v| < 2^-126, v must have
-// no more bits than a subnormal bfloat16.
+// Rounds to bfloat16 in the upper half of each lane; -0 becomes +0.
+// If |v| < 2^111, the product v * 65535 is rounded to a multiple of the last place of v in bfloat16.
+// v * 65536 minus that product is v, rounded as the product was.
+// A tie is rounded to the even multiple, because v * 65536 is an even multiple.
+// If |v| < 2^-126, v must have no more bits than a subnormal bfloat16.
 [[gnu::always_inline]] inline __m256 bf16_rounded(__m256 v) {
   return _mm256_fmsub_ps(v, _mm256_set1_ps(65536), _mm256_mul_ps(v, _mm256_set1_ps(65535)));
 }
-// The same for the quotient of two bfloat16 numbers. It is not a tie, and it lies at least 1 / 256 below a
-// power of two, so its sum with about 65537 times itself stays in that product's binade.
+// Does the same for the quotient of two bfloat16 numbers.
+// The quotient is not a tie, and it lies at least 1 / 256 below a power of two.
+// So the sum of the quotient and about 65537 times the quotient stays in the binade of that product.
 [[gnu::always_inline]] inline __m256 bf16_rounded_product(__m256 v, __m256 factor, __m256 by_65537) {
   const __m256 far = _mm256_mul_ps(v, by_65537);
   return _mm256_sub_ps(_mm256_fmadd_ps(v, factor, far), far);
 }
 
-// Rounds twice eight finite values to bfloat16. Halves alternate: a0-3 b0-3 | a4-7 b4-7.
+// Rounds two vectors of eight finite values to bfloat16. Halves alternate: a0-3 b0-3 | a4-7 b4-7.
 [[gnu::always_inline]] inline __m256i finite_bf16(__m256 a, __m256 b) {
   return _mm256_packus_epi32(_mm256_srli_epi32(round_to_upper(a), 16),
                              _mm256_srli_epi32(round_to_upper(b), 16));
@@ -81,7 +83,7 @@ constexpr int kLanes = 8;
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(to_bf16(value)), 16));
 }
 
-// Load and store the first `count` < 8 elements.
+// Load and store the first `count` elements. `count` is less than 8.
 [[maybe_unused]] __m256 load_some(uint32_t dtype, const void* from, int64_t count) {
   char buffer[32] = {};
   std::memcpy(buffer, from, static_cast<size_t>(count * dtype_bytes(dtype)));
@@ -93,8 +95,9 @@ constexpr int kLanes = 8;
   std::memcpy(to, buffer, static_cast<size_t>(count * dtype_bytes(dtype)));
 }
 
-// Returns a & mask and reads the mask from memory. Eight sums or more, constants and temporaries fill the 16
-// registers, and a spilled sum adds a store and a load to its dependency chain.
+// Returns a & mask and reads the mask from memory.
+// Eight or more sums, constants and temporaries fill the 16 registers.
+// A spilled sum would add a store and a load to its dependency chain.
 [[maybe_unused, gnu::always_inline]] inline __m256i and_memory(__m256i a, const uint32_t (&mask)[8]) {
   __m256i result;
   asm("vpand %2, %1, %0" : "=x"(result) : "x"(a), "m"(mask));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Converts floats of eight and six bits to float32 with AVX2. A code's exponent and fraction, moved to a
-// float's place, are its value times a power of two, also for subnormals; one exact multiplication corrects
-// that.
+// Converts floats of eight and six bits to float32 with AVX2.
+// The exponent and the fraction of a code are moved to their places in a float.
+// The result is the value of the code times a power of two, also for subnormals.
+// One exact multiplication removes that power of two.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -9,7 +10,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// Six-bit formats are as stored: in the low bits of a byte.
+// Codes of six-bit formats are in the low bits of a byte, as they are stored.
 enum class Float8 { e4m3, e5m2, e2m3, e3m2 };
 
 template <Float8 kFormat>
@@ -32,7 +33,7 @@ template <Float8 kFormat>
   constexpr int kShift = 23 - Bits::kFractionBits;
   constexpr uint32_t kKept = static_cast<uint32_t>(Bits::kMagnitude) << kShift | 0x80000000u;
   if (Bits::kSixBits) {
-    const __m256i sign = _mm256_slli_epi32(wide, 26);  // bit 5 to bit 31
+    const __m256i sign = _mm256_slli_epi32(wide, 26);  // moves bit 5 to bit 31
     const __m256i magnitude = _mm256_and_si256(_mm256_slli_epi32(wide, kShift),
                                                _mm256_set1_epi32(static_cast<int>(kKept & 0x7FFFFFFFu)));
     wide =
@@ -43,9 +44,9 @@ template <Float8 kFormat>
   return _mm256_mul_ps(_mm256_castsi256_ps(wide), _mm256_set1_ps(Bits::kUnit));
 }
 
-// Converts codes that are not an e4m3 NaN. An e5m2 code, infinities and NaN included, is the upper half of a
-// binary16 and is converted as one (moved to its place, `linear` of MXFP8 at m = 1 takes three times as long:
-// EPYC Zen 4).
+// Converts any codes except an e4m3 NaN.
+// An e5m2 code, also an infinity or NaN, is the upper half of a binary16 and is converted as a binary16.
+// If its bits were moved instead, `linear` of MXFP8 at m = 1 would take three times as long (EPYC Zen 4).
 template <Float8 kFormat>
 [[gnu::always_inline]] inline __m256 float8_for_linear(const uint8_t* codes) {
   if constexpr (kFormat == Float8::e5m2) {
@@ -56,7 +57,8 @@ template <Float8 kFormat>
   }
 }
 
-// Converts any codes: NaN and infinity (in e4m3, the NaN of either sign) get the exponent of a float's.
+// Converts any codes. NaN and infinity get the exponent of a float NaN or infinity.
+// In e4m3, only the two NaN codes do.
 template <Float8 kFormat>
 [[gnu::always_inline]] inline __m256 small_float(const void* codes) {
   const __m256 finite = finite_small_float<kFormat>(codes);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 weights for the AVX2 variants of `linear`: y = sum over groups of scale * sum(x * value(code)), plus
-// bias. fp8_row is e4m3 with one scale per row; fp8 is e4m3 or e5m2, with scales of rows, of the tensor, of
-// groups of a row or of blocks.
+// Float8 weights for the AVX2 variants of `linear`.
+// y is the sum over groups of scale * sum(x * value(code)), plus bias.
+// fp8_row is e4m3 with one scale per row.
+// fp8 is e4m3 or e5m2, with scales for rows, for the tensor, for groups of a row or for blocks.
 //
-// Up to m = 4, reading one byte a weight is the bound, provided that decoding keeps up: a widening load, a
-// shift, a mask, a multiplication and a fused multiply-add for eight codes (kernels/avx2/float8.h). Handling
-// NaN codes would cost three more operations. Instead, packing sets the scale of a column with a NaN to NaN,
-// which is what every sum over that column would be. A block of 64 columns holds, for each group, one cache
-// line for each k, whose byte c belongs to column c, then 64 scales (float32).
+// Up to m = 4, reading one byte per weight limits the speed, if decoding keeps up.
+// Eight codes take a widening load, a shift, a mask, a multiplication
+// and a fused multiply-add (kernels/avx2/float8.h). Handling NaN codes would cost three more operations.
+// Instead, packing sets the scale of a column to NaN if it has a NaN code.
+// Every sum over that column would be NaN anyway.
+// A block of 64 columns holds one cache line for each k of a group; its byte c belongs to column c.
+// 64 scales (float32) follow the codes of each group.
 #pragma once
 
 #include "kernels/avx2/float8.h"
@@ -16,7 +19,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// If a column has an e4m3 NaN among k_count codes, sets its scale, a float32, to NaN.
+// If a column has an e4m3 NaN among its k_count codes, sets its float32 scale to NaN.
 [[maybe_unused]] void spread_nan(const uint8_t* codes, int64_t k_count, int64_t columns, uint8_t* scales) {
   constexpr uint32_t kNan = 0x7FC00000;
   for (int64_t k = 0; k < k_count; ++k)
@@ -62,7 +65,7 @@ struct Fp8Row {
   }
 };
 
-// fp8.
+// The scheme of fp8.
 template <Float8 kFormat>
 struct Fp8Blocks : Fp8Row {
   static int64_t group(const qcts_problem& p) { return p.group != 0 ? p.group : p.k; }

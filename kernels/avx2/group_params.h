@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parameters of groups in planes of shape [groups, n], for the AVX2 variants of quantize and dequantize. The
-// parameters of one row are n elements apart. That is often a multiple of 4096 bytes, where 8 of them fill a
-// set of L1, and reading a single row misses on each. So 16 rows, whose parameters share cache lines, are
-// taken together, and 32 of their groups pass through a buffer.
+// Parameters of groups in planes of shape [groups, n], for the AVX2 variants of quantize and dequantize.
+// The parameters of one row are n elements apart. This distance is often a multiple of 4096 bytes.
+// Then 8 parameters fill a set of L1, and reading a single row misses on each parameter.
+// So 16 rows, whose parameters share cache lines, are taken together.
+// 32 groups of these rows pass through a buffer at a time.
 #pragma once
 
 #include <immintrin.h>
@@ -30,7 +31,7 @@ struct Tile {
   int64_t first_n, rows, first_group, groups;
 };
 
-// Calls body(tile) for the rows [first, last) of a weight that has `groups` groups a row.
+// Calls body(tile) for the rows [first, last) of a weight that has `groups` groups per row.
 template <class Body>
 [[gnu::always_inline]] inline void for_tiles(int64_t first, int64_t last, int64_t groups, const Body& body) {
   for (int64_t n = first; n < last; n += kTileRows)
@@ -39,8 +40,9 @@ template <class Body>
                 groups - g < kTileGroups ? groups - g : kTileGroups});
 }
 
-// Copy from and to a plane [groups, n_count]. Prefetches the parameters of the next rows, because each
-// group's are on a cache line far from the previous group's.
+// Copy a tile from and to a plane [groups, n_count].
+// load_tile prefetches the parameters of the next rows,
+// because the parameters of each group are on a cache line far from those of the previous group.
 template <int kBytes>
 void load_tile(const Tile& tile, const void* plane, int64_t n_count, ParameterTile<kBytes>* to) {
   for (int64_t g = 0; g < tile.groups; ++g) {

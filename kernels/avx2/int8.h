@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of x to int8, one scale per row, for the AVX2 variants. The policies are:
-//   torchao 0.18.0 Int8Tensor.from_hp of x with PerRow(): steps in float32
-//   torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant: every step is rounded to x's dtype
-//   torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant: codes -127 .. 127; steps are rounded to
-//     bfloat16 if x has that dtype, otherwise they stay in float32
-//   a given scale: kernels/families/int8_x.h
+// Quantizes rows of x to int8 with one scale per row, for the AVX2 variants. The policies are:
+//   Int8Tensor.from_hp(x, PerRow()) of torchao 0.18.0: steps are in float32
+//   _apply_int8_act_asym_per_token_quant_dequant of torchao 0.18.0: every step is rounded to the dtype of x
+//   _int8_symm_per_token_reduced_range_quant of torchao 0.5.0 to 0.17.0: codes are -127 .. 127;
+//     steps are rounded to bfloat16 if x has that dtype, and otherwise stay in float32
+//   a given scale: see kernels/families/int8_x.h
 #pragma once
 
 #include <math.h>
@@ -17,16 +17,17 @@ namespace qcts::avx2 {
 namespace {
 
 struct RowRecipe {
-  uint32_t dtype;  // of x
+  uint32_t dtype;  // dtype of x
   bool asymmetric;
-  // every step is rounded to dtype, and the min. scale is dtype's smallest normal number
+  // every step is rounded to dtype, and the minimum scale is the smallest normal number of dtype
   bool in_dtype;
-  bool to_127 = false;    // symmetric, codes -127 .. 127; the min. scale is 1e-5
+  bool to_127 = false;    // symmetric, codes -127 .. 127; the minimum scale is 1e-5
   bool is_given = false;  // the scale is given rather than computed
   RowScale given = {};
 };
 
-// The recipe for p's policy, which is one of kernels/families/int8_x.h. The caller fills in a given scale.
+// Returns the recipe for the policy of p, which is listed in kernels/families/int8_x.h.
+// The caller fills in a given scale.
 [[maybe_unused]] RowRecipe int8_row_recipe(const qcts_problem& p) {
   const bool to_127 = std::strcmp(p.activation, "dyn_row_sym_127") == 0;
   return {p.x_dtype, std::strcmp(p.activation, "dyn_row_asym") == 0, to_127 && p.x_dtype == QCTS_BF16, to_127,
@@ -36,13 +37,13 @@ struct RowRecipe {
   return _mm256_cvtss_f32(round8(dtype, _mm256_set1_ps(value)));
 }
 
-// Loads eight elements from `k` on; those beyond the row are 0.
+// Loads eight elements, starting at `k`. Elements beyond the row are 0.
 [[gnu::always_inline]] inline __m256 elements(uint32_t dtype, const char* row, int64_t k, int64_t k_count) {
   const char* at = row + k * (dtype == QCTS_F32 ? 4 : 2);
   return k + kLanes <= k_count ? load8(dtype, at) : load_some(dtype, at, k_count - k);
 }
 
-// min(0, x) and max(0, x) of a row; both are NaN if an element is.
+// `low` is min(0, x) and `high` is max(0, x) over a row. Both are NaN if an element is NaN.
 struct Range {
   float low, high;
 };
@@ -66,8 +67,9 @@ struct Range {
   return range;
 }
 
-// The range of 16-bit floats, taken as integers (kernels/avx2/ranges.h) from 0 and -0 on; a NaN lies beyond
-// the infinity of its sign.
+// Returns the range of 16-bit floats and zero.
+// The floats are compared as integers (kernels/avx2/ranges.h), starting from 0 and -0.
+// A NaN lies beyond the infinity of its sign.
 [[gnu::always_inline]] inline Range range_from(uint32_t dtype, __m256i top, __m256i bottom) {
   uint16_t min, max;
   range_of_ends(top, bottom, &min, &max);
@@ -118,7 +120,7 @@ RowScale row_scale(const RowRecipe& recipe, const char* row, int64_t k_count) {
   return recipe.is_given ? recipe.given : scale_of<Codes>(recipe, range_of(recipe.dtype, row, k_count));
 }
 
-// Codes of eight elements, as int32; NaN becomes 0.
+// Returns the codes of eight elements as int32. NaN becomes 0.
 template <class Codes = FullRange>
 [[gnu::always_inline]] inline __m256i codes_of(const RowRecipe& recipe, __m256 x, __m256 reciprocal,
                                                __m256 zero_point) {
@@ -137,7 +139,7 @@ template <class Codes = FullRange>
   return recipe.in_dtype ? round1(recipe.dtype, 1.0f / scale) : 1.0f / scale;
 }
 
-// Writes the codes of `count` elements from first_k on, and returns their sum.
+// Writes the codes of `count` elements, starting at first_k, and returns their sum.
 template <class Codes>
 int32_t quantize_floats(const RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
                         RowScale chosen, int8_t* codes) {
@@ -168,7 +170,7 @@ int32_t quantize_floats(const RowRecipe& recipe, const char* row, int64_t first_
   return sum;
 }
 
-// The same with int8_encode_fast; `count` is a multiple of 32.
+// Does the same with int8_encode_fast. `count` is a multiple of 32.
 template <uint32_t kDtype, uint32_t kCommon>
 int32_t quantize_tame(const TameScale<kCommon>& scale, const char* at, int64_t count, int8_t* codes) {
   const __m256i zero = _mm256_setzero_si256(), signs = _mm256_set1_epi8(INT8_MIN);
@@ -191,8 +193,8 @@ template <uint32_t kCommon, class Codes = FullRange>
           _mm256_set1_epi8(recipe.to_127 ? -127 : Codes::kMin), _mm256_set1_epi8(Codes::kMax)};
 }
 
-// Writes the codes of `count` elements from first_k on, and returns their sum. A given scale does not come
-// from the row's range, so int8_encode_fast cannot use it.
+// Writes the codes of `count` elements, starting at first_k, and returns their sum.
+// A given scale does not come from the range of the row, so int8_encode_fast cannot use it.
 template <class Codes>
 int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
                       RowScale chosen, int8_t* codes) {
@@ -215,7 +217,7 @@ int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k,
                                                        codes + whole);
 }
 
-// Both passes over a row: steps that a wider variant replaces.
+// Steps of both passes over a row. The AVX-512 variant replaces them.
 template <class CodesOfX>
 struct RowsToCodes {
   using Codes = CodesOfX;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// W8A8 for the AVX2 variants of `linear`, x quantized to int8 at run time: kernels/avx2/int8_linear.h. At m =
-// 1 reading one byte a weight is the bound. A pair of k is 128 bytes, with the two codes of a column
-// adjacent.
+// W8A8 for the AVX2 variants of `linear`: x is quantized to int8 at run time (kernels/avx2/int8_linear.h).
+// At m = 1, reading one byte per weight limits the speed.
+// A pair of k takes 128 bytes; the two codes of a column are adjacent.
 #pragma once
 
 #include "kernels/avx2/int8_linear.h"
@@ -9,7 +9,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// CodesOfX is FullRange or ReducedRange; with kTensor all rows of the weight share a scale.
+// CodesOfX is FullRange or ReducedRange. If kTensor is true, all rows of the weight share a scale.
 template <class CodesOfX, bool kTensor>
 struct Int8Dyn {
   using Codes = CodesOfX;

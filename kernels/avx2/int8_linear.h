@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Macro-kernel of `linear` with int8 rows of x, for the AVX2 variants: y = sx * sum over groups of sw *
-// sum((qx - zx) * (qw - zw)), plus bias.
+// Macro-kernel of `linear` with int8 rows of x, for the AVX2 variants.
+// y is sx times the sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
 //
-// kernels/avx2/int8_sums.h sums (qx - zx) * qw. At the end of a group zw is applied exactly, to the sum of qx
-// - zx. A block of 64 columns holds, for each group, its codes, then 64 scales and 64 zero points.
+// kernels/avx2/int8_sums.h sums (qx - zx) * qw.
+// At the end of a group, zw is applied exactly to the sum of (qx - zx).
+// A block of 64 columns holds the codes of each group, followed by 64 scales and 64 zero points.
 #pragma once
 
 #include <concepts>
@@ -16,9 +17,9 @@ namespace qcts::avx2 {
 namespace {
 
 constexpr int kRows = 64;
-// shorter groups apply scales too often for streams (32: 0.7 times as fast)
+// min. group that uses streams; shorter groups apply scales too often (groups of 32 are 0.7 times as fast)
 constexpr int64_t kStreamGroup = 128;
-// x and the codes of the last group are padded with zeros to a multiple of it
+// x and the codes of the last group are padded with zeros to a multiple of kPadK
 constexpr int kPadK = 8;
 constexpr int64_t kMaxK = 65536;  // 255 * 128 * 65536 < 2^31
 
@@ -31,18 +32,19 @@ struct LinearCall {
   RowRecipe recipe;
 };
 
-// How the codes of a scheme lie in a block and become 16-bit integers; prepare_group(p, first_n, columns, g,
-// codes) puts them there.
+// A scheme defines the places of its codes in a block, and how codes become 16-bit integers.
+// prepare_group(p, first_n, columns, g, codes) puts the codes into a block.
 template <class T>
 concept IntegerScheme = requires(const qcts_problem& p, const uint8_t* from, int vector, int pair) {
-  // Codes come in steps of kStepPairs pairs of k, kStepBytes each for 64 columns.
+  // Codes come in steps of kStepPairs pairs of k. A step has kStepBytes bytes for 64 columns.
   requires T::kStepPairs > 0 && T::kStepBytes > 0;
-  { T::group(p) } -> std::convertible_to<int64_t>;  // that share a scale: all of k, or a multiple of a step
-  { T::scale_dtype(p) } -> std::convertible_to<uint32_t>;  // of the weight's scales
-  { T::kOneScale } -> std::convertible_to<bool>;           // all rows of the weight share one
-  { T::recipe(p) } -> std::same_as<RowRecipe>;             // of x
-  typename T::Codes;                                       // of x: FullRange or ReducedRange
-  // 16-bit codes of a pair of k for the 8 columns of `vector`.
+  // elements that share a scale: all of k, or a multiple of a step
+  { T::group(p) } -> std::convertible_to<int64_t>;
+  { T::scale_dtype(p) } -> std::convertible_to<uint32_t>;  // dtype of the weight's scales
+  { T::kOneScale } -> std::convertible_to<bool>;           // true if all rows of the weight share a scale
+  { T::recipe(p) } -> std::same_as<RowRecipe>;             // recipe of x
+  typename T::Codes;                                       // codes of x: FullRange or ReducedRange
+  // decode() returns the 16-bit codes of a pair of k for the 8 columns of `vector`.
   requires sizeof(T::decode(from, vector, pair)) == sizeof(__m256i);
 };
 
@@ -72,8 +74,8 @@ int64_t block_bytes(const qcts_problem& p) {
 }
 [[maybe_unused]] int64_t blocks(const qcts_problem& p) { return (p.n + kColumns - 1) / kColumns; }
 
-// For groups that are parts of a row: totals += scale * (sums - zero point * sum of x). The integers stay
-// below 2^24 for groups of up to 512 elements, so they are exact as floats.
+// For groups that are parts of a row, computes totals += scale * (sums - zero point * sum of x).
+// The integers stay below 2^24 for groups of up to 512 elements, so floats hold them exactly.
 [[maybe_unused]] void apply_scales(uint32_t scale_dtype, const uint8_t* scales, const int32_t* x_sums,
                                    int64_t ld_sums, int64_t rows, const int32_t (*sums)[kColumns],
                                    float (*totals)[kColumns]) {
@@ -94,7 +96,7 @@ int64_t block_bytes(const qcts_problem& p) {
 [[maybe_unused]] __m256d low_half(__m256 a) { return _mm256_cvtps_pd(_mm256_castps256_ps128(a)); }
 [[maybe_unused]] __m256d high_half(__m256 a) { return _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)); }
 
-// Stores eight outputs: total * sx + bias in double, rounded to float32, then to y's dtype.
+// Stores eight outputs: total * sx + bias in double, rounded to float32 and then to the dtype of y.
 [[maybe_unused]] void store_outputs(const qcts_problem& p, int64_t m, int64_t n, double x_scale, __m256d low,
                                     __m256d high) {
   const int64_t some = p.n - n < kLanes ? p.n - n : kLanes;
@@ -108,7 +110,7 @@ int64_t block_bytes(const qcts_problem& p) {
   store_some(p.y_dtype, static_cast<char*>(p.y) + m * p.ldy_bytes + n * dtype_bytes(p.y_dtype), value, some);
 }
 
-// For a row that is one group: sw * (sums - zero point * sum of x) in double, which holds it exactly.
+// For a row that is one group, stores sw * (sums - zero point * sum of x). This is exact in double.
 [[maybe_unused]] void store_row_sums(const qcts_problem& p, const LinearCall& call, uint32_t scale_dtype,
                                      const uint8_t* scales, int64_t m, int64_t n, const int32_t* sums) {
   const int64_t lane = n % kColumns, bytes = dtype_bytes(scale_dtype);
@@ -125,8 +127,8 @@ int64_t block_bytes(const qcts_problem& p) {
                 scaled(high_half(scale), _mm256_extracti128_si256(zero_point, 1), sums + lane + 4));
 }
 
-// Stores the rows [first_m, ...) of a block: from their sums if a row is one group, otherwise from their
-// totals.
+// Stores the rows of a block, starting at first_m.
+// If a row is one group, the outputs come from the sums, and otherwise from the totals.
 template <IntegerScheme Scheme>
 void store_block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows,
                  const int32_t (*sums)[kColumns], const float (*totals)[kColumns]) {
@@ -173,7 +175,7 @@ void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int6
   store_block<Scheme>(call, block, first_m, rows, sums, totals);
 }
 
-// Multiplies one row with kStreams blocks side by side (kernels/avx2/streams.h).
+// Multiplies one row by kStreams blocks side by side (kernels/avx2/streams.h).
 template <IntegerScheme Scheme>
 void multiply_streams(const LinearCall& call, int64_t block, int64_t apart) {
   const qcts_problem& p = *call.problem;
@@ -215,7 +217,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
   for (int64_t block = first; block < last; ++block) alone(block);
 }
 
-// Writes a row as 16-bit qx - zx, padded with zeros, and its sums.
+// Writes a row as 16-bit values of (qx - zx), padded with zeros, and the sum of each group.
 template <IntegerScheme Scheme>
 void quantize_rows(void* context, int64_t first, int64_t last) {
   const LinearCall& call = *static_cast<const LinearCall*>(context);

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Inner loops of `linear` with int8 x, for the AVX2 variants: integer sums of rows of x times the codes of a
-// block. Their macro-kernel, and the requirements on a Scheme, are in kernels/avx2/int8_linear.h.
+// Inner loops of `linear` with int8 x, for the AVX2 variants.
+// The loops compute integer sums of rows of x times the codes of a block.
+// The macro-kernel and the requirements on a Scheme are in kernels/avx2/int8_linear.h.
 //
-// Integers are exact in every order, so only the layout and the width of a product are open. vpmaddubsw makes
-// 32 products an operation but adds pairs in 16 bits and saturates: 2 * 255 * 127 does not fit, and splitting
-// off signs fails at -128. So codes are widened to 16 bits (x once, the weight as it is read), and vpmaddwd
-// makes 16 exact products and 8 exact sums of two. With the widening and the addition that is 3 operations
-// for 16 weights, and no two of them compete for the same pair of ports. At m = 1 that is 2 to 3 times as
-// fast as memory. x enters as qx - zx, which has 9 bits. For m > 2 a panel of widened codes is used, as
-// sums.h uses one of floats.
+// Integers are exact in every order, so only the layout and the width of a product have to be chosen.
+// vpmaddubsw computes 32 products in one operation, but it adds pairs in 16 bits and saturates.
+// 2 * 255 * 127 does not fit, and splitting off signs fails at -128.
+// So codes are widened to 16 bits: x once, and the weight as it is read.
+// vpmaddwd then computes 16 exact products and 8 exact sums of two.
+// With the widening and the addition, 16 weights take 3 operations.
+// No two of them compete for the same pair of ports.
+// At m = 1, that is 2 to 3 times as fast as memory. x enters as (qx - zx), which has 9 bits.
+// For m > 2, a panel of widened codes is used, as sums.h uses a panel of floats.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -38,7 +41,7 @@ struct PackedPanel {
   return packed.first ? _mm256_setzero_si256() : _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
 }
 
-// sums[m][...] += products of M rows with the V vectors from `vector` on.
+// Adds the products of M rows and V vectors to sums[m]. The vectors start at `vector`.
 template <class Scheme, int M, int V, int kAhead>
 [[gnu::noinline]] void multiply_codes(const PackedPanel& packed, int vector, int32_t (*sums)[kColumns]) {
   __m256i sum[M][V];
@@ -73,7 +76,8 @@ template <class Scheme, int M, int V, int kAhead>
 
 using Panel = int32_t (*)[kColumns];  // pairs of 16-bit codes
 
-// For pairs of kPairBytes; prefetches that far ahead unless it is 0.
+// Multiplies M rows by a panel. kPairBytes is the size of a pair in the codes.
+// If it is 0, nothing is prefetched.
 template <int M, int kPairBytes>
 [[gnu::noinline]] void multiply_panel(const int32_t (*panel)[kColumns], const PackedPanel& packed,
                                       int32_t (*sums)[kColumns]) {

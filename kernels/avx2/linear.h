@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Macro-kernel of `linear` with float x, for the AVX2 variants. A Scheme defines the layout of a block and
-// decodes its codes; kernels/avx2/sums.h is the micro-kernel.
+// Macro-kernel of `linear` with float x, for the AVX2 variants.
+// A Scheme defines the layout of a block and decodes its codes. kernels/avx2/sums.h is the micro-kernel.
 //
-// Packing cuts W into blocks of 64 columns. A block holds all k of its columns in the order of use, so a call
-// reads one linear stream. Threads get fixed shares of the columns; x is widened to float once.
+// Packing cuts W into blocks of 64 columns.
+// A block holds all values of k of its columns in the order of their use, so a call reads one linear stream.
+// Threads get fixed shares of the columns. x is widened to float once.
 #pragma once
 
 #include <concepts>
@@ -16,36 +17,38 @@ namespace qcts::avx2 {
 namespace {
 
 constexpr int kRows = 64;  // rows of sums at a time
-// x and the codes of a scheme with one scale per row are padded to a multiple of it
+// x, and the codes of a scheme with one scale per row, are padded to a multiple of kPadK
 constexpr int64_t kPadK = 8;
 
 struct LinearCall {
   const qcts_problem* problem;
   const uint8_t* prepared;
   float* x;       // [m][x_stride]
-  float* x_sums;  // [m][k / group]; only where the scheme has zeros
+  float* x_sums;  // [m][k / group]; only if the scheme has zeros
 };
 
-// How the codes of a scheme lie in a block and become floats.
+// A scheme defines the places of its codes in a block, and how codes become floats.
 template <class T>
 concept FloatScheme =
     requires(const qcts_problem& p, const LinearCall& call, const uint8_t* from, uint8_t* to, int64_t n,
              int vector, int i, float* out, __m256 (&wide)[T::kWide]) {
-      // Codes are decoded kStep k and kWide vectors at a time; kBytesPerK bytes for each k of a block.
+      // Codes are decoded kStep values of k and kWide vectors at a time.
+      // A block has kBytesPerK bytes for each k.
       requires T::kStep > 0 && T::kWide > 0 && T::kBytesPerK > 0;
-      requires T::kSumsAlone > 0;  // vectors of sums that one row keeps beside what decoding needs
+      requires T::kSumsAlone > 0;  // vectors of sums that one row keeps in registers during decoding
       { T::kHasZeros } -> std::convertible_to<bool>;        // a second vector of scales acts on the sum of x
-      { T::kHeaderBytes } -> std::convertible_to<int64_t>;  // before a block's codes
-      { T::scale_bytes(p) } -> std::convertible_to<int64_t>;  // after each group's codes
+      { T::kHeaderBytes } -> std::convertible_to<int64_t>;  // size in bytes of a block's header
+      { T::scale_bytes(p) } -> std::convertible_to<int64_t>;  // size in bytes of a group's scales
       {
         T::group(p)
-      } -> std::convertible_to<int64_t>;       // that share a scale; a multiple of kStep, or all of k
-      T::decode(from, from, vector, i, wide);  // wide[w]: k `i` of the step, of vector (8 columns) vector + w
-      T::scales(p, from, out, out);            // 64 of each, from after a group's codes
-      // Multiplies every sum at the end; 1 if there is none.
+      } -> std::convertible_to<int64_t>;  // elements that share a scale: a multiple of kStep, or all of k
+      // wide[w] is element `i` along k of the step, for the 8 columns of vector + w
+      T::decode(from, from, vector, i, wide);
+      T::scales(p, from, out, out);  // reads 64 scales and 64 zeros after the codes of a group
+      // Returns a factor for every sum at the end, or 1 if there is none.
       { T::factor(from) } -> std::convertible_to<float>;
-      T::block(call, n, n, n);  // multiply_block, of this scheme or of one that this block allows
-      T::pack_block(p, n, to);  // the block from column n on, over zeros
+      T::block(call, n, n, n);  // calls multiply_block of this scheme, or of another that this block allows
+      T::pack_block(p, n, to);  // packs the block that starts at column n; `to` contains zeros
     };
 
 template <FloatScheme Scheme>
@@ -82,7 +85,7 @@ void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int6
   for (int64_t g = 0; g < groups; ++g) {
     const uint8_t* codes = header + Scheme::kHeaderBytes + g * group_stride;
     const uint8_t* scales = codes + group * Scheme::kBytesPerK;
-    // Prefetches the next group's scales from the cache level to which the stream's prefetch brought them.
+    // Prefetches the scales of the next group, which the prefetch of the stream has brought into a cache.
     for (int64_t line = 0; line < scale_bytes; line += 64) {
       _mm_prefetch(reinterpret_cast<const char*>(scales + group_stride + line), _MM_HINT_T0);
       _mm_prefetch(reinterpret_cast<const char*>(scales + kPrefetchBytes + line), _MM_HINT_T0);
@@ -151,8 +154,8 @@ uint64_t prepared_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
 }
 
-// Writes out[k][column] of a block from rows of `k` bytes that are `ld` apart, 128 k at a time, so that both
-// sides stay in L1.
+// Writes out[k][column] of a block from rows of k_count bytes that are `ld` bytes apart.
+// Takes 128 values of k at a time, so that source and destination stay in L1.
 [[maybe_unused]] void transpose_bytes(const uint8_t* rows, int64_t ld, int64_t columns, int64_t k_count,
                                       uint8_t* out) {
   for (int64_t k0 = 0; k0 < k_count; k0 += 128)
@@ -187,7 +190,7 @@ void run_linear(const qcts_problem* problem) {
   parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &call);
 }
 
-// A scale acts on finished sums of codes; only the float32 sums round.
+// Returns an entry whose scales act on finished sums of codes. Only the float32 sums are rounded.
 template <const qcts_kernel& kKernel, FloatScheme Scheme>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description,
                                 qcts_status (*supports)(const qcts_problem*, char*, size_t)) {

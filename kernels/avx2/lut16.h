@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks up the values of 4-bit codes, for the AVX2 variants of dequantize. A group has 16 values, which are
-// computed once, rounded once and looked up. 64 codes cost 4 byte shuffles and 14 other operations if results
-// have 16 bits, 0.3 per element; a float costs two permutations and a blend. The values never leave the
-// registers: storing them and loading them again at another width cost 190 cycles for a group of 128, since
-// the load waits for the stores that it overlaps, while everything else takes 60.
+// Looks up the values of 4-bit codes, for the AVX2 variants of dequantize.
+// The 16 values of a group are computed and rounded once, and then looked up.
+// If results have 16 bits, 64 codes cost 4 byte shuffles and 14 other operations, which is 0.3 per element.
+// A float costs two permutations and a blend. The values never leave the registers.
+// Storing them and loading them again at another width cost 190 cycles for a group of 128,
+// because the load waits for the stores that it overlaps. Everything else takes 60 cycles.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -14,7 +15,7 @@ namespace {
 
 // The values of the 16 codes, in the forms that lookups need.
 struct Lut16 {
-  __m256 wide[2];     // floats of dtype F32; for other dtypes, floats that round to it once
+  __m256 wide[2];     // for F32, the values; for other dtypes, floats that round to the values
   __m256i low, high;  // bytes of the 16-bit values, in both halves
 };
 
@@ -31,7 +32,7 @@ struct Lut16 {
   return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16);
 }
 
-// Splits 16-bit values, with those of codes 0 .. 7 in the lower half, into two tables of bytes.
+// Splits 16-bit values into two tables of bytes. The values of codes 0 .. 7 are in the lower half.
 [[gnu::always_inline]] inline void split_bytes(__m256i values, __m256i* low, __m256i* high) {
   const __m256i bytes =
       _mm256_packus_epi16(_mm256_and_si256(values, _mm256_set1_epi16(0xFF)), _mm256_srli_epi16(values, 8));
@@ -50,22 +51,24 @@ struct Lut16 {
   return table;
 }
 
-// A bfloat16 table of finite values. `outer` has those of codes 0-3 and 8-11, `inner` those of 4-7 and 12-15;
-// packing puts them in order.
+// Returns a bfloat16 table of finite values.
+// `outer` has the values of codes 0-3 and 8-11, and `inner` has the values of codes 4-7 and 12-15.
+// Packing puts them in order.
 [[gnu::always_inline]] inline Lut16 finite_bf16_lut16(__m256 outer, __m256 inner) {
   Lut16 table = {{outer, inner}, _mm256_setzero_si256(), _mm256_setzero_si256()};
   split_bytes(finite_bf16(outer, inner), &table.low, &table.high);
   return table;
 }
 
-// A table of values[code] * scale; products are rounded to float32, then to dtype.
+// Returns a table of values[code] * scale. Products are rounded to float32, then to dtype.
 [[gnu::always_inline]] inline Lut16 lut16_of_products(uint32_t dtype, const float* values, float scale) {
   const __m256 factor = _mm256_set1_ps(scale);
   return lut16_of(dtype, _mm256_mul_ps(_mm256_loadu_ps(values), factor),
                   _mm256_mul_ps(_mm256_loadu_ps(values + 8), factor));
 }
 
-// Stores the values of 32 codes, 64 bytes in order. The codes are ordered c0-7 c16-23 | c8-15 c24-31.
+// Stores the values of 32 codes in order, 64 bytes in all.
+// The codes have the order c0-7 c16-23 | c8-15 c24-31.
 [[gnu::always_inline]] inline void look_up_narrow(const Lut16& table, __m256i codes, bool past_caches,
                                                   char* to) {
   const __m256i low = _mm256_shuffle_epi8(table.low, codes), high = _mm256_shuffle_epi8(table.high, codes);
@@ -73,7 +76,7 @@ struct Lut16 {
   store32(to + 32, _mm256_unpackhi_epi8(low, high), past_caches);
 }
 
-// The permutation reads the three low bits of a code, the blend reads the fourth.
+// The permutation reads the three low bits of a code, and the blend reads the fourth bit.
 [[gnu::always_inline]] inline void look_up_wide8(const Lut16& table, __m128i codes, char* to) {
   const __m256i wide = _mm256_cvtepu8_epi32(codes);
   const __m256 low = _mm256_permutevar8x32_ps(table.wide[0], wide);
@@ -89,7 +92,7 @@ struct Lut16 {
   look_up_wide8(table, _mm_srli_si128(second, 8), to + 96);
 }
 
-// Stores the values of the first 16 codes, c0-7 | c8-15.
+// Stores the values of the first 16 codes, in the order c0-7 | c8-15.
 template <bool kWide>
 [[gnu::always_inline]] inline void look_up_16(const Lut16& table, __m256i codes, char* to) {
   if (kWide) {
@@ -102,8 +105,8 @@ template <bool kWide>
   }
 }
 
-// 64 codes, a byte each, in look_up_narrow's order: the first 32, then the second. Taking the double words 0
-// 2 4 6 | 1 3 5 7 of the pairs gives that order.
+// 64 codes, one per byte, in the order that look_up_narrow expects. `first` has the first 32 codes.
+// Taking the double words 0 2 4 6 | 1 3 5 7 of the pairs gives that order.
 struct Codes64 {
   __m256i first, second;
 };
@@ -117,8 +120,9 @@ template <bool kHighFirst>
   return {_mm256_unpacklo_epi8(even, odd), _mm256_unpackhi_epi8(even, odd)};
 }
 
-// Looks up `count` codes that begin at a byte boundary. kHighFirst: the even code is in the high nibble.
-// kWide: dtype is F32. For past_caches see kernels/avx2/stores.h.
+// Looks up `count` codes that begin at a byte boundary.
+// If kHighFirst is true, the even code is in the high nibble.
+// If kWide is true, dtype is F32. kernels/avx2/stores.h explains past_caches.
 template <bool kHighFirst, bool kWide>
 [[gnu::always_inline]] inline void look_up_codes(const Lut16& table, const uint8_t* codes, int64_t count,
                                                  char* to, bool past_caches = false) {

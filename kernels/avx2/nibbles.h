@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Decodes 4-bit codes for `linear` with AVX2.
 //
-// A code is looked up: two byte shuffles give the low and the high byte of its value in bfloat16, an
-// interleave joins them, and a shift or a mask makes the float. For 64 codes that is 3 operations to separate
-// the nibbles, 4 shuffles, 4 interleaves and 8 shifts or masks: 19. Sign extension by two shifts and a
-// conversion takes 24. Any table of 16 bfloat16 costs the same: integers, e2m1 or normal float.
+// A code is looked up. Two byte shuffles give the low and the high byte of its value in bfloat16.
+// An interleave joins them, and a shift or a mask makes the float.
+// 64 codes take 3 operations to separate the nibbles, 4 shuffles, 4 interleaves
+// and 8 shifts or masks: 19 in all. Sign extension by two shifts and a conversion takes 24.
+// Any table of 16 bfloat16 values costs the same: integers, e2m1 or normal float.
 //
-// A block of 64 columns has 64 bytes for each 2 k, with the even k in the low nibbles. Of each 32 columns,
-// column 8 q + 4 h + d is in byte 16 h + 8 (q / 2) + 2 d + q % 2, which is where the interleave within 128
-// bits takes it from.
+// A block of 64 columns has 64 bytes for every two values of k; the even k is in the low nibbles.
+// In each 32 columns, column 8 q + 4 h + d is in byte 16 h + 8 (q / 2) + 2 d + q % 2.
+// The interleave within 128 bits expects column 8 q + 4 h + d there.
 #pragma once
 
 #include "kernels/avx2/linear.h"
@@ -24,7 +25,7 @@ static_assert(kColumns == kPlaneColumns);
   const int64_t q = column % 32 / 8, h = column % 8 / 4, d = column % 4;
   return column / 32 * 32 + 16 * h + 8 * (q / 2) + 2 * d + q % 2;
 }
-// Writes eight codes of one column from k on: one byte for every two.
+// Writes eight codes of one column, starting at k. There is one byte for every two codes.
 [[gnu::always_inline]] inline void put_bytes(uint8_t* at, uint32_t word) {
   for (int i = 0; i < 4; ++i) at[i * kColumns] = static_cast<uint8_t>(word >> 8 * i);
 }
@@ -46,7 +47,7 @@ constexpr uint32_t kUpper = 0xFFFF0000u;
 alignas(32) constexpr uint32_t kUpperHalves[8] = {kUpper, kUpper, kUpper, kUpper,
                                                   kUpper, kUpper, kUpper, kUpper};
 
-// Decodes k i of a pair, for the 32 columns from `vector` on.
+// Decodes element `i` of a pair along k for 32 columns. The first column is vector * 8.
 [[gnu::always_inline]] inline void look_up_nibbles(const NibbleTable& table, const uint8_t* at, int vector,
                                                    int i, __m256 (&out)[kNibbleWide]) {
   __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + vector * kLanes));
@@ -60,8 +61,8 @@ alignas(32) constexpr uint32_t kUpperHalves[8] = {kUpper, kUpper, kUpper, kUpper
   out[3] = _mm256_castsi256_ps(and_memory(second, kUpperHalves));
 }
 
-// The same for 16 floats, given as four tables of 16 bytes, one for each byte of a float. Two more
-// interleaves make column 8 q + 4 h + d of each 32 come from byte 16 h + 4 q + d.
+// Does the same for 16 floats, given as four tables of 16 bytes, one for each byte of a float.
+// Because of two more interleaves, column 8 q + 4 h + d of each 32 comes from byte 16 h + 4 q + d.
 [[maybe_unused]] void put_wide_nibbles(uint8_t* codes, int64_t column, int64_t k, uint32_t word) {
   const int64_t q = column % 32 / 8, h = column % 8 / 4, d = column % 4;
   put_bytes(codes + k / 2 * kColumns + column / 32 * 32 + 16 * h + 4 * q + d, word);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes y from the float totals of a block's 64 columns, for `linear` with AVX2.
+// Writes y from the float totals of the 64 columns of a block, for `linear` with AVX2.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kColumns = 64, kVectors = kColumns / kLanes;
 
-// Stores eight outputs of a row: total * factor + bias, rounded once to float32, then to y's dtype.
+// Stores eight outputs of a row: total * factor + bias, rounded once to float32 and then to the dtype of y.
 [[maybe_unused]] void store_outputs(const qcts_problem& p, int64_t m, int64_t n, __m256 total,
                                     __m256 factor) {
   const int64_t some = p.n - n < kLanes ? p.n - n : kLanes;

@@ -8,8 +8,9 @@
 namespace qcts::avx2 {
 namespace {
 
-// The largest magnitude of `count` elements, as bits of dtype. Without its sign, a float is ordered like the
-// integer of its bits, with NaN above all, so 16 narrow elements cost a mask and a maximum.
+// Returns the largest magnitude of `count` elements, as bits of dtype.
+// Without its sign, a float has the same order as the integer of its bits, with NaN above all numbers.
+// So 16 narrow elements cost a mask and a maximum.
 [[maybe_unused]] uint32_t largest_magnitude_bits(uint32_t dtype, const char* row, int64_t count) {
   if (dtype == QCTS_F32) {
     const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
@@ -59,7 +60,7 @@ namespace {
   return _mm256_cvtss_f32(load_some(dtype, element, 1));
 }
 
-// Narrows 32 int32 to bytes, saturated and in order.
+// Narrows 32 int32 values to bytes, saturated and in order.
 [[maybe_unused]] __m256i narrow_to_bytes(__m256i a, __m256i b, __m256i c, __m256i d) {
   const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
   return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
@@ -70,7 +71,7 @@ template <uint32_t kDtype>
   return kDtype == QCTS_F32 ? _mm256_max_epu32(a, b) : _mm256_max_epu16(a, b);
 }
 
-// The largest magnitudes of kBytes bytes, as bits of dtype, spread over the lanes of a vector.
+// Returns the largest magnitudes of kBytes bytes, as bits of dtype, spread over the lanes of a vector.
 template <uint32_t kDtype, int64_t kBytes>
 [[gnu::always_inline]] inline __m256i largest_bits(const char* from) {
   const __m256i mask = kDtype == QCTS_F32 ? _mm256_set1_epi32(INT32_MAX) : _mm256_set1_epi16(INT16_MAX);
@@ -82,7 +83,7 @@ template <uint32_t kDtype, int64_t kBytes>
   return max;
 }
 
-// Reduces eight vectors to one lane each, by `max`; returns the lanes as floats.
+// Reduces each of eight vectors to one lane with `max`. Returns the lanes as floats.
 template <uint32_t kDtype, class Max>
 [[gnu::always_inline]] inline __m256 reduce_eight(const __m256i* of, const Max& max) {
   __m256i four[4];
@@ -106,7 +107,7 @@ template <uint32_t kDtype, class Max>
   return kDtype == QCTS_F16 ? _mm256_cvtph_ps(bits) : widen_bf16(bits);
 }
 
-// The largest magnitudes of eight consecutive blocks of kBytes bytes.
+// Returns the largest magnitudes of eight consecutive blocks of kBytes bytes.
 template <uint32_t kDtype, int64_t kBytes>
 [[gnu::always_inline]] inline __m256 largest_of_eight(const char* from) {
   __m256i tops[kLanes];
@@ -115,9 +116,9 @@ template <uint32_t kDtype, int64_t kBytes>
   return reduce_eight<kDtype>(tops, unsigned_max<kDtype>);
 }
 
-// Prefetches the same bytes of the next row, and of the row after it into L2. If only the next row is
-// prefetched, memory is idle while ranges are computed (AVX-512, 4096 x 4096, one thread: 1.06 times as
-// long).
+// Prefetches the same bytes of the next row, and of the row after it into L2.
+// If only the next row is prefetched, memory is idle while ranges are computed.
+// 4096 x 4096 on one thread then takes 1.06 times as long (AVX-512).
 template <int64_t kBytes>
 [[gnu::always_inline]] inline void fetch_rows(const char* at, int64_t row_bytes) {
 #pragma GCC unroll 4
@@ -127,7 +128,7 @@ template <int64_t kBytes>
   }
 }
 
-// Stores eight int32 in 0 .. 255 as bytes.
+// Stores eight int32 values in 0 .. 255 as bytes.
 [[gnu::always_inline]] inline void store_bytes(uint8_t* to, __m256i eight) {
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
   _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));

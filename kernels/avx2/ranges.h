@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the minimum and maximum of groups of a row, for the AVX2 variants of quantize. 16-bit floats are
-// compared as the integers of their bits, two operations per vector. Short groups are reduced eight at a
-// time, since reducing one takes longer than reading 32 elements.
+// Finds the minimum and maximum of groups of a row, for the AVX2 variants of quantize.
+// 16-bit floats are compared as the integers of their bits, in two operations per vector.
+// Short groups are reduced eight at a time, because reducing one group takes longer than reading 32 elements.
 #pragma once
 
 #include "kernels/avx2/quantize.h"
@@ -18,9 +18,10 @@ namespace {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
 
-// The range of 16-bit floats, as their bits. If some are positive, the greatest signed integer is the
-// maximum; if some are negative, the greatest unsigned integer is the minimum. One end is NaN if an element
-// is. Returns false if all have the same sign, because one end is then still unknown.
+// Finds the range of 16-bit floats, as bits.
+// If some are positive, the greatest signed integer is the maximum.
+// If some are negative, the greatest unsigned integer is the minimum. One end is NaN if an element is NaN.
+// Returns false if all have the same sign, because one end is then still unknown.
 [[gnu::always_inline]] inline bool range_of_ends(__m256i top, __m256i bottom, uint16_t* min, uint16_t* max) {
   const __m128i tops = _mm_max_epi16(_mm256_castsi256_si128(top), _mm256_extracti128_si256(top, 1));
   const __m128i bottoms = _mm_max_epu16(_mm256_castsi256_si128(bottom), _mm256_extracti128_si256(bottom, 1));
@@ -72,15 +73,15 @@ struct Ends {
   __m256 min, max;
 };
 
-// The range of a group of 16-bit floats: a step that a wider variant replaces.
+// Finds the range of a group of 16-bit floats. The AVX-512 variant replaces this step.
 struct RangesOfGroups {
   static void narrow_range(const char* at, int64_t count, uint16_t* min, uint16_t* max) {
     avx2::narrow_range(at, count, min, max);
   }
 };
 
-// The ranges of eight groups, of which `count` exist; NaN if an element is. Parts::narrow_range finds the
-// range of one group.
+// Returns the ranges of eight groups, of which `count` exist. An end is NaN if an element is NaN.
+// Parts::narrow_range finds the range of one group.
 template <class Parts, uint32_t kDtype>
 Ends ends_one_by_one(const char* at, int64_t count, int64_t group) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
@@ -96,9 +97,10 @@ Ends ends_one_by_one(const char* at, int64_t count, int64_t group) {
   return {load8(kDtype, min), load8(kDtype, max)};
 }
 
-// The ranges of eight groups of 16-bit floats; the group is a multiple of 16. Returns false if a group has
-// only one sign, because one end is then unknown. Inlined with constant `group`, so that the loop is
-// unrolled: quantize of int4 is 1.05 times as fast (EPYC Zen 4, 4096 x 4096, one thread).
+// Finds the ranges of eight groups of 16-bit floats. The group is a multiple of 16.
+// Returns false if all elements of a group have one sign, because one end is then unknown.
+// The function is inlined with a constant `group`, so that the loop is unrolled.
+// Inlining makes quantize of int4 1.05 times as fast (EPYC Zen 4, 4096 x 4096, one thread).
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline bool ends_of_eight(const char* at, int64_t group, Ends* ends) {
   const auto signed_max = [](__m256i a, __m256i b) { return _mm256_max_epi16(a, b); };

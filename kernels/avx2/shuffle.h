@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Converts between int4_plain's rows and MSLK's preshuffled order (kernels/scalar/shuffle.h), for the AVX2
-// variants of pack and unpack.
+// Converts between rows of int4_plain and the preshuffled order of MSLK (kernels/scalar/shuffle.h),
+// for the AVX2 variants of pack and unpack.
 //
-// A tile of 16 rows and 16 k is 128 bytes; tiles of one k are consecutive along n. Rows r and r + 8 of a
-// tile, 8 bytes each, make 16 bytes of it. Their even codes, joined as E0 .. E7 with row r in the low
-// nibbles, and their odd codes O0 .. O7 are ordered E0 E4 O0 O4, E1 E5 O1 O5 and so on. 32 bytes of both
-// rows, the share of four tiles, take 12 operations in either direction, so memory is the bound. A strip, one
-// cache line of each of 16 rows, has eight tiles, which lie n * 8 bytes apart. They are put together in L1,
-// so that the two lines of each are written at once.
+// A tile of 16 rows and 16 values of k is 128 bytes. Tiles with the same k are consecutive along n.
+// Rows r and r + 8 of a tile, 8 bytes each, make 16 bytes of it.
+// E0 .. E7 are the even codes of both rows, joined with row r in the low nibbles.
+// O0 .. O7 are the odd codes of both rows, joined in the same way.
+// The 16 bytes are ordered E0 E4 O0 O4, E1 E5 O1 O5 and so on.
+// 32 bytes of both rows, the share of four tiles,
+// take 12 operations in either direction, so memory limits the speed.
+// A strip consists of one cache line of each of 16 rows. It has eight tiles, which lie n * 8 bytes apart.
+// The tiles are put together in L1, so that the two cache lines of each tile are written at once.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -31,12 +34,12 @@ struct ShufflePlanes {
           is_past_caches(out, p.n * p.k / 2, p.k / 2)};
 }
 
-// Offset of the tile of rows from n on whose first codes are at byte `at` of a row.
+// Returns the offset of the tile whose rows start at n and whose first codes are at byte `at` of a row.
 [[maybe_unused]] int64_t tile_offset(const qcts_problem& p, int64_t n, int64_t at) {
   return (at / kTileRowBytes * (p.n / kTileSide) + n / kTileSide) * kTileBytes;
 }
 
-// `bytes` is a multiple of 8.
+// Copies `bytes` bytes, a multiple of 8.
 [[maybe_unused]] void copy_out(uint8_t* to, const uint8_t* from, int64_t bytes, bool past_caches) {
   int64_t i = 0;
   for (; i + 32 <= bytes; i += 32)
@@ -44,12 +47,12 @@ struct ShufflePlanes {
   std::memcpy(to + i, from + i, static_cast<size_t>(bytes - i));
 }
 
-// Converts `tiles` tiles, at most a strip's, of the rows from n on and their bytes from `at` on.
+// Converts `tiles` tiles, at most one strip. They start at row n and at byte `at` of a row.
 using Strip = void (*)(const qcts_problem& p, const ShufflePlanes& planes, int64_t n, int64_t at,
                        int64_t tiles);
 
-// Converts rows [first, last), multiples of 16: strip by strip for kRowsAtOnce of them, then for the next
-// ones.
+// Converts rows [first, last), both multiples of 16.
+// Takes kRowsAtOnce rows strip by strip, then the next kRowsAtOnce rows.
 template <Strip kStrip, int64_t kRowsAtOnce>
 void convert_strips(void* context, int64_t first, int64_t last) {
   const qcts_problem& p = *static_cast<const qcts_problem*>(context);

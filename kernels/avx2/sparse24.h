@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compresses four codes to two and expands them again, 32 at a time, for the AVX2 variants of fp8_sparse24.
-// Each chunk is treated according to 4 bits, by byte shuffles from tables.
+// For the AVX2 variants of fp8_sparse24.
+// Compresses chunks of four codes to two codes and expands them again, 32 at a time.
+// Byte shuffles treat each chunk according to 4 bits, which select from tables.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -9,14 +10,15 @@
 namespace qcts::avx2 {
 namespace {
 
-// Expands 16 values and 4 bytes of places to 32 codes. As in dequantize/fp8_sparse24_scalar.cc, nibble 0
-// means that the chunk has no value, and of two values in one place the second counts.
+// Expands 16 values and 4 bytes of places to 32 codes.
+// As in dequantize/fp8_sparse24_scalar.cc, nibble 0 means that the chunk has no value.
+// If both values have the same place, the second one counts.
 [[gnu::always_inline]] inline __m256i expand24(const uint8_t* values, const uint8_t* metadata) {
   int32_t four;
   std::memcpy(&four, metadata, 4);
   const __m128i eights = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
-  // Values 0 .. 7 are in the lower half, 8 .. 15 in the upper; the first and the second of each chunk are
-  // repeated four times.
+  // Values 0 .. 7 are in the lower half and 8 .. 15 in the upper half.
+  // The first value of each chunk is repeated four times, and so is the second.
   const __m256i pairs = _mm256_permute4x64_epi64(_mm256_castsi128_si256(eights), 0x50);
   const __m256i first = _mm256_shuffle_epi8(
       pairs, _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6)));
@@ -37,8 +39,9 @@ namespace {
   return _mm256_andnot_si256(is_empty, codes);
 }
 
-// Indexed by which codes of a chunk are not zero: where its values come from (0x80 for a zero), and their
-// places.
+// Tables whose index says which codes of a chunk are not zero.
+// The tables hold the positions from which the two values come (0x80 for a zero),
+// and the places of the values.
 struct Tables24 {
   alignas(16) uint8_t first[16], second[16], places[16];
 };
@@ -54,8 +57,8 @@ constexpr Tables24 tables24() {
 }
 constexpr Tables24 kTables24 = tables24();
 
-// Compresses 32 codes to 16 values and 4 bytes of places. A returned byte is kTooMany if its chunk has too
-// many values.
+// Compresses 32 codes to 16 values and 4 bytes of places.
+// A returned byte is kTooMany if its chunk has too many nonzero codes.
 [[gnu::always_inline]] inline __m256i compress24(__m256i codes, uint8_t* values, uint8_t* metadata) {
   const auto look_up = [](const uint8_t* table, __m256i index) {
     const __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i*>(table));

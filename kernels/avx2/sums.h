@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Micro-kernel of `linear` with float x, for the AVX2 variants: sums of rows of x times the codes of a block.
-// Its macro-kernel, and the requirements on a Scheme, are in kernels/avx2/linear.h.
+// Micro-kernel of `linear` with float x, for the AVX2 variants.
+// The kernel computes sums of rows of x times the codes of a block.
+// The macro-kernel and the requirements on a Scheme are in kernels/avx2/linear.h.
 //
-// A lane is a column; a block has 64. The sum over k has no tail, since k is padded with codes that meet
-// zeros of x.
-// - m <= 4: codes are decoded in registers and used for one row or two. The scheme's file says what limits
-//   it: reading memory, or decoding. One row keeps the 8 sums of 64 columns in registers. The addition of a
-//   fused multiply-add takes 4 cycles and two start in each, so 8 chains are needed.
-// - m > 4: 64 k of a block are decoded to a panel of floats (16 KiB, half of a 32 KiB L1), which is
-//   multiplied with 6 rows by 16 columns at a time: 12 sums, 2 weights and 1 broadcast in 16 registers, 12
-//   fused multiply-adds to 8 loads. So the two multipliers are the limit, not the two load ports.
+// A lane is a column; a block has 64 columns.
+// The sum over k has no tail, because k is padded with codes that are multiplied by zeros of x.
+// - If m <= 4, codes are decoded in registers and used for one row or two.
+//   The file of the scheme says whether reading memory or decoding limits the speed.
+//   One row keeps the 8 sums of 64 columns in registers.
+//   The addition of a fused multiply-add takes 4 cycles, and two can start in each cycle,
+//   so 8 chains are needed.
+// - If m > 4, 64 values of k of a block are decoded to a panel of floats (16 KiB, half of a 32 KiB L1).
+//   The panel is multiplied by 6 rows, 16 columns at a time.
+//   The 16 registers hold 12 sums, 2 weights and 1 broadcast.
+//   There are 12 fused multiply-adds for 8 loads, so the two multipliers limit the speed,
+//   not the two load ports.
 //
-// The loops over sums are unrolled: an array of sums that a loop indexes lives in memory, which adds a store
-// and a load to every chain (int8, m = 1, 1024 x 1024: 92 us before, 46 us after). Every output is the same
-// chain in both cases: t = fma(x, w, t) over the k of a group in order, then total = fma(scale, t, total),
-// then total = fma(zero, sum of x, total) if the scheme has zeros. So a row's result does not depend on m,
-// and nothing depends on the number of threads.
+// The loops over sums are unrolled.
+// An array of sums that a loop indexes is kept in memory, which adds a store and a load to every chain.
+// Unrolling reduced int8 at m = 1 for 1024 x 1024 from 92 us to 46 us.
+// Every output is the same chain in both cases. First, t = fma(x, w, t) over the k of a group in order.
+// Then, total = fma(scale, t, total). Then, total = fma(zero, sum of x, total) if the scheme has zeros.
+// So the result of a row does not depend on m, and nothing depends on the number of threads.
 #pragma once
 
 #include "kernels/avx2/outputs.h"
@@ -24,22 +30,22 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr int kPanelK = 64;    // k of a panel
-constexpr int kDirectK = 256;  // k of a packed panel whose codes stay in L1 for the second pass
+constexpr int kPanelK = 64;    // values of k in a panel
+constexpr int kDirectK = 256;  // values of k in a packed panel whose codes stay in L1 for the second pass
 
-// Part of a group, or all of it: `count` k of one block, for some rows.
+// A part of a group, or all of it: `count` values of k of one block, for some rows.
 struct PackedPanel {
   const uint8_t* codes;
   int64_t count;
   const float* x;
   int64_t ldx;
-  bool first, last;     // part of its group
-  const float* scale;   // [64]; with `last`
+  bool first, last;     // true for the first and the last part of the group
+  const float* scale;   // [64]; only if `last` is true
   const float* zero;    // [64], or NULL
-  const float* x_sums;  // of the group, rows ld_sums apart
+  const float* x_sums;  // sums of x over the group; rows are ld_sums apart
   int64_t ld_sums;
 };
-// Sums of the unfinished group, and of the finished ones.
+// Sums of the unfinished group (`open`) and of the finished groups (`total`).
 struct Sums {
   float (*open)[kColumns];
   float (*total)[kColumns];
@@ -81,17 +87,18 @@ template <int M, int V>
       sum[m][v] = packed.first ? _mm256_setzero_ps() : _mm256_loadu_ps(&sums.open[m][(vector + v) * kLanes]);
 }
 
-// Loads anew for every use, which costs a load port but no register. Left to itself, the compiler keeps a
-// step's values through all vectors and spills a sum instead.
+// Loads x again for every use, which costs a load port but no register.
+// Otherwise the compiler would keep the values of a step through all vectors and spill a sum instead.
 [[gnu::always_inline]] inline __m256 broadcast(const float* x) {
   __m256 value;
   asm volatile("vbroadcastss %1, %0" : "=x"(value) : "m"(*x));
   return value;
 }
 
-// Decodes codes and uses them at once, for M rows and V vectors from `vector` on. Neighbouring multiply-adds
-// belong to different chains: the scheduler of a core holds about 64 operations, and eight in a row of one
-// chain fill it with waiting ones (4-bit codes, m = 1: 1.1 times slower).
+// Decodes codes and uses them at once, for M rows and V vectors, starting at `vector`.
+// Neighbouring multiply-adds belong to different chains. The scheduler of a core holds about 64 operations.
+// Eight consecutive operations of one chain would fill it with operations
+// that wait (4-bit codes, m = 1: 1.1 times slower).
 template <class Scheme, int M, int V>
 [[gnu::noinline]] void multiply_codes(const uint8_t* header, const PackedPanel& packed, int vector,
                                       const Sums& sums) {
@@ -142,7 +149,7 @@ template <int M>
   }
 }
 
-// Rows [m, ...) of a packed panel and its sums.
+// Returns the part of a packed panel that starts at row m of x and of the sums.
 [[maybe_unused]] PackedPanel rows_from(PackedPanel packed, int64_t m) {
   packed.x += m * packed.ldx;
   packed.x_sums += packed.zero != nullptr ? m * packed.ld_sums : 0;

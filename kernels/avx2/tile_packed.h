@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layout tile_packed_4d, for the AVX2 variants of pack and unpack. pack/int4_tinygemm_scalar.cc describes it.
-// 128 k of a row are 64 bytes on both sides, and no byte leaves its row. Bytes q, q + 4, q + 8 and q + 12 of
-// each 16 become word q, with their even k in its lower half; then the words of the four groups of 16 bytes
-// are transposed. That is 20 operations for 128 codes, so memory is the limit. Eight rows are read in turn,
-// 64 bytes of each, while those of the next eight are prefetched (pack, EPYC Zen 4, 4096 x 4096, one thread:
-// 709 us without, 550 with it).
+// Packs and unpacks the layout tile_packed_4d, for the AVX2 variants.
+// pack/int4_tinygemm_scalar.cc describes the layout.
+// 128 values of k of a row are 64 bytes on both sides, and no byte leaves its row.
+// Bytes q, q + 4, q + 8 and q + 12 of each 16 become word q, with their even k in its lower half.
+// Then the words of the four groups of 16 bytes are transposed.
+// 128 codes take 20 operations, so memory limits the speed.
+// Eight rows are read in turn, 64 bytes of each, while the next eight rows are prefetched.
+// On one thread of an EPYC Zen 4, packing 4096 x 4096 takes 550 us with the prefetch and 709 us without it.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -14,7 +16,7 @@ namespace qcts::avx2 {
 namespace {
 
 constexpr int64_t kTileColumns = 8, kTileK = 128, kTileRowBytes = kTileK / 2;
-constexpr int64_t kPaddedK = 1024;  // torchao pads k to a multiple of it
+constexpr int64_t kPaddedK = 1024;  // torchao pads k to a multiple of this number
 
 // Transposes bytes as a matrix of 4 x 4.
 [[gnu::always_inline]] inline __m256i transpose_4(__m256i bytes) {
@@ -32,7 +34,7 @@ constexpr int64_t kPaddedK = 1024;  // torchao pads k to a multiple of it
     odd[i] = _mm256_maddubs_epi16(_mm256_and_si256(bytes, nibble), two);
   }
   const __m256i evens = _mm256_packus_epi16(even[0], even[1]), odds = _mm256_packus_epi16(odd[0], odd[1]);
-  // Words of the first and second 16 bytes; words of the third and fourth.
+  // `front` has words of the first and second 16 bytes; `back` has words of the third and fourth.
   const __m256i front = _mm256_unpacklo_epi16(evens, odds), back = _mm256_unpackhi_epi16(evens, odds);
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   store32(tile, _mm256_permutevar8x32_epi32(_mm256_unpacklo_epi32(front, back), order), past_caches);
@@ -51,7 +53,8 @@ constexpr int64_t kPaddedK = 1024;  // torchao pads k to a multiple of it
   const __m256i half = _mm256_set1_epi32(0xFFFF), nibble = _mm256_set1_epi8(15);
   const __m256i evens = _mm256_packus_epi32(_mm256_and_si256(front, half), _mm256_and_si256(back, half)),
                 odds = _mm256_packus_epi32(_mm256_srli_epi32(front, 16), _mm256_srli_epi32(back, 16));
-  // Each byte has two codes: one "plain" byte of the lower ones, and one of the upper ones.
+  // Each byte has two codes.
+  // `lower` is a "plain" byte of the lower codes, and `upper` is one of the upper codes.
   const __m256i lower = _mm256_or_si256(_mm256_andnot_si256(nibble, _mm256_slli_epi16(evens, 4)),
                                         _mm256_and_si256(odds, nibble)),
                 upper = _mm256_or_si256(_mm256_andnot_si256(nibble, evens),
@@ -65,9 +68,9 @@ constexpr int64_t kPaddedK = 1024;  // torchao pads k to a multiple of it
 }
 [[maybe_unused]] int64_t n_tiles(const qcts_problem& p) { return (p.n + kTileColumns - 1) / kTileColumns; }
 
-// Calls use(n, at, tile_at) for each 64 bytes of a row in the order of the tiles: they begin at byte `at` of
-// row n of "plain", and at byte tile_at of all tiles. `tiles` is the number of a row's tiles from the first
-// on.
+// Calls use(n, at, tile_at) for each 64 bytes of a row, in the order of the tiles.
+// These bytes begin at byte `at` of row n in "plain", and at byte tile_at of all tiles.
+// `tiles` is the number of tiles in a row, starting at the first.
 [[gnu::always_inline]] inline void for_tile_rows(const qcts_problem& p, int64_t first, int64_t last,
                                                  int64_t tiles, const auto& use) {
   for (int64_t column = first; column < last; ++column)
@@ -77,7 +80,7 @@ constexpr int64_t kPaddedK = 1024;  // torchao pads k to a multiple of it
             ((column * k_tiles(p) + tile) * kTileColumns + row) * kTileRowBytes);
 }
 
-// Packs the tiles of 8 columns [first, last). Padding has the code 0.
+// Packs the column groups [first, last). A column group has 8 columns. Padding has the code 0.
 [[maybe_unused]] void pack_tile_columns(void* context, int64_t first, int64_t last) {
   const qcts_problem& p = *static_cast<const qcts_problem*>(context);
   const auto* in = static_cast<const uint8_t*>(in_plane(p, "qdata"));
@@ -113,9 +116,10 @@ constexpr int64_t kPaddedK = 1024;  // torchao pads k to a multiple of it
   _mm_sfence();
 }
 
-constexpr int64_t kScaleZeroBytes = 4;  // scale and zero in bfloat16, as this layout requires
+// size in bytes of a scale and a zero in bfloat16, which this layout requires
+constexpr int64_t kScaleZeroBytes = 4;
 
-// Padding groups get what quantizing zeros gives: pack/int4_tinygemm_scalar.cc has the numbers.
+// Padding groups get the parameters of quantized zeros. pack/int4_tinygemm_scalar.cc has the numbers.
 [[maybe_unused]] void pad_scales(const qcts_problem& p) {
   const auto* in = static_cast<const char*>(in_plane(p, "scale_and_zero"));
   auto* out = static_cast<char*>(out_plane(p, "scale_and_zero"));

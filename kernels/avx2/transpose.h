@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Converts int4_tinygemm's bytes to and from the layouts of ATen's CPU kernels, for the AVX2 variants of pack
-// and unpack.
+// Converts the bytes of int4_tinygemm to and from the layouts of ATen's CPU kernels,
+// for the AVX2 variants of pack and unpack.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -9,8 +9,8 @@
 namespace qcts::avx2 {
 namespace {
 
-// Transposes 16 x 16 bytes, to[j * ld_to + i] = from[i * ld_from + j], in four rounds of interleaves, 64 in
-// all.
+// Transposes 16 x 16 bytes: to[j * ld_to + i] = from[i * ld_from + j].
+// Takes four rounds of interleaves, 64 in all.
 [[maybe_unused]] void transpose_16(const uint8_t* from, int64_t ld_from, uint8_t* to, int64_t ld_to) {
   __m128i a[16], b[16];
 #pragma GCC unroll 16
@@ -29,9 +29,9 @@ namespace {
   for (int i = 0; i < 16; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * ld_to), a[i]);
 }
 
-// Which columns share a byte in a full block of one of ATen's layouts; they follow the width of its vectors.
-// Byte i of a k holds column i * step in its low nibble, and the column `apart` further on in its high
-// nibble.
+// Describes the columns that share a byte in a full block of one of ATen's layouts.
+// The columns follow the width of ATen's vectors. Byte i of each k holds column i * step in its low nibble.
+// The high nibble of byte i holds the column that is `apart` columns further on.
 struct Pairing {
   int64_t columns, step, apart;
 };
@@ -41,9 +41,9 @@ struct Pairing {
   return {32, 2, 1};  // cpu_default
 }
 
-constexpr int64_t kStripBytes = 64;  // of one column at a time: 128 k
+constexpr int64_t kStripBytes = 64;  // size in bytes of a part of one column: 128 values of k
 
-// Writes `bytes` of a result; if it is streamed, its rows are aligned.
+// Writes `bytes` bytes of a result. If the result is streamed, its rows are aligned.
 [[maybe_unused]] void write_out(uint8_t* to, const uint8_t* from, int64_t bytes, bool past_caches) {
   if (!past_caches || bytes % 32 != 0) {
     std::memcpy(to, from, static_cast<size_t>(bytes));
@@ -53,13 +53,14 @@ constexpr int64_t kStripBytes = 64;  // of one column at a time: 128 k
     store32(to + i, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)), true);
 }
 
-// Convert the codes of a full block of k_bytes = k / 2 bytes per column, and of a last block that n cuts
-// short. In a short block neighbours share a byte, in every layout.
+// Convert the codes of a full block, and of a last block that n cuts short.
+// A column has k_bytes = k / 2 bytes. In a short block, neighbours share a byte in every layout.
 using FullBlock = void (*)(const uint8_t* in, int64_t k_bytes, const Pairing& pairing, bool past_caches,
                            uint8_t* out);
 using ShortBlock = void (*)(const uint8_t* in, int64_t k_bytes, int64_t columns, uint8_t* out);
 
-// Converts columns [first, last), which begin at a block; only the last block of a weight is short.
+// Converts columns [first, last), starting at the beginning of a block.
+// Only the last block of a weight is short.
 template <FullBlock kFull, ShortBlock kShort>
 void convert_blocks(void* context, int64_t first, int64_t last) {
   const qcts_problem& p = *static_cast<const qcts_problem*>(context);

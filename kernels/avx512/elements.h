@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kLanes = 16;
 
-// Keeps a constant in a register, so that it is not read again for every use.
+// Keeps a constant in a register, so that it is not loaded again for every use.
 template <class Vector>
 [[gnu::always_inline]] inline Vector kept(Vector constant) {
 #ifdef __AVX512F__
@@ -31,7 +31,7 @@ template <class Vector>
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
-// Rounds to nearest even; every NaN becomes the quiet NaN.
+// Rounds to nearest even. Every NaN becomes the quiet NaN.
 [[maybe_unused]] __m256i to_bf16(__m512 value) {
   const __m512i bits = _mm512_castps_si512(value);
   const __m512i last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -41,13 +41,13 @@ template <class Vector>
       _mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, nan, _mm512_set1_epi32(0x7FC00000)), 16));
 }
 
-// Rounds to bfloat16 in the upper half of each lane; kernels/avx2/elements.h has the proof and its
-// conditions.
+// Rounds to bfloat16 in the upper half of each lane.
+// kernels/avx2/elements.h has the proof and its conditions.
 [[gnu::always_inline]] inline __m512 bf16_rounded(__m512 v) {
   return _mm512_fmsub_ps(v, _mm512_set1_ps(65536), _mm512_mul_ps(v, _mm512_set1_ps(65535)));
 }
 
-// Rounds to dtype and converts back; every NaN becomes the quiet NaN.
+// Rounds to dtype and converts back. Every NaN becomes the quiet NaN.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline __m512 rounded(__m512 value) {
   if (kDtype == QCTS_F32) return value;
@@ -72,7 +72,7 @@ template <uint32_t kDtype>
   }
 }
 
-// Load and store the first `count` < 16 elements.
+// Load and store the first `count` elements. `count` is less than 16.
 [[maybe_unused]] __m512 load_some(uint32_t dtype, const void* from, int64_t count) {
   char buffer[64] = {};
   std::memcpy(buffer, from, static_cast<size_t>(count * dtype_bytes(dtype)));

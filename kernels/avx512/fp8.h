@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 e4m3 weights with one scale per row, dense or 2:4 sparse, for the AVX-512 variants of `linear`: y =
-// scale * sum(x * value(code)) + bias.
+// Float8 e4m3 weights with one scale per row, dense or 2:4 sparse,
+// for the AVX-512 variants of `linear`. y is scale * sum(x * value(code)) + bias.
 //
-// Up to m = 4 decoding is the bound. A code's sign and seven low bits, moved to a binary16's place, are its
-// value times 2^-8, also for subnormals. That takes a widening load, a shift and a mask for half a vector,
-// then a conversion, a multiplication and the fused multiply-add for sixteen codes. (Moved to a float's
-// place, the first three work on a whole vector: in cache, on an EPYC Zen 4, m = 1 takes 1.36 times as long,
-// m = 2 0.94 times, m = 4 as long.) Handling NaN codes would cost three more operations. Instead, packing
-// sets the scale of a column with a NaN to NaN, which is what every sum over that column would be. A block of
-// 64 columns holds one cache line for each k, whose byte c belongs to column c, then 64 scales (float32).
+// Up to m = 4, decoding limits the speed.
+// The sign and the seven low bits of a code are moved to their places in a binary16.
+// The result is the value times 2^-8, also for subnormals.
+// Moving the bits takes a widening load, a shift and a mask for half a vector.
+// A conversion, a multiplication and a fused multiply-add follow for sixteen codes.
+// If the bits were moved to their places in a float, the first three operations would work on a whole vector.
+// In cache on an EPYC Zen 4, that takes 1.36 times as long at m = 1, 0.94 times at m = 2,
+// and as long at m = 4. Handling NaN codes would cost three more operations.
+// Instead, packing sets the scale of a column to NaN if it has a NaN code.
+// Every sum over that column would be NaN anyway.
+// A block of 64 columns holds one cache line for each k; its byte c belongs to column c.
+// 64 scales (float32) follow.
 #pragma once
 
 #include "kernels/avx512/linear.h"
@@ -50,7 +55,7 @@ struct Fp8Row {
     });
   }
 
-  // part(n, first_k, last_k, put) calls put(k, code) for every code; it may skip zeros.
+  // part(n, first_k, last_k, put) calls put(k, code) for every code. It may skip zeros.
   template <class Part>
   static void pack_parts(const qcts_problem& p, int64_t first_n, uint8_t* out, const Part& part) {
     constexpr uint32_t kNan = 0x7FC00000;
@@ -67,8 +72,10 @@ struct Fp8Row {
   }
 };
 
-// Two of four k are stored (kernels/families/sparse24_planes.h). Packing fills in the zeros, and from then on
-// this is fp8_row: it reads one byte per weight, where the checkpoint has 5 / 8, and saves no multiplication.
+// Two of every four weights along k are stored (kernels/families/sparse24_planes.h).
+// Packing fills in the zeros.
+// After that, the kernel is the same as for fp8_row:
+// it reads one byte per weight, although the checkpoint has 5 / 8 of a byte, and saves no multiplication.
 struct Fp8Sparse24 : Fp8Row {
   static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const Sparse24Planes planes(p);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int4 weights with a scale and a floating-point zero for each group, for the AVX-512 variants of `linear`: y
-// = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias. Codes go from -8 to 7 and are looked
-// up (kernels/avx512/nibble_lut.h). Scale and zero stay out of the inner loop: they act on the two sums of a
-// group, and all columns share the sums of x. A block of 64 columns holds, for each group, its words, then 64
-// scales and 64 zeros in the weight's dtype.
+// int4 weights with a scale and a floating-point zero for each group, for the AVX-512 variants of `linear`.
+// y is the sum over groups of scale * sum(x * code) + zero * sum(x), plus bias.
+// Codes are -8 to 7 and are looked up (kernels/avx512/nibble_lut.h).
+// Scale and zero stay outside the inner loop:
+// they act on the two sums of a group, and all columns share the sums of x.
+// A block of 64 columns holds the words of the codes of each group,
+// followed by 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
 #include "kernels/avx512/nibble_lut.h"

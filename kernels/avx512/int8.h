@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of x to int8, for the AVX-512 variants of quantize_activation and for
-// kernels/vnni/int8_linear.h. kernels/avx2/int8.h has the recipes. bfloat16 is taken 64 elements at a time,
-// as integers of its bits and by int8_encode_fast; everything else is taken sixteen at a time. dtype and
-// in_dtype are template parameters: checked for every vector, they made it twice as slow (EPYC Zen 4).
+// Quantizes rows of x to int8,
+// for the AVX-512 variants of quantize_activation and for kernels/vnni/int8_linear.h.
+// kernels/avx2/int8.h has the recipes.
+// bfloat16 is taken 64 elements at a time, as the integers of their bits, and encoded by int8_encode_fast.
+// Other dtypes are taken sixteen elements at a time.
+// dtype and in_dtype are template parameters,
+// because checking them for every vector takes twice as long (EPYC Zen 4).
 #pragma once
 
 #include <algorithm>
@@ -13,14 +16,14 @@
 namespace qcts::avx512 {
 namespace {
 
-// Loads sixteen elements from `k` on; those beyond k_count are 0.
+// Loads sixteen elements, starting at `k`. Elements beyond k_count are 0.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline __m512 elements(const char* row, int64_t k, int64_t k_count) {
   const char* at = row + k * (kDtype == QCTS_F32 ? 4 : 2);
   return k + kLanes <= k_count ? load16(kDtype, at) : load_some(kDtype, at, k_count - k);
 }
 
-// min(0, x) and max(0, x) of a row; both are NaN if an element is.
+// Returns min(0, x) and max(0, x) of a row. Both are NaN if an element is NaN.
 template <uint32_t kDtype>
 avx2::Range range_of_row(const char* row, int64_t k_count) {
   __m512 low[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()}, high[2] = {low[0], low[0]};
@@ -42,7 +45,7 @@ avx2::Range range_of_row(const char* row, int64_t k_count) {
   return {*std::min_element(lows, lows + kLanes), *std::max_element(highs, highs + kLanes)};
 }
 
-// Writes the codes of `count` elements from first_k on, and returns their sum.
+// Writes the codes of `count` elements, starting at first_k, and returns their sum.
 template <uint32_t kDtype, bool kInDtype>
 int32_t codes_of_part(const avx2::RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
                       RowScale chosen, int8_t* codes) {
@@ -56,7 +59,7 @@ int32_t codes_of_part(const avx2::RowRecipe& recipe, const char* row, int64_t fi
     steps = _mm512_roundscale_ps(steps, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     __m512 code = _mm512_add_ps(steps, zero_point);
     if (kInDtype) code = rounded<kDtype>(code);
-    // NaN becomes 0, and so do lanes beyond the part.
+    // NaN becomes 0, and so do the lanes beyond the part.
     const int64_t left = count - k < kLanes ? count - k : kLanes;
     const auto counted =
         static_cast<__mmask16>(_mm512_cmp_ps_mask(code, code, _CMP_ORD_Q) & ((1u << left) - 1));
@@ -75,7 +78,7 @@ int32_t codes_of_part(const avx2::RowRecipe& recipe, const char* row, int64_t fi
   return sum;
 }
 
-// min(0, x) and max(0, x) of a row of bfloat16, as avx2::range_of.
+// Returns min(0, x) and max(0, x) of a row of bfloat16, like avx2::range_of.
 [[maybe_unused]] avx2::Range range_of_bf16(const char* row, int64_t k_count) {
   __m512i top = _mm512_setzero_si512(), bottom = _mm512_set1_epi16(INT16_MIN);
   for (int64_t k = 0; k < k_count; k += 32) {
@@ -88,7 +91,7 @@ int32_t codes_of_part(const avx2::RowRecipe& recipe, const char* row, int64_t fi
       _mm256_max_epu16(_mm512_castsi512_si256(bottom), _mm512_extracti64x4_epi64(bottom, 1)));
 }
 
-// Writes the codes of `count` elements, a multiple of 64, by a tame scale, and returns their sum.
+// Writes the codes of `count` elements with a tame scale and returns their sum. `count` is a multiple of 64.
 template <uint32_t kCommon>
 int32_t codes_by_tame(const avx2::RowRecipe& recipe, RowScale chosen, const char* at, int64_t count,
                       int8_t* codes) {

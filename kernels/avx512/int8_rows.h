@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8 weights with a scale and a zero point for each row, for the AVX-512 variants of `linear`: y = scale *
-// sum(x * (q - zero_point)) + bias.
+// int8 weights with a scale and a zero point for each row,
+// for the AVX-512 variants of `linear`. y is scale * sum(x * (q - zero_point)) + bias.
 //
-// Up to m = 4, reading one byte a weight is the bound: sixteen weights cost a widening load, a conversion and
-// a fused multiply-add, three instructions for two ports, which is faster than a core's share of memory
-// bandwidth. A block of 64 columns holds 64 zero points (int32), then for each k one cache line, whose byte c
-// belongs to column c, then 64 scales (float32).
+// Up to m = 4, reading one byte per weight limits the speed.
+// Sixteen weights cost a widening load, a conversion and a fused multiply-add:
+// three instructions for two ports. That is faster than a core's share of the memory bandwidth.
+// A block of 64 columns begins with 64 zero points (int32).
+// One cache line for each k follows; its byte c belongs to column c. 64 scales (float32) come last.
 #pragma once
 
 #include "kernels/avx512/linear.h"
@@ -36,7 +37,7 @@ struct Int8Row {
     *scale = load16(QCTS_F32, at + vector * 4 * kLanes);
   }
 
-  // Symmetric weights, the usual case, skip the subtraction.
+  // Symmetric weights are the usual case and skip the subtraction.
   static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
     if constexpr (Source::kHasZeros) {
       const uint8_t* header = call.prepared + block * block_bytes<Int8Row>(*call.problem);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Vectors of sixteen 32-bit lanes for kernels/vnni/int8_linear.h and kernels/vnni/fixed_dots.h.
+// Operations on vectors of sixteen 32-bit lanes for kernels/vnni/int8_linear.h and kernels/vnni/fixed_dots.h.
 #pragma once
 
 #include "kernels/avx512/int8.h"
@@ -37,7 +37,7 @@ struct Lanes : RowsToInt8 {
   static Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
   static Floats fmadd(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 
-  // Doubles have half as many lanes.
+  // A vector of doubles has half as many lanes.
   static Doubles set_double(double a) { return _mm512_set1_pd(a); }
   static Doubles load(const double* from) { return _mm512_loadu_pd(from); }
   static Doubles doubles_of_ints(const int32_t* from) {

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Macro-kernel and micro-kernel of `linear` with float x, for the AVX-512 variants. A Scheme defines the
-// layout of a block and decodes its codes.
+// Macro-kernel and micro-kernel of `linear` with float x, for the AVX-512 variants.
+// A Scheme defines the layout of a block and decodes its codes.
 //
-// A lane is a column. Packing cuts W into blocks of 64 columns. A block holds all k of its columns in the
-// order of use, so a call reads one linear stream, and neither k nor the sum over k has a tail. Threads get
-// fixed shares of the columns; x is widened to float once.
-// - m <= 4: codes are decoded in registers and used for every row. Memory is the bound, as long as decoding
-//   keeps up.
-// - m > 4: 128 k of a block are decoded to a panel of floats (32 KiB), which is multiplied with 6 rows by 64
-//   columns at a time: 24 sums and 4 weights in 32 registers, x broadcast from memory. Fused multiply-adds
-//   are the bound.
+// A lane is a column. Packing cuts W into blocks of 64 columns.
+// A block holds all values of k of its columns in the order of their use, so a call reads one linear stream.
+// Neither k nor the sum over k has a tail. Threads get fixed shares of the columns.
+// x is widened to float once.
+// - If m <= 4, codes are decoded in registers and used for every row.
+//   Memory limits the speed, if decoding keeps up.
+// - If m > 4, 128 values of k of a block are decoded to a panel of floats (32 KiB).
+//   The panel is multiplied by 6 rows, 64 columns at a time.
+//   The 32 registers hold 24 sums and 4 weights; x is broadcast from memory.
+//   Fused multiply-adds limit the speed.
 //
-// The loops over sums are unrolled: an array of sums that a loop indexes lives in memory (twice as long,
-// int4). And Schemes call no functions, because a call spills all sums (1.1 to 1.25 times as long). Every
-// output is the same chain in both cases: t = fma(x, w, t) over the k of a group in order, then total =
-// fma(scale, t, total), then total = fma(zero, sum of x, total) if the scheme has zeros. So a row's result
-// does not depend on m, and nothing depends on the number of threads.
+// The loops over sums are unrolled, because an array of sums that a loop indexes is kept in memory,
+// which takes twice as long for int4.
+// Schemes call no functions, because a call spills all sums, which takes 1.1 to 1.25 times as long.
+// Every output is the same chain in both cases. First, t = fma(x, w, t) over the k of a group in order.
+// Then, total = fma(scale, t, total). Then, total = fma(zero, sum of x, total) if the scheme has zeros.
+// So the result of a row does not depend on m, and nothing depends on the number of threads.
 #pragma once
 
 #include <concepts>
@@ -28,42 +31,46 @@ namespace {
 
 constexpr int kVectors = kColumns / kLanes;
 constexpr int kRows = 64;    // rows of sums at a time
-constexpr int kChunk = 128;  // k of a panel
-// The hardware prefetcher stops at the end of a page, the stream does not. Many kernels run best with the
-// hardware's own prefetchers (WeightReading, kernels/machine/weight_reading.h), but these wait for
-// operations: without this prefetch int8, nf4, float8 and MXFP4 of 4096 x 4096, m = 1 to 4, take as long or
-// up to 1.1 times as long on an EPYC Zen 4.
+constexpr int kChunk = 128;  // values of k in a panel
+// The hardware prefetcher stops at the end of a page, but the stream continues on the next page.
+// Many kernels run best with hardware prefetchers only (WeightReading, kernels/machine/weight_reading.h).
+// But the kernels of this file wait for operations.
+// On an EPYC Zen 4, int8, nf4, float8 and MXFP4 of 4096 x 4096 at m = 1 to 4 take 1 to 1.1 times as long
+// without this prefetch.
 constexpr int kPrefetchBytes = 4096;
-// Prefetches into L2 while a panel is multiplied; without it memory is idle meanwhile (int8, m = 16 of 4096 x
-// 4096, EPYC Zen 4, one thread: 1.25 times as long). The first pass prefetches everything: giving each pass a
-// share was 0.95 to 1.07 times as fast, and twice the distance made no difference.
+// Prefetches into L2 while a panel is multiplied.
+// Without this prefetch, memory is idle while a panel is multiplied,
+// and int8 at m = 16 of 4096 x 4096 takes 1.25 times as long (EPYC Zen 4, one thread).
+// The first pass prefetches everything. With a share for each pass, it was 0.95 to 1.07 times as fast.
+// Twice the distance made no difference.
 constexpr int kFarBytes = 16384;
 
 struct LinearCall {
   const qcts_problem* problem;
   const uint8_t* prepared;
   float* x;       // [m][k]
-  float* x_sums;  // [m][k / group]; only where the scheme has zeros
+  float* x_sums;  // [m][k / group]; only if the scheme has zeros
 };
 
-// How the codes of a scheme lie in a block and become floats.
+// A scheme defines the places of its codes in a block, and how codes become floats.
 template <class T>
 concept FloatScheme = requires(const qcts_problem& p, const LinearCall& call, const uint8_t* from,
                                uint8_t* to, int64_t n, int vector, int i, __m512* out) {
-  // Codes are stored in steps of kStep k, kBytesPerK bytes for each k of a block.
+  // Codes are stored in steps of kStep values of k. A block has kBytesPerK bytes for each k.
   requires kChunk % T::kStep == 0 && T::kBytesPerK > 0;
   { T::kHasZeros } -> std::convertible_to<bool>;          // a second vector of scales acts on the sum of x
-  { T::kHeaderBytes } -> std::convertible_to<int64_t>;    // before a block's codes
-  { T::scale_bytes(p) } -> std::convertible_to<int64_t>;  // after each group's codes
-  // Elements along k that share a scale: a multiple of kStep, which divides kChunk, and with zeros of 8.
+  { T::kHeaderBytes } -> std::convertible_to<int64_t>;    // size in bytes of a block's header
+  { T::scale_bytes(p) } -> std::convertible_to<int64_t>;  // size in bytes of a group's scales
+  // Returns the elements along k that share a scale: a multiple of kStep that divides kChunk.
+  // With zeros it is a multiple of 8.
   { T::group(p) } -> std::convertible_to<int64_t>;
-  // k `i` of the step at `from`, of the 16 columns of `vector`.
+  // decode() returns element `i` along k of the step at `from`, for the 16 columns of `vector`.
   requires sizeof(T::decode(from, from, vector, i)) == sizeof(__m512);
   T::scales(p, from, vector, out, out);
-  // Multiplies every sum at the end; 1 if there is none.
+  // Returns a factor for every sum at the end, or 1 if there is none.
   { T::factor(from) } -> std::convertible_to<float>;
-  T::block(call, n, n, n);  // multiply_block, of this scheme or of one that this block allows
-  T::pack_block(p, n, to);  // the block from column n on, over zeros
+  T::block(call, n, n, n);  // calls multiply_block of this scheme, or of another that this block allows
+  T::pack_block(p, n, to);  // packs the block that starts at column n; `to` contains zeros
 };
 
 template <FloatScheme Scheme>
@@ -78,19 +85,19 @@ int64_t block_bytes(const qcts_problem& p) {
 
 using Sums = float (*)[kColumns];
 
-// Part of a group, or all of it, and the rows of x to multiply it with.
+// A part of a group, or all of it, and the rows of x by which it is multiplied.
 struct PackedPanel {
   const uint8_t *header, *codes;
-  int64_t count;  // of k
+  int64_t count;  // number of values of k
   const float* x;
   int64_t ldx;
-  bool first, last;       // part of its group
-  const uint8_t* scales;  // of the group
+  bool first, last;       // true for the first and the last part of the group
+  const uint8_t* scales;  // scales of the group
   int64_t scale_bytes;
-  const float* x_sums;  // of the group, `groups` apart; only where the scheme has zeros
+  const float* x_sums;  // sums of x over the group, `groups` floats apart; only if the scheme has zeros
   int64_t groups;
-  const uint8_t* ahead;  // what to prefetch meanwhile
-  int64_t ahead_bytes;   // for each k
+  const uint8_t* ahead;  // bytes to prefetch during the multiplication
+  int64_t ahead_bytes;   // number of these bytes for each k
 };
 
 template <int M>
@@ -103,7 +110,7 @@ template <int M>
       sum[m][v] = packed.first ? _mm512_setzero_ps() : _mm512_loadu_ps(&open[m][v * kLanes]);
 }
 
-// Adds the sums to totals at the end of a group; until then, stores them for the next part.
+// Adds the sums to the totals at the end of a group. Before the end, stores them for the next part.
 template <FloatScheme Scheme, int M>
 [[gnu::always_inline]] inline void keep_sums(const qcts_problem& p, const PackedPanel& packed,
                                              const __m512 (&sum)[M][kVectors], Sums open, Sums totals) {
@@ -129,8 +136,8 @@ template <FloatScheme Scheme, int M>
   }
 }
 
-// Prefetches the scales kAhead bytes after this group's. The codes' own prefetch reaches only as far as their
-// length.
+// Prefetches the scales that lie kAhead bytes after the scales of this group.
+// The prefetch of the codes covers only the length of the codes.
 template <int kAhead>
 [[gnu::always_inline]] inline void fetch_scales(const PackedPanel& packed) {
   const int64_t bytes = packed.last ? packed.scale_bytes : 0;
@@ -197,8 +204,9 @@ void decode_panel(const PackedPanel& packed, float (*panel)[kColumns]) {
                          Scheme::decode(packed.header, packed.codes + k * Scheme::kBytesPerK, v, i));
 }
 
-// For at most kChunk of k. `packed` is a reference: copying it would load, in vectors, fields that were just
-// stored one by one, and wait for those stores (NVFP4, m = 1, EPYC Zen 4: 1.4 times as long).
+// Multiplies at most kChunk values of k.
+// `packed` is a reference, because copying it would load fields in vectors that were just stored one by one,
+// and wait for those stores (NVFP4, m = 1, EPYC Zen 4: 1.4 times as long).
 template <FloatScheme Scheme>
 void multiply_packed(const qcts_problem& p, const PackedPanel& packed, int64_t rows, float (*panel)[kColumns],
                      Sums open, Sums totals) {
@@ -280,7 +288,7 @@ void widen_rows(void* context, int64_t first, int64_t last) {
     if (k < p.k) store_some(QCTS_F32, to + k, load_some(p.x_dtype, from + k * bytes, p.k - k), p.k - k);
     if (!Scheme::kHasZeros) continue;
     for (int64_t g = 0; g < groups; ++g) {
-      // A group is a multiple of 8, not of 16.
+      // A group is a multiple of 8, but not always of 16.
       __m256 sum = _mm256_setzero_ps();
       for (int64_t i = 0; i < group; i += 8) sum = _mm256_add_ps(sum, _mm256_loadu_ps(to + g * group + i));
       float lanes[8];

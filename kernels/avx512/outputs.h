@@ -7,10 +7,10 @@
 namespace qcts::avx512 {
 namespace {
 
-constexpr int kColumns = 64;  // of a block
+constexpr int kColumns = 64;  // columns of a block
 
-// y = total * factor + bias, rounded once to float32, then to y's dtype, for `rows` rows from first_m on and
-// the columns from first_n on (at most kColumns, fewer at p's end).
+// Stores y = total * factor + bias, rounded once to float32 and then to the dtype of y.
+// Stores `rows` rows, starting at first_m, and up to kColumns columns, starting at first_n.
 [[maybe_unused]] void store_rows(const qcts_problem& p, int64_t first_m, int64_t rows, int64_t first_n,
                                  float factor, const float (*totals)[kColumns]) {
   const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;

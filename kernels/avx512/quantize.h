@@ -8,7 +8,8 @@
 namespace qcts::avx512 {
 namespace {
 
-// As in kernels/avx2/quantize.h, but 16-bit floats go 32 at a time; the last 32 may overlap those before.
+// Does the same as the function in kernels/avx2/quantize.h, but takes 16-bit floats 32 at a time.
+// The last 32 may overlap the floats before them.
 [[maybe_unused]] uint32_t largest_magnitude_bits(uint32_t dtype, const char* row, int64_t count) {
   if (dtype == QCTS_F32 || count < 32) return avx2::largest_magnitude_bits(dtype, row, count);
   const __m512i mask = _mm512_set1_epi16(INT16_MAX);
@@ -20,8 +21,8 @@ namespace {
   return avx2::largest_magnitude_bits(dtype, lanes, 32);
 }
 
-// Packing twice leaves four bytes of each of four vectors in every quarter; this puts them in order, one
-// vector after the other.
+// Packing four vectors leaves four bytes of each of them in every quarter.
+// This function puts the bytes in order, one vector after the other.
 [[maybe_unused]] [[gnu::always_inline]] inline __m512i in_order_of_packs(__m512i bytes) {
   return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
                                   bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the greatest words of several vectors side by side, for the AVX-512 variants of quantize. One vector
-// alone takes five dependent steps of two operations.
+// Finds the greatest words of several vectors side by side, for the AVX-512 variants of quantize.
+// One vector alone would take five dependent steps of two operations.
 #pragma once
 
 #include "kernels/avx512/elements.h"
@@ -8,8 +8,8 @@
 namespace qcts::avx512 {
 namespace {
 
-// Reduces eight vectors by quarters: word i of a quarter is the greatest word in that quarter of vector i. 21
-// operations.
+// Reduces eight vectors by quarters, in 21 operations.
+// Word i of a quarter is the greatest word in that quarter of vector i.
 template <class Max>
 [[gnu::always_inline]] inline __m512i max_of_quarters(const __m512i* of, const Max& max) {
   const auto words = [&](int i) {
@@ -23,7 +23,7 @@ template <class Max>
   return max(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
-// Reduces sixteen vectors; returns the floats of dtype that have those bits.
+// Reduces sixteen vectors. Returns the floats of dtype that have the resulting bits.
 template <uint32_t kDtype, class Max>
 [[gnu::always_inline]] inline __m512 max_of_sixteen(const __m512i* of, const Max& max) {
   const __m512i a = max_of_quarters(of, max), b = max_of_quarters(of + 8, max);

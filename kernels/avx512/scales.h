@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For the AVX-512 variants of `linear` whose blocks have 64 bfloat16 scales after each group's codes, and no
-// zeros.
+// For the AVX-512 variants of `linear` without zeros.
+// In their blocks, 64 bfloat16 scales follow the codes of each group.
 #pragma once
 
 #include "kernels/avx512/linear.h"

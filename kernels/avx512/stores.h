@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stores results a cache line at a time, for the AVX-512 variants of quantize and dequantize;
-// kernels/avx2/stores.h says which are streamed.
+// Stores results one cache line at a time, for the AVX-512 variants of quantize and dequantize.
+// kernels/avx2/stores.h says which results are streamed.
 #pragma once
 
 #include "kernels/avx2/stores.h"
@@ -8,7 +8,7 @@
 namespace qcts::avx512 {
 namespace {
 
-// True if 64 bytes at a time may be streamed from `to` on.
+// True if results may be streamed 64 bytes at a time, starting at `to`.
 [[gnu::always_inline]] inline bool is_line(const void* to) {
   return reinterpret_cast<uintptr_t>(to) % 64 == 0;
 }

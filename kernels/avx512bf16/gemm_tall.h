@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tall tiles for 7 to 12 rows of x, for the AVX512-BF16 variants of `linear`: weights with one scale per row
-// whose codes are cheap to decode to bfloat16.
+// Tall tiles for 7 to 12 rows of x, for the AVX512-BF16 variants of `linear`.
+// The weights have one scale per row, and their codes are cheap to decode to bfloat16.
 //
-// The registers hold a sum for each row and two vectors of 16 columns, so a decoded weight meets all rows at
-// once: no panel is stored, and no pass has few rows. What a tile reads must lie in L1, since every two dot
-// products load an x: 256 k at a time are 16 KiB of codes, 6 KiB of x and 3 KiB of sums. int8 of 4096 x 4096,
-// one core of an EPYC Zen 4, times as fast as panels: m = 7 1.11, m = 8 1.11, m = 12 1.09. Up to 16 rows by
-// one vector would be possible, but it loads an x for each dot product: in some runs it was 1.04 times as
-// fast as panels, in others 0.80 times.
+// The registers hold a sum for each row and two vectors of 16 columns,
+// so a decoded weight is used for all rows at once. No panel is stored, and no pass has few rows.
+// A tile must find its inputs in L1, because every two dot products load an x.
+// 256 values of k at a time are 16 KiB of codes, 6 KiB of x and 3 KiB of sums.
+// For int8 of 4096 x 4096 on one core of an EPYC Zen 4,
+// tall tiles are 1.11 times as fast as panels at m = 7 and m = 8, and 1.09 times as fast at m = 12.
+// A tile of up to 16 rows and one vector would be possible, but it loads an x for each dot product.
+// In some runs it was 1.04 times as fast as panels, in others 0.80 times.
 #pragma once
 
 #include "kernels/avx512bf16/linear.h"
@@ -16,13 +18,13 @@ namespace qcts::avx512bf16 {
 namespace {
 
 constexpr int kTallRows = 12, kTallVectors = 2;
-constexpr int64_t kPartElems = 256;  // of a row of x
+constexpr int64_t kPartElems = 256;  // elements in a part of a row of x
 constexpr int64_t kPartPairs = kPartElems / 2;
 
-// True if one tile holds all rows of x, and there are enough of them for it.
+// True if one tile holds all rows of x and there are enough of them for a tall tile.
 [[maybe_unused]] bool is_tall(const qcts_problem& p) { return p.m > kDirectRows && p.m <= kTallRows; }
 
-// Pairs of weights of a part of a block, for all of its columns.
+// A part of a block for all columns. `pairs` is the number of pairs of weights.
 struct TallPart {
   const uint8_t *block, *codes, *scales;
   const uint16_t* x;
@@ -30,11 +32,12 @@ struct TallPart {
   bool last;
 };
 
-// Adds to the sums of M rows, V vectors of columns at a time; after the last part, applies the scales.
+// Adds products to the sums of M rows, V vectors of columns at a time.
+// After the last part, applies the scales.
 template <class Scheme, int M>
 [[gnu::noinline]] void multiply_tall(const LinearCall& call, const TallPart& part, Sums totals) {
   constexpr int V = kTallVectors, kStepBytes = 2 * Scheme::kBytesPerK;
-  constexpr int kLines = 2 * kStepBytes / 64 * V / kVectors;  // cache lines of two pairs' share of a block
+  constexpr int kLines = 2 * kStepBytes / 64 * V / kVectors;  // cache lines in the share of two pairs
   const uint8_t* ahead = part.codes + kFarBytes;
   for (int first = 0; first < kVectors; first += V) {
     __m512 sum[M][V];
@@ -74,7 +77,8 @@ template <class Scheme, int M>
   }
 }
 
-// Multiplies all rows with a block; for is_tall problems, and a Scheme with one group and steps of one pair.
+// Multiplies all rows by a block.
+// The problem must be is_tall; the Scheme must have one group and steps of one pair.
 template <class Scheme>
 void multiply_tall_block(const LinearCall& call, int64_t block) {
   static_assert(Scheme::kStep == 2 && !Scheme::kHasZeros && kDirectRows == 6);
@@ -101,8 +105,8 @@ void multiply_tall_block(const LinearCall& call, int64_t block) {
   avx512::store_rows(*call.problem, 0, rows, block * kColumns, Scheme::factor(at), totals);
 }
 
-// Copies x as [part][m][kPartElems], the last part padded with zeros, so that the distance of rows is a
-// constant that a load can encode.
+// Copies x as [part][m][kPartElems] and pads the last part with zeros.
+// The distance of rows is then a constant that a load can encode.
 [[maybe_unused]] void copy_parts(void* context, int64_t first, int64_t last) {
   const LinearCall& call = *static_cast<const LinearCall*>(context);
   const qcts_problem& p = *call.problem;
@@ -124,7 +128,7 @@ void multiply_tall_blocks(void* context, int64_t first, int64_t last) {
                        [&](auto scheme) { multiply_tall_block<decltype(scheme)>(call, block); });
 }
 
-// Pairs, with tall tiles for 7 to 12 rows.
+// Does the same as Pairs, but uses tall tiles for 7 to 12 rows.
 struct TallPairs : Pairs {
   template <class Scheme>
   static uint64_t workspace_bytes(const qcts_problem* p) {

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Micro-kernel for kernels/bf16/linear.h with VDPBF16PS.
+// Micro-kernel for kernels/bf16/linear.h that uses VDPBF16PS.
 //
-// The instruction multiplies 32 pairs of bfloat16 and adds them, two and two, to sixteen float32 sums. A Zen
-// 4 core starts one per cycle, like a VFMADD, which makes half as many products: twice the arithmetic, and
-// half the bytes of a panel. (An Emerald Rapids core starts one in two cycles, half the rate of its two
-// VFMADDs; there, tiles are the fast way.) x must already be bfloat16, so no product rounds.
-// - m <= 6: codes are decoded in registers and used for all rows: 24 sums, 4 weights, one x, a table. Memory
-//   is the bound, as long as decoding keeps up.
-// - m > 6: the first 6 rows leave what they decode in a panel, which the others multiply 6 at a time. The
-//   multiplications are the bound. Meanwhile the next codes are prefetched, a line for each pair of k, into
-//   L2. Six rows multiply a pair in 24 cycles of a Zen 4 core, in which L2 delivers the pair's 256 bytes. So
-//   if passes of six rows prevail, a panel holds 1024 k (128 KiB), and sums are stored and loaded an eighth
-//   as often as with 128 k (16 KiB, half of an L1). For int8 of 4096 x 4096 the larger panel is 1.05 times as
-//   slow at m = 8, and 1.04, 1.05 and 1.10 times as fast at m = 16, 128 and 512.
+// The instruction multiplies 32 pairs of bfloat16 and adds the products,
+// two at a time, to sixteen float32 sums. A Zen 4 core starts one per cycle.
+// The core also starts one VFMADD per cycle, which computes half as many products.
+// So VDPBF16PS gives twice the arithmetic and half the bytes of a panel.
+// An Emerald Rapids core starts one in two cycles, half the rate of its two VFMADDs.
+// On Emerald Rapids, tiles are the fast way. x must already be bfloat16, so no product is rounded.
+// - If m <= 6, codes are decoded in registers and used for all rows.
+//   The registers hold 24 sums, 4 weights, one x and a table. Memory limits the speed, if decoding keeps up.
+// - If m > 6, the first 6 rows leave the decoded weights in a panel,
+//   which the other rows multiply 6 at a time. The multiplications limit the speed.
+//   Meanwhile the next codes are prefetched into L2, one line for each pair of k.
+//   Six rows multiply a pair in 24 cycles of a Zen 4 core.
+//   In this time L2 delivers the 256 bytes of the pair.
+//   So if most passes have six rows, a panel holds 1024 values of k (128 KiB).
+//   Sums are then stored and loaded an eighth as often as with 128 values of k (16 KiB, half of an L1).
+//   For int8 of 4096 x 4096, the larger panel is 1.05 times as slow at m = 8,
+//   and 1.04, 1.05 and 1.10 times as fast at m = 16, 128 and 512.
 //
-// The loops over sums are unrolled: an array of sums that a loop indexes lives in memory (int4, m = 1: half
-// the speed). Every output is the same chain in both cases: the pairs of a group in order, then its scales.
+// The loops over sums are unrolled,
+// because an array of sums that a loop indexes is kept in memory (int4, m = 1: half the speed).
+// Every output is the same chain in both cases: the pairs of a group in order, then its scales.
 #pragma once
 
 #include "kernels/bf16/linear.h"
@@ -26,11 +32,11 @@ namespace {
 using namespace qcts::bf16;
 
 constexpr int kRows = 64;       // rows of sums at a time
-constexpr int kDirectRows = 6;  // rows that share what is decoded in registers
+constexpr int kDirectRows = 6;  // rows that share the weights decoded in registers
 constexpr int kPanelPairs = 512, kSmallPanelPairs = 64;
-constexpr int kFarBytes = 65536;  // into L2, while the passes over a panel leave time
+constexpr int kFarBytes = 65536;  // prefetch distance into L2, while the passes over a panel leave time
 
-// Broadcasts two neighbouring k of a row of x to all lanes.
+// Broadcasts two neighbouring elements of a row of x to all lanes.
 [[gnu::always_inline]] inline __m512i broadcast_pair(const uint16_t* x) {
   int32_t pair;
   std::memcpy(&pair, x, 4);
@@ -40,7 +46,7 @@ constexpr int kFarBytes = 65536;  // into L2, while the passes over a panel leav
   return _mm512_dpbf16_ps(sum, __builtin_bit_cast(__m512bh, weights), __builtin_bit_cast(__m512bh, x));
 }
 
-// totals += scale * sum + zero * sum of x.
+// Computes totals += scale * sum + zero * (sum of x).
 template <class Scheme, int M>
 [[gnu::always_inline]] inline void group_epilogue(const qcts_problem& p, const uint8_t* scales,
                                                   const float* x_sums, int64_t ld_sums,
@@ -59,7 +65,7 @@ template <class Scheme, int M>
   }
 }
 
-// Multiplies all groups of a block with M rows of x from first_m on.
+// Multiplies all groups of a block by M rows of x, starting at first_m.
 template <class Scheme, int M>
 [[gnu::noinline]] void multiply_codes(const LinearCall& call, const uint8_t* block, int64_t first_m,
                                       Sums totals) {
@@ -101,18 +107,18 @@ template <class Scheme, int M>
   }
 }
 
-// Part of a group, or all of it.
+// A part of a group, or all of it.
 struct PackedPanel {
-  const uint8_t *block, *codes;  // where the block and the codes begin
+  const uint8_t *block, *codes;  // start of the block; start of the codes
   Panel panel;
   int64_t pairs;
-  bool first, last;                  // part of its group
-  const uint8_t* scales;             // of the group
-  const uint8_t *ahead, *ahead_end;  // the bytes to prefetch meanwhile
+  bool first, last;                  // true for the first and the last part of the group
+  const uint8_t* scales;             // scales of the group
+  const uint8_t *ahead, *ahead_end;  // the bytes to prefetch during the multiplication
 };
 
-// For M rows of x. The first rows also fill the panel, which does not slow down the multipliers: they are two
-// of four units, and decoding has a third.
+// For M rows of x. The first rows also fill the panel.
+// Filling does not slow down the multipliers: they are two of four units, and decoding has a third.
 template <class Scheme, int M, bool kFill>
 [[gnu::noinline]] void multiply_panel(const LinearCall& call, const PackedPanel& packed, const uint16_t* x,
                                       const float* x_sums, Sums open, Sums totals) {
@@ -136,8 +142,8 @@ template <class Scheme, int M, bool kFill>
       for (int v = 0; v < kVectors; ++v) {
         weight[v] = kFill ? Scheme::decode(packed.block, codes, v, i) : panel[i][v];
       }
-      // Stores come after all decoding: between two lookups that share work, a store would make the compiler
-      // repeat it.
+      // Stores come after all decoding.
+      // A store between two lookups that share work would make the compiler repeat the work.
 #pragma GCC unroll 4
       for (int v = 0; kFill && v < kVectors; ++v) panel[i][v] = weight[v];
 #pragma GCC unroll 8
@@ -157,7 +163,7 @@ template <class Scheme, int M, bool kFill>
     for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(&open[m][v * kLanes], sum[m][v]);
 }
 
-// For more than kDirectRows rows.
+// Multiplies more than kDirectRows rows.
 template <class Scheme>
 void multiply_packed(const LinearCall& call, PackedPanel packed, const uint16_t* x, const float* x_sums,
                      int64_t rows, Sums open, Sums totals) {
@@ -231,7 +237,7 @@ struct Pairs {
   static constexpr const char* kVariant = "avx512bf16";
   static constexpr qcts_numerics kNumerics = numerics_of_sums(QCTS_F32, QCTS_NONE, QCTS_NUM_FLUSH_SUBNORMALS);
 
-  // Other dtypes of x are refused: rounding x would make it a different kernel.
+  // Other dtypes of x are refused, because rounding x would make it a different kernel.
   static qcts_status takes(const qcts_problem& p, char* why, size_t why_size) {
     return takes_bf16(p, why, why_size);
   }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decodes e4m3 by tables, for the variants of `linear` that multiply pairs of bfloat16, where VPERMI2B
-// exists. It reads the low seven bits of a code, so two tables of 128 bytes hold the halves of all
-// magnitudes; the sign is added to the high half. 64 codes take 5 operations, where kernels/bf16/codes.h
-// needs 14. One thread of an EPYC Zen 4, 1024 x 4096 in cache, in us, by shifts and by tables: float8 m = 1
-// 170 and 93, m = 2 196 and 137, m = 4 250 and 157; MXFP8 m = 1 173 and 101, m = 4 270 and 195; with more
-// rows, which share what is decoded, m = 8 444 and 391, m = 16 718 and 665.
+// Decodes e4m3 by tables,
+// for the variants of `linear` that multiply pairs of bfloat16, on processors with VPERMI2B.
+// The instruction reads the low seven bits of a code.
+// So two tables of 128 bytes hold the halves of all magnitudes; the sign is added to the high half.
+// 64 codes take 5 operations. In kernels/bf16/codes.h, they take 14.
+// One thread of an EPYC Zen 4 took these times for 1024 x 4096 in cache, first with shifts, then with tables:
+//   float8: m = 1: 170 and 93 us; m = 2: 196 and 137 us; m = 4: 250 and 157 us
+//   MXFP8: m = 1: 173 and 101 us; m = 4: 270 and 195 us
+//   more rows, which share decoded weights: m = 8: 444 and 391 us; m = 16: 718 and 665 us
 #pragma once
 
 #include <array>
@@ -31,8 +34,8 @@ constexpr Halves kHalves = [] {
 }();
 
 struct TableE4m3 {
-  // The high halves of the 64 codes of two vectors interleaved with their low halves, 8 and 8 bytes of every
-  // 16.
+  // Returns the high halves of the 64 codes of two vectors, interleaved with their low halves.
+  // Every 16 bytes hold 8 bytes of each.
   [[gnu::always_inline]] static __m512i pairs(const uint8_t* at, int vector) {
     const __m512i codes = _mm512_loadu_si512(at + vector / 2 * 64);
     const __m512i low = look_up(kHalves.low, codes), high = look_up(kHalves.high, codes);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// VPDPBUSD in 512-bit vectors. An Emerald Rapids core starts two per cycle, a Zen 4 core one, each with 64
-// weights, while memory brings the core some 7 bytes per cycle. So with 6 rows of x in one pass memory is
-// still the bound, and from 16 rows on the multiplications are (measured on Zen 4: m = 1 reads at 0.95 to
-// 0.99 of a plain stream with two threads, m = 512 multiplies at 0.89 of the peak).
+// VPDPBUSD in 512-bit vectors. An Emerald Rapids core starts two per cycle, and a Zen 4 core one.
+// Each instruction takes 64 weights, but memory supplies only about 7 bytes per cycle to a core.
+// So with 6 rows of x in one pass, memory still limits the speed.
+// With 16 rows or more, the multiplications limit the speed.
+// On Zen 4, m = 1 reads at 0.95 to 0.99 of a plain stream with two threads,
+// and m = 512 multiplies at 0.89 of the peak.
 #pragma once
 
 #include "kernels/avx512/lanes.h"

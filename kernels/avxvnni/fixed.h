@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Multiplies x in fixed point with VPDPBUSD in 256-bit vectors, and wider x as floats.
+// Multiplies x in fixed point with VPDPBUSD in 256-bit vectors. Wider x is multiplied as floats.
 #pragma once
 
 #include "kernels/avx2/dots/int4.h"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 e4m3 weights with one scale per row, dense or 2:4 sparse, for the variants of `linear` that multiply
-// pairs of bfloat16: y = scale * sum(x * value(code)) + bias. On a Zen 4 core m = 1 reads one byte per weight
-// about as fast as memory brings it: with ShiftedE4m3, 32 codes cost 13 half-vector operations on three
-// units. Packing sets the scale of a column with a NaN to NaN, which is what every sum over that column would
-// be. A block of 64 columns holds the codes in pairs, then 64 scales (float32).
+// Float8 e4m3 weights with one scale per row, dense or 2:4 sparse,
+// for the variants of `linear` that multiply pairs of bfloat16. y is scale * sum(x * value(code)) + bias.
+// On a Zen 4 core, m = 1 reads one byte per weight about as fast as memory supplies it.
+// With ShiftedE4m3, 32 codes cost 13 half-vector operations on three units.
+// Packing sets the scale of a column to NaN if it has a NaN code.
+// Every sum over that column would be NaN anyway.
+// A block of 64 columns holds the codes in pairs, followed by 64 scales (float32).
 #pragma once
 
 #include "kernels/bf16/codes.h"
@@ -12,7 +14,7 @@
 namespace qcts::bf16 {
 namespace {
 
-// E4m3 lays out and decodes codes: ShiftedE4m3, or avx512vbmi's TableE4m3.
+// E4m3 lays out and decodes codes. It is ShiftedE4m3, or TableE4m3 of avx512vbmi.
 template <class E4m3>
 struct Fp8Row {
   static constexpr int kStep = kPairStep, kBytesPerK = kPairBytesPerK;
@@ -39,7 +41,7 @@ struct Fp8Row {
     });
   }
 
-  // part(n, first_k, last_k, put) calls put(k, code) for every code; it may skip zeros.
+  // part(n, first_k, last_k, put) calls put(k, code) for every code. It may skip zeros.
   template <class Part>
   static void pack_parts(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out,
                          const Part& part) {
@@ -57,8 +59,10 @@ struct Fp8Row {
   }
 };
 
-// Two of four k are stored (kernels/families/sparse24_planes.h). Packing fills in the zeros, and from then on
-// this is fp8_row: it reads one byte per weight, where the checkpoint has 5 / 8, and saves no multiplication.
+// Two of every four weights along k are stored (kernels/families/sparse24_planes.h).
+// Packing fills in the zeros.
+// After that, the kernel is the same as for fp8_row:
+// it reads one byte per weight, although the checkpoint has 5 / 8 of a byte, and saves no multiplication.
 template <class E4m3>
 struct Fp8Sparse24 : Fp8Row<E4m3> {
   static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int4 weights with a scale and a floating-point zero for each group, for the variants of `linear` that
-// multiply pairs of bfloat16: y = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias, with
-// codes from -8 to 7. Scale and zero act on the two sums of a group, and all columns share the sums of x. A
-// block of 64 columns holds, for each group, its codes, then 64 scales and 64 zeros in the weight's dtype.
+// int4 weights with a scale and a floating-point zero for each group,
+// for the variants of `linear` that multiply pairs of bfloat16.
+// y is the sum over groups of scale * sum(x * code) + zero * sum(x), plus bias.
+// Codes are -8 to 7. Scale and zero act on the two sums of a group, and all columns share the sums of x.
+// A block of 64 columns holds the codes of each group,
+// followed by 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
 #include "kernels/bf16/codes.h"

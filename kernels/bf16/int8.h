@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8 weights with a scale and a zero point for each row, for the variants of `linear` that multiply pairs
-// of bfloat16: y = scale * sum(x * (q - zero_point)) + bias.
+// int8 weights with a scale and a zero point for each row, for the variants of `linear`
+// that multiply pairs of bfloat16. y is scale * sum(x * (q - zero_point)) + bias.
 //
-// The difference of two int8 has at most eight significant bits, so it is exact in bfloat16. As a float32 its
-// low half is 0, and one masked shuffle puts the upper half of the even k below that of the odd one: five
-// operations for 32 weights, none of which needs the multipliers. (With a shift and an or instead, m = 1 to 4
-// took 1.07 times as long on an EPYC Zen 4, one thread.) There, m = 1 reads one byte per weight about as fast
-// as memory brings it. A block of 64 columns holds 64 zero points (int32), then for each 2 k one cache line
-// of the even k, whose byte c belongs to column c, and one of the odd k; then 64 scales (float32).
+// The difference of two int8 has at most eight significant bits, so it is exact in bfloat16.
+// The low half of the difference as a float32 is 0.
+// One masked shuffle puts the upper half of an even element below the upper half of the next odd element.
+// 32 weights take five operations, and none of them needs the multipliers.
+// On one thread of an EPYC Zen 4, a shift and a bitwise or instead of the shuffle took 1.07 times as long
+// at m = 1 to 4. On such a core, m = 1 reads one byte per weight about as fast as memory supplies it.
+// A block of 64 columns begins with 64 zero points (int32).
+// For every two values of k, one cache line for the even k and one for the odd k follow.
+// Byte c of a line belongs to column c. 64 scales (float32) come last.
 #pragma once
 
 #include "kernels/bf16/linear.h"
@@ -45,7 +48,7 @@ struct Int8Row {
     *scale = _mm512_loadu_ps(at + vector * 4 * kLanes);
   }
 
-  // Symmetric weights, the usual case, skip the subtraction.
+  // Symmetric weights are the usual case and skip the subtraction.
   static void specialize([[maybe_unused]] const uint8_t* header, const auto& use) {
     if constexpr (Source::kHasZeros) {
       __m512i any = _mm512_setzero_si512();

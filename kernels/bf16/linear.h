@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Macro-kernel of `linear` for the variants that multiply pairs of bfloat16 into float32 sums (avx512bf16,
-// avx512vbmi, amx). A Scheme defines the layout of a block and decodes its codes to bfloat16; a MicroKernel
-// multiplies.
+// Macro-kernel of `linear` for the variants that multiply pairs
+// of bfloat16 into float32 sums (avx512bf16, avx512vbmi, amx).
+// A Scheme defines the layout of a block and decodes its codes to bfloat16. A MicroKernel multiplies.
 //
-// A code is exact in bfloat16 (8-bit integers, e4m3 and e2m1 are), so a product rounds only if x had to be
-// rounded. Subnormal x and subnormal sums count as 0 (Intel SDM volume 2, VDPBF16PS and TDPBF16PS). Scales
-// act on the sums of their group: total = fma(scale, sum, total), then total = fma(zero, sum of x, total) if
-// the scheme has zeros. So a row's result does not depend on m, and nothing depends on the number of threads.
+// Codes are exact in bfloat16 (8-bit integers, e4m3 and e2m1 are),
+// so a product is rounded only if x had to be rounded.
+// Subnormal x and subnormal sums count as 0 (Intel SDM volume 2, VDPBF16PS and TDPBF16PS).
+// Scales act on the sums of their group. First, total = fma(scale, sum, total).
+// Then, total = fma(zero, sum of x, total) if the scheme has zeros.
+// So the result of a row does not depend on m, and nothing depends on the number of threads.
 //
-// A lane is a column. Packing cuts W into blocks of 64 columns. A block holds all k of its columns in the
-// order of use, so a call reads one linear stream. Threads get fixed shares of the columns.
+// A lane is a column. Packing cuts W into blocks of 64 columns.
+// A block holds all values of k of its columns in the order of their use, so a call reads one linear stream.
+// Threads get fixed shares of the columns.
 #pragma once
 
 #include <concepts>
@@ -25,23 +28,26 @@ using avx512::kColumns;
 using avx512::kLanes;
 
 constexpr int kVectors = kColumns / kLanes;
-// a group that is a whole row is padded to a multiple of it, with codes that meet zeros of x
+// a group that is a whole row is padded to a multiple of kPadK, with codes that are multiplied by zeros of x
 constexpr int64_t kPadK = 8;
-// keeps rows from being a power of two apart, where they would share the sets of a cache
+// padding; rows that are a power of two apart would share the sets of a cache
 constexpr int kRowPadElements = 32;
-// One line an iteration, far enough ahead for the 400 ns that a line takes under load at 20 GB/s. Not used on
-// a machine that follows streams itself.
+// One line is prefetched per iteration.
+// The distance covers the 400 ns that a line takes under load at 20 GB/s.
+// A machine that follows streams itself uses no prefetch.
 constexpr int kPrefetchBytes = 8192;
 
 using Sums = float (*)[kColumns];
 using Panel = __m512i (*)[kVectors];  // pairs of k by columns
 
-// Positions of weights and rows of x, computed once per call. A function call among the sums, even one that
-// returns the bytes of a dtype, would spill all of them to memory.
+// Positions of weights and of rows of x, computed once per call.
+// A function call among the sums would spill all of them to memory,
+// even if it only returned the bytes of a dtype.
 struct Layout {
   int64_t group, padded_group, groups, blocks;
   int64_t scale_bytes, group_bytes, block_bytes;
-  int64_t x_group, x_stride;  // elements of x from one group to the next, and from one row to the next
+  // distance in elements of x from one group to the next, and from one row to the next
+  int64_t x_group, x_stride;
 };
 struct LinearCall {
   const qcts_problem* problem;
@@ -49,41 +55,44 @@ struct LinearCall {
   const uint8_t* prepared;
   bool prefetches;  // set if the weight is passed over only once
   uint16_t* x;      // [rows][x_stride]
-  float* x_sums;    // [rows][k / group]; only where the scheme has zeros
+  float* x_sums;    // [rows][k / group]; only if the scheme has zeros
 };
 
-// How the codes of a scheme lie in a block and become pairs of bfloat16. specialize(header, use) calls use()
-// with the scheme, or with one that knows more of this block.
+// A scheme defines the places of its codes in a block, and how codes become pairs of bfloat16.
+// specialize(header, use) calls use() with the scheme, or with a scheme that knows more about this block.
 template <class T>
 concept PairScheme = requires(const qcts_problem& p, const Layout& layout, const uint8_t* from, uint8_t* to,
                               int64_t n, int vector, int pair, __m512* out) {
-  // Codes are stored in steps of kStep k, kBytesPerK bytes for each k of a block.
+  // Codes are stored in steps of kStep values of k. A block has kBytesPerK bytes for each k.
   requires(T::kStep <= kPadK && T::kBytesPerK > 0);
   { T::kHasZeros } -> std::convertible_to<bool>;          // a second vector of scales acts on the sum of x
-  { T::kHeaderBytes } -> std::convertible_to<int64_t>;    // before a block's codes
-  { T::scale_bytes(p) } -> std::convertible_to<int64_t>;  // after each group's codes
-  // Elements along k that share a scale: a multiple of kStep, or all of k.
+  { T::kHeaderBytes } -> std::convertible_to<int64_t>;    // size in bytes of a block's header
+  { T::scale_bytes(p) } -> std::convertible_to<int64_t>;  // size in bytes of a group's scales
+  // Returns the elements along k that share a scale: a multiple of kStep, or all of k.
   { T::group(p) } -> std::convertible_to<int64_t>;
-  // Pair `pair` of the step at `from`, of 16 columns, the even k in the low half of a lane.
+  // decode() returns pair `pair` of the step at `from` for 16 columns.
+  // The even k is in the low half of a lane.
   requires sizeof(T::decode(from, from, vector, pair)) == sizeof(__m512i);
-  T::scales(p, from, vector, out, out);               // of 16 columns, from after a group's codes
-  T::pack_block(p, layout, n, to);                    // the block from column n on, over zeros
-  { T::factor(from) } -> std::convertible_to<float>;  // what every total is multiplied by; 1 for none
+  T::scales(p, from, vector, out, out);  // reads the scales of 16 columns, which follow the codes of a group
+  T::pack_block(p, layout, n, to);       // packs the block that starts at column n; `to` contains zeros
+  // returns a factor for every total, or 1 if there is none
+  { T::factor(from) } -> std::convertible_to<float>;
 };
 
-// Pads a group of x, with zeros, to pad_x(padded_group).
+// pad_x(padded_group) returns the size to which a group of x is padded with zeros.
 template <class T>
 concept PadsX = requires(int64_t group) {
   { T::pad_x(group) } -> std::convertible_to<int64_t>;
 };
 
-// Multiplies pairs. It also has workspace_bytes<Scheme>(p) and run<Scheme>(p).
+// Multiplies pairs. A micro-kernel also has workspace_bytes<Scheme>(p) and run<Scheme>(p).
 template <class T>
 concept PairMicroKernel = PadsX<T> && requires(const qcts_problem& p, int64_t m, char* why, size_t why_size) {
   { T::kVariant } -> std::convertible_to<const char*>;
   T::kNumerics;
-  { T::takes(p, why, why_size) } -> std::same_as<qcts_status>;  // QCTS_OK where x's dtype suits it
-  { T::padded_rows(m) } -> std::convertible_to<int64_t>;  // rows of x that it reads; those beyond m are zeros
+  { T::takes(p, why, why_size) } -> std::same_as<qcts_status>;  // QCTS_OK if it supports the dtype of x
+  // returns the number of rows of x that it reads; rows beyond m are zeros
+  { T::padded_rows(m) } -> std::convertible_to<int64_t>;
 };
 
 template <PairScheme Scheme, PadsX MicroKernel>
@@ -102,13 +111,14 @@ Layout layout_of(const qcts_problem& p) {
   return at;
 }
 
-// Converts `count` elements of x, at most a vector of them, to bfloat16.
+// Converts `count` elements of x, at most one vector, to bfloat16.
 [[maybe_unused]] __m256i narrow_some(uint32_t dtype, const char* from, int64_t count) {
   if (count < kLanes) return avx512::to_bf16(avx512::load_some(dtype, from, count));
   if (dtype == QCTS_BF16) return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   return avx512::to_bf16(avx512::load16(dtype, from));
 }
-// Converts part of a row of x to bfloat16 and returns the sum of the results: by lanes, then lane by lane.
+// Converts a part of a row of x to bfloat16.
+// Returns the sum of the results, which is added up by lanes and then lane by lane.
 [[maybe_unused]] float narrow_group(uint32_t dtype, const char* from, int64_t count, uint16_t* to) {
   const int64_t bytes = dtype_bytes(dtype);
   __m512 sums = _mm512_setzero_ps();
@@ -124,7 +134,7 @@ Layout layout_of(const qcts_problem& p) {
   return total;
 }
 
-// Copies rows of x, with groups padded with zeros, and computes the sum of each group of a row.
+// Copies rows of x, pads groups with zeros, and computes the sum of each group of a row.
 template <PairScheme Scheme>
 void copy_rows(void* context, int64_t first, int64_t last) {
   const LinearCall& call = *static_cast<const LinearCall*>(context);
@@ -153,7 +163,7 @@ uint64_t workspace_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(MicroKernel::padded_rows(p->m) *
                                (layout.x_stride * 2 + (Scheme::kHasZeros ? layout.groups * 4 : 0)));
 }
-// For packing, which does not depend on x.
+// Packing does not depend on x, so it needs no micro-kernel.
 struct NoMicroKernel {
   static int64_t pad_x(int64_t) { return kPadK; }
 };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MXFP4 and MXFP8 weights, for the variants of `linear` that multiply pairs of bfloat16: y = sum over blocks
-// of 32 of 2^e * sum(x * element), plus bias, for elements of e2m1 and e4m3 (kernels/bf16/codes.h). Scales
-// are stored as bfloat16, which holds every e8m0, including 2^-127 and NaN. The scale of 32 elements with a
-// NaN among them is NaN. A block of 64 columns holds, for each 32 k, the codes, then 64 scales.
+// MXFP4 and MXFP8 weights, for the variants of `linear` that multiply pairs of bfloat16.
+// y is the sum over blocks of 32 of 2^e * sum(x * element), plus bias.
+// Elements are e2m1 and e4m3 (kernels/bf16/codes.h).
+// Scales are stored as bfloat16, which holds every e8m0, including 2^-127 and NaN.
+// If one of 32 elements is NaN, their scale is NaN.
+// A block of 64 columns holds the codes for every 32 values of k, followed by 64 scales.
 #pragma once
 
 #include "kernels/bf16/codes.h"
@@ -45,7 +47,7 @@ struct Mxfp8 : MxBlocks<Mxfp8<E4m3>> {
   return scheme_params(p).element_dtype == QCTS_F4_E2M1_X2;
 }
 
-// Selects by element type, so that one entry serves both.
+// Selects by element type, so that one entry serves both types.
 template <const qcts_kernel& kKernel, class MicroKernel, class E4m3>
 struct MxCalls {
   using Eights = Mxfp8<E4m3>;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NF4 weights, for the variants of `linear` that multiply pairs of bfloat16: y = sum over blocks of 64 of
-// scaler * sum(x * table[code]), plus bias. The file's table must be bfloat16, as it is for every bfloat16
-// weight; then it is looked up unchanged (kernels/bf16/codes.h). Packing computes the scalers from the two
-// levels that the file holds, each step rounded to bfloat16. A block of 64 columns holds the table twice,
-// then for each 64 k the codes and 64 scalers.
+// NF4 weights, for the variants of `linear` that multiply pairs of bfloat16.
+// y is the sum over blocks of 64 of scaler * sum(x * table[code]), plus bias.
+// The table of the file must be bfloat16, as it is for every bfloat16 weight.
+// Then it is looked up unchanged (kernels/bf16/codes.h).
+// Packing computes the scalers from the two levels in the file and rounds each step to bfloat16.
+// A block of 64 columns begins with the table, twice.
+// The codes and 64 scalers for every 64 values of k follow.
 #pragma once
 
 #include "kernels/bf16/codes.h"

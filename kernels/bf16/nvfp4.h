@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NVFP4 weights, for the variants of `linear` that multiply pairs of bfloat16: y = s * sum over blocks of 16
-// of scale * sum(x * element), plus bias, where s is the scale of the whole weight, or 1. Elements are looked
-// up (kernels/bf16/codes.h). The e4m3 scales are stored as bfloat16, which holds them: a block of 16 k is
-// short, and widening bfloat16 takes one shift instead of five operations, for 10 bytes of a column and block
-// instead of 9. s acts on the finished sum and rounds once, together with the bias. A block of 64 columns
-// holds s, then for each 16 k the codes and 64 scales.
+// NVFP4 weights, for the variants of `linear` that multiply pairs of bfloat16.
+// y is s * (sum over blocks of 16 of scale * sum(x * element)), plus bias.
+// s is the scale of the whole weight, or 1. Elements are looked up (kernels/bf16/codes.h).
+// The e4m3 scales are stored as bfloat16, which holds them.
+// A block of 16 values of k is short, and widening bfloat16 takes one shift instead of five operations.
+// A column then has 10 bytes per block instead of 9.
+// s acts on the finished sum and is rounded once, together with the bias.
+// A block of 64 columns begins with s. The codes and 64 scales for every 16 values of k follow.
 #pragma once
 
 #include "kernels/bf16/codes.h"

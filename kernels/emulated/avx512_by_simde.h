@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Included before every source of the emulated plug-in: maps the intrinsics' names to SIMDe's functions. It
-// also supplies, in halves of a vector, conversions that SIMDe 0.7.4 lacks and the dot products of bytes,
-// which SIMDe computes byte by byte.
+// Every source of the emulated plug-in includes this file first.
+// This file maps the names of intrinsics to functions of SIMDe.
+// It also supplies conversions that SIMDe 0.7.4 lacks,
+// and the dot products of bytes, which SIMDe computes byte by byte.
+// These conversions and dot products work on one half of a vector at a time.
 #pragma once
 
 #define SIMDE_ENABLE_NATIVE_ALIASES
@@ -53,7 +55,7 @@ inline __m512 join(__m256 low, __m256 high) {
 [[maybe_unused]] inline __m512 emulated_cvtph_ps(__m256i a) {
   return join(_mm256_cvtph_ps(_mm256_castsi256_si128(a)), _mm256_cvtph_ps(_mm256_extracti128_si256(a, 1)));
 }
-// Rounds to nearest even, the only rounding that the kernels ask for.
+// Rounds to nearest even, the only rounding that the kernels request.
 [[maybe_unused]] inline __m256i emulated_cvtps_ph(__m512 a) {
   const __m512i bits = _mm512_castps_si512(a);
   const __m128i low = _mm256_cvtps_ph(_mm256_castsi256_ps(low_half(bits)), _MM_FROUND_TO_NEAREST_INT);
@@ -77,9 +79,9 @@ inline __m512 join(__m256 low, __m256 high) {
                 high = _mm256_cvtepi32_pd(_mm256_extracti128_si256(a, 1));
   return _mm512_castsi512_pd(join(_mm256_castpd_si256(low), _mm256_castpd_si256(high)));
 }
-// VPDPBUSD (SDM volume 2D): adds to a lane the sum of four products of unsigned a and signed b. A product has
-// at most 17 bits and nothing saturates. Even and odd bytes are taken as 16-bit numbers; those of a are below
-// 256.
+// VPDPBUSD (SDM volume 2D) adds the sum of four products of unsigned a and signed b to a lane.
+// A product has at most 17 bits, and nothing saturates.
+// Even and odd bytes are taken as 16-bit numbers; the bytes of a are below 256.
 [[maybe_unused]] inline __m256i emulated_dpbusd(__m256i sum, __m256i a, __m256i b) {
   const __m256i even = _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),
                                          _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8));
@@ -91,7 +93,7 @@ inline __m512 join(__m256 low, __m256 high) {
               emulated_dpbusd(high_half(sum), high_half(a), high_half(b)));
 }
 
-// VPDPWSSD: adds to a lane the sum of two products of 16-bit numbers, modulo 2^32.
+// VPDPWSSD adds the sum of two products of 16-bit numbers to a lane, modulo 2^32.
 [[maybe_unused]] inline __m256i emulated_dpwssd(__m256i sum, __m256i a, __m256i b) {
   return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
 }
@@ -100,7 +102,7 @@ inline __m512 join(__m256 low, __m256 high) {
               emulated_dpwssd(high_half(sum), high_half(a), high_half(b)));
 }
 
-// Replaces subnormals by zeros of the same sign.
+// Replaces subnormals with zeros of the same sign.
 [[maybe_unused]] inline __m256 emulated_flush(__m256 a) {
   const __m256i bits = _mm256_castps_si256(a);
   const __m256i small =
@@ -108,8 +110,8 @@ inline __m512 join(__m256 low, __m256 high) {
   return _mm256_castsi256_ps(
       _mm256_andnot_si256(_mm256_and_si256(small, _mm256_set1_epi32(0x7FFFFFFF)), bits));
 }
-// VDPBF16PS (SDM volume 2C): the odd elements' product is added first, then the even ones'. Subnormal inputs
-// and results become zeros.
+// VDPBF16PS (SDM volume 2C) first adds the product of the odd elements,
+// then the product of the even elements. Subnormal inputs and results become zeros.
 [[maybe_unused]] inline __m256 emulated_dpbf16(__m256 sum, __m256i a, __m256i b) {
   const __m256i high = _mm256_set1_epi32(static_cast<int>(0xFFFF0000u));
   const auto odd = [&](__m256i v) { return emulated_flush(_mm256_castsi256_ps(_mm256_and_si256(v, high))); };
@@ -128,7 +130,7 @@ template <class Pairs>
   return join(_mm256_cvtepi8_epi16(_mm256_castsi256_si128(a)),
               _mm256_cvtepi8_epi16(_mm256_extracti128_si256(a, 1)));
 }
-// Returns a bit for each 16-bit lane; a lane has all bits set or none.
+// Returns one bit for each 16-bit lane. All bits of a lane are set, or none.
 [[maybe_unused]] inline uint32_t emulated_bits_epi16(__m256i low, __m256i high) {
   const __m256i bytes = _mm256_packs_epi16(low, high);
   return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xD8)));
@@ -154,7 +156,7 @@ template <class Pairs>
   };
   return emulated_bits_epi16(above(low_half(a), low_half(b)), above(high_half(a), high_half(b)));
 }
-// Takes a in the lanes of the mask, and the source in the others.
+// Takes lanes of `a` where the mask is set, and lanes of `source` elsewhere.
 [[maybe_unused]] inline __m512i emulated_mask_epi16(__m512i source, uint32_t mask, __m512i a) {
   const auto half = [](__m256i from, uint32_t bits, __m256i x) {
     const __m256i lane =
@@ -173,8 +175,9 @@ template <class Pairs>
   const __m512i both = _mm512_and_si512(a, b);
   return static_cast<__mmask16>(none(low_half(both)) | none(high_half(both)) << 8);
 }
-// Adds with rounding towards +Inf and leaves no trace in the flags. The compiler assumes that every addition
-// rounds to nearest, so it must not see that these are between the two mode changes.
+// Adds with rounding towards +Inf and leaves no trace in the flags.
+// The compiler assumes that every addition rounds to nearest.
+// So it must not see that the additions are between the two changes of mode.
 [[maybe_unused]] inline __m256 emulated_add_up(__m256 a, __m256 b) {
   const unsigned control = _mm_getcsr();
   _mm_setcsr((control & ~static_cast<unsigned>(_MM_ROUND_MASK)) | _MM_ROUND_UP);
@@ -224,7 +227,7 @@ template <class Pairs>
 #define _mm512_cmpgt_epi16_mask(a, b) emulated_cmplt_epi16(b, a)
 #undef _mm512_testn_epi32_mask
 #define _mm512_testn_epi32_mask(a, b) emulated_testn_epi32(a, b)
-// Rounds towards +Inf, the only rounding that the kernels ask of it.
+// Rounds towards +Inf, the only rounding that the kernels request here.
 #undef _mm512_add_round_ps
 #define _mm512_add_round_ps(a, b, rounding) emulated_add_up(a, b)
 #define _mm256_dpbusd_avx_epi32(sum, a, b) emulated_dpbusd(sum, a, b)

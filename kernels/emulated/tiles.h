@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tile registers in memory, for the emulated plug-in: the AMX instructions that the kernels use, as the Intel
-// SDM defines them (volume 1, chapter 18; volume 2, LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TILERELEASE,
-// TDPBSUD, TDPBF16PS). The program is aborted in the cases in which hardware raises #UD or #GP.
+// Tile registers in memory, for the emulated plug-in.
+// The AMX instructions that the kernels use work as the Intel SDM defines them.
+// Volume 1, chapter 18 describes tiles.
+// Volume 2 describes LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TILERELEASE, TDPBSUD and TDPBF16PS.
+// If hardware would raise #UD or #GP, the program is aborted.
 #pragma once
 
 #include <immintrin.h>
@@ -16,12 +18,12 @@ constexpr int kEmulatedTileBytes = 64, kEmulatedTileRows = 16;
 
 struct EmulatedTiles {
   struct Tile {
-    uint32_t rows, row_bytes;  // 0: not configured
+    uint32_t rows, row_bytes;  // 0 if the tile is not configured
     alignas(64) uint8_t bytes[kEmulatedTileRows][kEmulatedTileBytes];
   };
   Tile tiles[8];
 };
-// The registers of the calling thread.
+// Returns the registers of the calling thread.
 inline EmulatedTiles& emulated_tiles() {
   thread_local EmulatedTiles registers = {};
   return registers;
@@ -35,7 +37,8 @@ inline EmulatedTiles::Tile& emulated_tile(int index) {
   return tile;
 }
 
-// The configuration has 64 bytes: palette, start_row, 14 reserved, row bytes of 16 tiles, rows of 16 tiles.
+// The configuration has 64 bytes:
+// palette, start_row, 14 reserved bytes, row bytes of 16 tiles, rows of 16 tiles.
 [[maybe_unused]] inline void emulated_tile_loadconfig(const void* from) {
   uint8_t config[64];
   std::memcpy(config, from, sizeof config);
@@ -60,7 +63,7 @@ inline EmulatedTiles::Tile& emulated_tile(int index) {
   EmulatedTiles::Tile& tile = emulated_tile(index);
   std::memset(tile.bytes, 0, sizeof tile.bytes);
 }
-// The parts of a tile that a load does not reach become zero.
+// A load sets the parts of a tile that it does not reach to zero.
 [[maybe_unused]] inline void emulated_tile_loadd(int index, const void* from, int64_t stride_bytes) {
   EmulatedTiles::Tile& tile = emulated_tile(index);
   std::memset(tile.bytes, 0, sizeof tile.bytes);
@@ -84,7 +87,7 @@ inline EmulatedOperands emulated_operands(int sum, int a, int b) {
   return of;
 }
 
-// Adds to a lane four products of signed a and unsigned b; nothing saturates.
+// Adds four products of signed a and unsigned b to a lane. Nothing saturates.
 [[maybe_unused]] inline void emulated_tile_dpbsud(int sum_index, int a_index, int b_index) {
   const EmulatedOperands of = emulated_operands(sum_index, a_index, b_index);
   for (uint32_t m = 0; m < of.a.rows; ++m) {
@@ -102,7 +105,7 @@ inline EmulatedOperands emulated_operands(int sum, int a, int b) {
   }
 }
 
-// Replaces a subnormal number by zero, on input and output.
+// Replaces a subnormal number with zero, on input and output.
 inline float emulated_flush(float value) {
   return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value;
 }
@@ -113,8 +116,8 @@ inline float emulated_bfloat16(const uint8_t* from) {
   return emulated_flush(value);
 }
 
-// Even and odd k are two chains of fused multiply-adds that begin at 0; their sum is added to the lane. Every
-// result is rounded to nearest even.
+// Even and odd elements are two chains of fused multiply-adds that begin at 0.
+// The sum of both chains is added to the lane. Every result is rounded to nearest even.
 [[maybe_unused]] inline void emulated_tile_dpbf16ps(int sum_index, int a_index, int b_index) {
   const EmulatedOperands of = emulated_operands(sum_index, a_index, b_index);
   for (uint32_t m = 0; m < of.a.rows; ++m) {

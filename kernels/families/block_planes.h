@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the planes of mx, nvfp4 and nf4 for the vector variants of `linear` that cut weights into blocks of
-// 64 columns and store a block's scales after its codes.
+// Reads the planes of mx, nvfp4 and nf4 for the vector variants of `linear`.
+// These variants cut weights into blocks of 64 columns and store the scales of a block after its codes.
 #pragma once
 
 #include "kernels/families/block_scales.h"
@@ -13,10 +13,10 @@ namespace {
 
 constexpr int64_t kMxBlockElems = 32;
 
-// Each scheme of four bits has
+// Each struct for a scheme of four bits has these members:
 //   kBlockK                  elements along k that share a scale
 //   codes(n, k)              codes k to k + 7; k is a multiple of 8
-//   scale_bytes()            bytes of a packed scale: bfloat16, or for nf4 the weight's dtype
+//   scale_bytes()            size in bytes of a packed scale: bfloat16, or for nf4 the weight's dtype
 //   put_scale(n, g, to)      writes a packed scale
 
 struct Mxfp4Planes {
@@ -51,7 +51,7 @@ struct Nvfp4Planes {
     const uint16_t scale = e4m3_as_bf16(scales[n * (p.k / kBlockK) + g]);
     std::memcpy(to, &scale, 2);
   }
-  // The float32 scale of the whole weight; 1 at one level.
+  // Writes the float32 scale of the whole weight, or 1 if the scheme has one level.
   void put_whole_scale(uint8_t* to) const {
     const void* given = in_plane(p, "per_tensor_scale");
     const float one = 1;
@@ -59,7 +59,7 @@ struct Nvfp4Planes {
   }
 };
 
-// The even k is in the high nibble. The file holds a scaler at two levels (nf4_put_scaler).
+// The code of an even k is in the high nibble. The planes hold scalers at two levels (nf4_put_scaler).
 struct Nf4Planes {
   static constexpr int64_t kBlockK = kNf4Block;
   const qcts_problem& p;
@@ -78,8 +78,9 @@ struct Nf4Planes {
   }
 };
 
-// Packs codes and scales of the columns from first_n on, over zeros: calls put(codes, column, k, word). Each
-// block has `group_bytes`.
+// Packs the codes and scales of up to 64 columns, starting at first_n.
+// Calls put(codes, column, k, word) for every eight codes.
+// `out` must be filled with zeros; each block takes `group_bytes` of it.
 template <class Planes, class Put>
 void put_blocks(const Planes& planes, int64_t first_n, int64_t group_bytes, const Put& put, uint8_t* out) {
   constexpr int64_t kCodeBytes = Planes::kBlockK * kPlaneColumns / 2;
@@ -93,8 +94,9 @@ void put_blocks(const Planes& planes, int64_t first_n, int64_t group_bytes, cons
     }
 }
 
-// The same for mx with one byte per element. put(codes, column, k, code) returns true if the code is a NaN;
-// its block's bfloat16 scale then becomes NaN.
+// Does the same for mx with one byte per element.
+// put(codes, column, k, code) returns true if the code is a NaN.
+// The bfloat16 scale of its block then becomes NaN.
 template <class Put>
 void put_mx_bytes(const qcts_problem& p, int64_t first_n, int64_t group_bytes, const Put& put, uint8_t* out) {
   constexpr uint16_t kNan = 0x7FC0;

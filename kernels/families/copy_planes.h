@@ -5,7 +5,7 @@
 
 namespace qcts {
 
-// Copies every plane except `name` unchanged, for a problem that packs or unpacks.
+// Copies every plane except `name` unchanged, for a problem of pack or unpack.
 void copy_planes_but(const qcts_problem& problem, const char* name);
 
 }  // namespace qcts

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Builds rows. A row is a constant qcts_kernel whose functions check the problem, then call the kernel's own
-// functions.
+// Builds rows of the list of kernels. A row is a constant qcts_kernel.
+// The functions of a row check the problem and then call the functions of the kernel.
 #pragma once
 
 #include "kernels/abi/problem.h"
 #include "kernels/families/checks.h"
 #include "kernels/machine/parallel.h"
 
-// Gives `const qcts_kernel qcts_kernel_<op>_<family>_<variant>` external linkage. A file of rows is compiled
-// once for each row (CMakeLists.txt), so that a kernel's code does not depend on its neighbours: the row
-// named QCTS_ROW is then external; the others are internal, unused and dropped.
+// Gives `const qcts_kernel qcts_kernel_<op>_<family>_<variant>` external linkage.
+// A file of rows is compiled once for each row (CMakeLists.txt),
+// so that the code of a kernel does not depend on its neighbours.
+// Only the row named QCTS_ROW is then external. The other rows are internal, unused and dropped.
 #ifdef QCTS_ROW
 extern const qcts_kernel QCTS_ROW;
 #else
@@ -26,7 +27,7 @@ qcts_status supports_problem(const qcts_problem* problem, char* why, size_t why_
   return check_problem(kKernel, problem, why, why_size);
 }
 
-// Each runs the checks that an entry needs, then the kernel file's own function.
+// Each of these functions runs the checks that its call needs, and then the function of the kernel's file.
 template <const qcts_kernel& kKernel, void (*kPrepare)(const qcts_problem*, void*)>
 qcts_status prepare_checked(const qcts_problem* problem, void* prepared) {
   if (check_prepare(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
@@ -40,14 +41,14 @@ qcts_status run_checked(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-// The same for kernels whose own supports() checks more than check_problem().
+// Does the same for kernels whose own supports() checks more than check_problem().
 template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
 qcts_status run_supported(const qcts_problem* problem) {
   return kKernel.supports(problem, nullptr, 0) == QCTS_OK ? run_checked<kKernel, kRun>(problem)
                                                           : QCTS_INVALID;
 }
 
-// The functions of an entry; workspace and packed weight are optional.
+// The functions of an entry. Those for the workspace and the packed weight are optional.
 struct Calls {
   decltype(qcts_kernel::supports) supports;
   decltype(qcts_kernel::run) run;
@@ -73,16 +74,17 @@ constexpr qcts_kernel entry_of(qcts_op op, const char* scheme, const char* varia
           .run = calls.run};
 }
 
-// An operation with one right answer. If a policy scales all of x at once, rows of x affect each other, so
-// batch invariance is not claimed.
+// Returns the entry of an operation with one right answer.
+// The entry does not claim batch invariance:
+// if a policy scales all of x at once, rows of x affect each other.
 constexpr qcts_kernel exact_entry(qcts_op op, const char* scheme, const char* variant,
                                   const char* description, const Calls& calls) {
   return entry_of(op, scheme, variant, description,
                   QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT, {}, calls);
 }
 
-// Numerics of a linear whose scales act on sums of codes. Only x (if x_cast says so), the sums in
-// `accumulator`, and y round.
+// Returns the numerics of a linear whose scales act on sums of codes.
+// Such a linear rounds x (if x_cast is given), the sums in `accumulator`, and y, but nothing else.
 constexpr qcts_numerics numerics_of_sums(qcts_dtype accumulator, uint32_t x_cast = QCTS_NONE,
                                          uint32_t flags = 0) {
   return {.struct_size = sizeof(qcts_numerics),
@@ -108,8 +110,8 @@ constexpr qcts_kernel linear_entry(const char* scheme, const char* variant, cons
   return linear_entry(scheme, variant, description, numerics_of_sums(accumulator), calls);
 }
 
-// An entry with `like`'s supports(), for a family whose members need different code. Its other calls, all of
-// them, are forwarded to kEntryOf(problem).
+// Returns an entry with the supports() of `like`, for a family whose members need different code.
+// All other calls are forwarded to kEntryOf(problem).
 template <const qcts_kernel& (*kEntryOf)(const qcts_problem&)>
 constexpr qcts_kernel entry_by_member(const qcts_kernel& like) {
   qcts_kernel entry = like;
@@ -120,15 +122,15 @@ constexpr qcts_kernel entry_by_member(const qcts_kernel& like) {
   return entry;
 }
 
-// The problem without its activation policy, as the checks of planes and dtypes expect it.
+// Returns the problem without its activation policy, as the checks of planes and dtypes expect it.
 [[maybe_unused]] qcts_problem as_weight_only(const qcts_problem& problem) {
   qcts_problem copy = problem;
   copy.activation = "weight_only";
   return copy;
 }
 
-// For a linear that quantizes x itself: checks its own policy, then everything that a weight-only linear
-// checks.
+// For a linear that quantizes x itself.
+// Checks its own policy, then everything that a weight-only linear checks.
 template <const qcts_kernel& kKernel>
 qcts_status supports_policy(const qcts_problem* problem, char* why, size_t why_size) {
   if (!lists_policy(kKernel.scheme, problem->activation))
@@ -139,7 +141,7 @@ qcts_status supports_policy(const qcts_problem* problem, char* why, size_t why_s
   return check_problem(kKernel, &copy, why, why_size);
 }
 
-// Computes rows [first, last) of the problem's n.
+// Computes rows [first, last) of the n rows of the problem.
 using Rows = void (*)(const qcts_problem& problem, int64_t first, int64_t last);
 
 template <Rows kRows>
@@ -155,7 +157,7 @@ qcts_status run_rows(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-// An operation with one right answer, computed a row at a time, without workspace.
+// Returns the entry of an operation with one right answer that is computed row by row, without workspace.
 template <const qcts_kernel& kKernel, Rows kRows>
 constexpr qcts_kernel exact_rows(qcts_op op, const char* scheme, const char* variant,
                                  const char* description) {
@@ -192,13 +194,14 @@ qcts_status run_activation(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-// quantize_activation, for rows [first, last) of the problem's m and the policies that the scheme lists.
+// Returns the entry of quantize_activation that computes rows [first, last) of the m rows of the problem.
+// The entry serves the policies that the scheme lists.
 template <const qcts_kernel& kKernel, Rows kRows>
 constexpr qcts_kernel activation_rows(const char* scheme, const char* variant, const char* description) {
   return exact_entry(QCTS_OP_QUANTIZE_ACTIVATION, scheme, variant, description,
                      {supports_activation<kKernel>, run_activation<kKernel, kRows>});
 }
-// The same for a function that divides the problem itself.
+// Does the same for a function that divides the problem itself.
 template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
 constexpr qcts_kernel activation_whole(const char* scheme, const char* variant, const char* description) {
   return exact_entry(QCTS_OP_QUANTIZE_ACTIVATION, scheme, variant, description,

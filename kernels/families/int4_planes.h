@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the planes of the int4 schemes for the vector variants of `linear`, which cut weights into blocks of
-// their own. A struct has
-//   codes(n, k)                      codes k to k + 7, each 0 .. 15, where 8 means zero; k is a multiple of 8
-//   copy_scales(g, n, scale, zero)   copies one of each, in the weight's dtype
+// Reads the planes of the int4 schemes for the vector variants of `linear`,
+// which cut weights into their own blocks.
+// Each struct has these members:
+//   codes(n, k)                      codes k to k + 7, each 0 .. 15; 8 means zero; k is a multiple of 8
+//   copy_scales(g, n, scale, zero)   copies a scale and a zero, in the weight's dtype
 #pragma once
 
 #include "kernels/families/entry.h"
@@ -11,7 +12,7 @@
 namespace qcts {
 namespace {
 
-// int4_tinygemm: the even k in the high nibble; scale and zero are adjacent.
+// int4_tinygemm: the code of an even k is in the high nibble. Scale and zero are adjacent.
 struct TinygemmPlanes {
   const qcts_problem& p;
   const uint8_t* pairs;
@@ -31,7 +32,8 @@ struct TinygemmPlanes {
   }
 };
 
-// int4_plain: signed codes, the even k in the low nibble; one plane of scales and one of zeros.
+// int4_plain: signed codes; the code of an even k is in the low nibble.
+// Scales and zeros have separate planes.
 struct PlainPlanes {
   const qcts_problem& p;
   const uint8_t* pairs;
@@ -52,8 +54,9 @@ struct PlainPlanes {
   }
 };
 
-// Packs codes, scales and zeros of the 64 columns from first_n on, over zeros: calls put(codes, column, k,
-// word). Each group has `code_bytes` of codes, then scales and zeros.
+// Packs the codes, scales and zeros of 64 columns, starting at first_n.
+// Calls put(codes, column, k, word) for every eight codes. `out` must be filled with zeros.
+// Each group has `code_bytes` of codes, followed by scales and zeros.
 template <class Source, class Put>
 void put_int4_groups(const Source& source, int64_t first_n, int64_t group_bytes, int64_t code_bytes,
                      const Put& put, uint8_t* out) {

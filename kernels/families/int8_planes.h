@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the planes of the int8 schemes with one scale per row, or for all rows, for the vector variants of
-// `linear`, which cut weights into blocks of their own. A struct has
+// Reads the planes of the int8 schemes with one scale per row, or one for all rows.
+// The planes serve the vector variants of `linear`, which cut weights into their own blocks.
+// Each struct has these members:
 //   codes(n)             the k codes of a row
-//   scale(n), zero(n)    zero is subtracted from a code; kHasZeros: it may differ from 0
+//   scale(n), zero(n)    `zero` is subtracted from a code; it is always 0 unless kHasZeros is true
 #pragma once
 
 #include <immintrin.h>
@@ -12,7 +13,7 @@
 namespace qcts {
 namespace {
 
-// int8_row, int8_row_reduced.
+// For int8_row and int8_row_reduced.
 struct TorchaoRows {
   static constexpr bool kHasZeros = true;
   int64_t k;
@@ -33,14 +34,14 @@ struct TorchaoRows {
   }
 };
 
-// int8_tensor, int8_tensor_reduced.
+// For int8_tensor and int8_tensor_reduced.
 struct TorchaoTensor : TorchaoRows {
   using TorchaoRows::TorchaoRows;
   int32_t zero(int64_t) const { return TorchaoRows::zero(0); }
   float scale(int64_t) const { return TorchaoRows::scale(0); }
 };
 
-// tinyq: scales have the weight's dtype. W8A32 has zero points, which its forward does not read.
+// For tinyq: scales have the weight's dtype. W8A32 has zero points, but its forward does not read them.
 struct TinyqRows {
   static constexpr bool kHasZeros = false;
   int64_t k;
@@ -68,8 +69,8 @@ struct TinyqRows {
   }
 };
 
-// Calls put(k, column, code) for `columns` rows of the weight from first_n on, 128 k at a time, so that both
-// sides stay in L1.
+// Calls put(k, column, code) for `columns` rows of the weight, starting at first_n.
+// Takes 128 values of k at a time, so that source and destination stay in L1.
 template <class Source, class Put>
 void each_code(const Source& source, int64_t first_n, int64_t columns, const Put& put) {
   constexpr int64_t kChunk = 128;
@@ -79,7 +80,7 @@ void each_code(const Source& source, int64_t first_n, int64_t columns, const Put
       for (int64_t k = k0; k < source.k && k < k0 + kChunk; ++k) put(k, c, static_cast<uint8_t>(row[k]));
     }
 }
-// Copies codes to 64 columns for each k.
+// Copies codes so that the 64 columns of each k are adjacent.
 template <class Source>
 void copy_columns(const Source& source, int64_t first_n, int64_t columns, uint8_t* codes) {
   constexpr int64_t kColumnBytes = 64;
@@ -87,7 +88,7 @@ void copy_columns(const Source& source, int64_t first_n, int64_t columns, uint8_
             [=](int64_t k, int64_t column, uint8_t code) { codes[k * kColumnBytes + column] = code; });
 }
 
-// Copies the zeros (int32) and then the scales of `columns` rows of the weight from first_n on.
+// Copies the zeros (int32) and then the scales of `columns` rows of the weight, starting at first_n.
 template <class Source>
 void copy_row_parameters(const Source& source, int64_t first_n, int64_t columns, uint8_t* zeros,
                          uint8_t* scales) {

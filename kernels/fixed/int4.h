@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// 4-bit codes with a scale and a floating-point zero for each group, for kernels/fixed/linear.h. Codes are 0
-// to 15 and the offset is 8. A step is 8 k: a column has 4 bytes, with its k 0 to 3 in the low nibbles and 4
-// to 7 in the high ones. A group's codes are followed by its 64 scales and 64 zeros in the weight's dtype.
+// 4-bit codes with a scale and a floating-point zero for each group, for kernels/fixed/linear.h.
+// Codes are 0 to 15, and the offset is 8. A step is 8 values of k. A column has 4 bytes in a step.
+// Elements 0 to 3 are in the low nibbles, and elements 4 to 7 in the high nibbles.
+// The codes of a group are followed by its 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
 #include "kernels/families/int4_planes.h"

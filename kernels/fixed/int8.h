@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// 8-bit codes with a scale and a zero point for each row, for kernels/fixed/linear.h. A block begins with 64
-// offsets (int32) and 64 scales (float32). A step is 4 k. For a MicroKernel that multiplies words it is two
-// pairs of k, in each of which a column has two adjacent bytes. For one that multiplies unsigned bytes a
-// column has 4 adjacent bytes; each is the code plus 128, and so is the offset.
+// 8-bit codes with a scale and a zero point for each row, for kernels/fixed/linear.h.
+// A block begins with 64 offsets (int32) and 64 scales (float32). A step is 4 values of k.
+// If the MicroKernel multiplies words, a step is two pairs of k,
+// and a column has two adjacent bytes in each pair.
+// If it multiplies unsigned bytes, a column has 4 adjacent bytes.
+// Each byte is then the code plus 128, and the offset is also raised by 128.
 #pragma once
 
 #include "kernels/families/int8_planes.h"
@@ -11,7 +13,7 @@
 namespace qcts::fixed {
 namespace {
 
-// The largest sum of a part, including the share of an offset of 255.
+// The largest sum of a part, including the share of an offset of 255, fits into int32.
 static_assert(avx2::kPartK * 255 * static_cast<int64_t>(avx2::kMaxFixed) < INT32_MAX);
 
 // Source is one of the structs of kernels/families/int8_planes.h.
@@ -19,7 +21,7 @@ template <class Source, class Dots>
 struct Int8Rows {
   using MicroKernel = Dots;
   static constexpr bool kWords = MicroKernel::kValues == FixedValues::words;
-  static constexpr int kStepK = 4, kSideBySide = kWords ? 2 : 4;  // adjacent bytes of a column
+  static constexpr int kStepK = 4, kSideBySide = kWords ? 2 : 4;  // number of adjacent bytes of a column
   static constexpr bool kHasZeros = false, kLateScales = true;
   static constexpr int64_t kHeaderBytes = 8 * kColumns;
   struct Buffer {};

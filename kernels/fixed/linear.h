@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Macro-kernel of `linear` for codes that are small integers, with x multiplied in fixed point (avx2,
-// avxvnni, avx512vnni): y = sum over groups of scale * sum(x * (code - offset)) + zero * sum(x), plus bias.
+// Macro-kernel of `linear` for codes that are small integers,
+// with x multiplied in fixed point (avx2, avxvnni, avx512vnni).
+// y is the sum over groups of scale * sum(x * (code - offset)) + zero * sum(x), plus bias.
 //
-// x is not rounded (kernels/fixed/rows.h): sums of codes times its 16-bit numbers are exact integers, and the
-// few floats that do not fit are multiplied as floats. So the result equals that of float32 sums or is nearer
-// to the true one, and does not depend on m or on the number of threads. Every output is a chain of its own,
-// in the order of k. Part by part, total = fma(scale, step * sum, total) for each term, and the same for the
-// sum of the leftover floats; then total = fma(zero, sum of x, total). If the row is one group, its scale is
-// applied last.
+// x is not rounded (kernels/fixed/rows.h). Sums of codes times the 16-bit numbers of x are exact integers.
+// The few floats that do not fit are multiplied as floats.
+// So the result equals the result of float32 sums or is nearer to the true one.
+// The result does not depend on m or on the number of threads.
+// Every output is its own chain, in the order of k.
+// For each part and term, total = fma(scale, step * sum, total),
+// and the same for the sum of the leftover floats.
+// Then, total = fma(zero, sum of x, total). If the row is one group, its scale is applied last.
 //
-// A block of 64 columns is one linear stream: a header, then for each group its codes, in steps of 256 bytes
-// that hold some k of all columns, followed by the scheme's own tail.
+// A block of 64 columns is one linear stream that begins with a header.
+// The codes of each group follow, in steps of 256 bytes. A step holds a few values of k of all columns.
+// The scheme's own tail comes after the codes of each group.
 #pragma once
 
 #include <concepts>
@@ -28,8 +32,8 @@ using avx2::kStreams;
 using Sums = int32_t (*)[kColumns];
 
 struct Layout {
-  int64_t group, padded_group, groups, parts;                        // parts of a group
-  int64_t code_bytes, tail_bytes, group_bytes, block_bytes, blocks;  // the tail follows a group's codes
+  int64_t group, padded_group, groups, parts;  // `parts` is the number of parts of a group
+  int64_t code_bytes, tail_bytes, group_bytes, block_bytes, blocks;  // the tail follows the codes of a group
   int64_t padded_k() const { return groups * padded_group; }
 };
 struct LinearCall {
@@ -37,7 +41,7 @@ struct LinearCall {
   Layout layout;
   const uint8_t* prepared;
   FixedRows rows;
-  float* x_sums;  // [m][groups], only where the scheme has zeros
+  float* x_sums;  // [m][groups]; only if the scheme has zeros
 };
 
 // Parameters of the 64 columns of a group.
@@ -45,33 +49,39 @@ struct Scales {
   const float *scale, *zero;
 };
 
-// Multiplies codes by terms of x. multiply_some<M, kAhead, kAdds>(codes, steps, x, sums) multiplies M terms
-// (1 or 2) and prefetches kAhead bytes ahead; with kAdds it adds to sums.
+// Multiplies codes by terms of x.
+// multiply_some<M, kAhead, kAdds>(codes, steps, x, sums) multiplies M terms (1 or 2)
+// and prefetches kAhead bytes ahead. If kAdds is true, it adds to `sums`.
 template <class T>
 concept FixedMicroKernel =
     requires(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, Sums sums) {
-      { T::kValues } -> std::convertible_to<FixedValues>;  // of x that it multiplies
-      requires T::kTerms > 0;                              // that it multiplies at a time
-      T::multiply(codes, steps, x, count, sums);  // sums[i] = codes times term x[i], of `count` <= kTerms
+      { T::kValues } -> std::convertible_to<FixedValues>;  // form of x that the micro-kernel multiplies
+      requires T::kTerms > 0;  // number of terms that the micro-kernel multiplies at a time
+      // sets sums[i] to codes times term x[i], for i < count <= kTerms
+      T::multiply(codes, steps, x, count, sums);
     };
 
-// How the codes of a scheme lie in a block.
+// A scheme defines the places of its codes in a block.
 template <class T>
 concept FixedScheme =
     FixedMicroKernel<typename T::MicroKernel> &&
     requires(const qcts_problem& p, const Layout& layout, const uint8_t* from, uint8_t* to, int64_t k, int n,
              int32_t times, typename T::Buffer& buffer) {
-      requires 8 % T::kStepK == 0;                      // k of a step
-      { T::kHasZeros } -> std::convertible_to<bool>;    // zeros act on the sum of x
-      { T::kLateScales } -> std::convertible_to<bool>;  // the row is one group, its scales act on the totals
-      requires sizeof(T::offsets(from, n)) == sizeof(__m256i);               // of 8 columns, int32
-      requires sizeof(T::minus_offsets(from, n, times)) == sizeof(__m256i);  // -times * offset
-      { T::group(p) } -> std::convertible_to<int64_t>;  // that share a scale: a multiple of 8, or all of k
-      { T::kHeaderBytes } -> std::convertible_to<int64_t>;           // before a block's codes
-      { T::tail_bytes(p) } -> std::convertible_to<int64_t>;          // after a group's codes
-      { T::scales(p, from, from, buffer) } -> std::same_as<Scales>;  // of a group, from header and tail
-      requires sizeof(T::codes(from, k, n)) == sizeof(__m256i);      // element k of a step, 8 columns, int32
-      T::pack_block(p, layout, k, to);                               // the block from column k on, over zeros
+      requires 8 % T::kStepK == 0;                    // values of k in a step
+      { T::kHasZeros } -> std::convertible_to<bool>;  // zeros act on the sum of x
+      // the row is one group, and its scales act on the totals
+      { T::kLateScales } -> std::convertible_to<bool>;
+      requires sizeof(T::offsets(from, n)) == sizeof(__m256i);               // offsets of 8 columns, int32
+      requires sizeof(T::minus_offsets(from, n, times)) == sizeof(__m256i);  // returns -times * offset
+      // elements that share a scale: a multiple of 8, or all of k
+      { T::group(p) } -> std::convertible_to<int64_t>;
+      { T::kHeaderBytes } -> std::convertible_to<int64_t>;  // size in bytes of a block's header
+      // size in bytes of the tail after a group's codes
+      { T::tail_bytes(p) } -> std::convertible_to<int64_t>;
+      // returns the scales of a group from the header and the tail
+      { T::scales(p, from, from, buffer) } -> std::same_as<Scales>;
+      requires sizeof(T::codes(from, k, n)) == sizeof(__m256i);  // element k of a step for 8 columns, int32
+      T::pack_block(p, layout, k, to);  // packs the block that starts at column k; `to` contains zeros
     };
 
 template <FixedScheme Scheme>
@@ -89,13 +99,13 @@ Layout layout_of(const qcts_problem& p) {
   return at;
 }
 
-// Bytes to prefetch before the epilogue of a part of one row, so that memory is busy meanwhile: int8, m = 1,
-// 4096 x 4096 cold, EPYC Zen 4, one thread, with VPDPBUSD took 580 us without this and 530 with it. Twice as
-// many bytes are slower again. int4, whose epilogues are as frequent as such prefetches could be, does not
-// change.
+// Number of bytes to prefetch before the epilogue of a part of one row, so that memory stays busy.
+// int8 of 4096 x 4096 cold at m = 1 took 530 us with this prefetch
+// and 580 us without it (VPDPBUSD, EPYC Zen 4, one thread). Twice as many bytes are slower again.
+// int4 does not change, because its epilogues are as frequent as such prefetches could be.
 constexpr int kEpiloguePrefetchBytes = 1024;
 
-// Collects terms of several rows, to multiply them together with the codes of one part.
+// Collects terms of several rows and multiplies them together by the codes of one part.
 template <FixedScheme Scheme>
 class Terms {
  public:
@@ -141,7 +151,7 @@ class Terms {
   alignas(64) int32_t sums_[MicroKernel::kTerms][kColumns];
 };
 
-// Part `index`, counted over all groups: `count` k from `at` on in the rows of x.
+// Part `index`, counted over all groups. It has `count` values of k, starting at `at` in the rows of x.
 struct Part {
   const uint8_t* codes;
   int64_t index, at, count;
@@ -187,8 +197,8 @@ void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int6
   const uint8_t* codes = header + Scheme::kHeaderBytes;
   for (int64_t g = 0; g < layout.groups; ++g, codes += layout.group_bytes) {
     scales = Scheme::scales(p, header, codes + layout.code_bytes, buffer);
-    // Prefetches the tail as far ahead as codes of several rows, or int4's of one row; int8 has one tail for
-    // a whole block.
+    // Prefetches the tail as far ahead as the codes of several rows, or the codes of one row of int4.
+    // int8 has one tail for a whole block.
     for (int64_t line = 0; line < layout.tail_bytes; line += 64)
       avx2::prefetch(codes + layout.code_bytes + line, avx2::kFarBytes);
     for (int64_t i = 0; i < layout.parts; ++i)
@@ -201,18 +211,20 @@ void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int6
   avx2::store_rows(p, first_m, rows, block * kColumns, 1, totals);
 }
 
-// State of blocks that one row of x meets side by side (kernels/avx2/streams.h): int4 g128, 4096 x 4096 from
-// memory, EPYC Zen 3, one thread, takes 472 us; one block after the other, prefetched 4 KiB ahead, takes 640.
+// State of the blocks by which one row of x is multiplied side by side (kernels/avx2/streams.h).
+// On one thread of an EPYC Zen 3, int4 g128 of 4096 x 4096 from memory takes 472 us.
+// If one block follows the other, prefetched 4 KiB ahead, it takes 640 us.
 template <FixedScheme Scheme>
 struct SideBySide {
-  const uint8_t *header, *codes;  // of the first block; codes of the current group
-  int64_t apart;                  // in bytes
+  const uint8_t *header, *codes;  // `header` of the first block; `codes` of the current group
+  int64_t apart;                  // distance of the blocks in bytes
   typename Scheme::Buffer buffers[kStreams];
-  Scales scales[kStreams];  // of the current group; read after its codes, which they follow in memory
+  // scales of the current group; read after its codes, which come before them in memory
+  Scales scales[kStreams];
   alignas(64) float totals[kStreams][kColumns];
 };
 
-// For one or two terms of a row.
+// Multiplies one or two terms of a row.
 template <FixedMicroKernel MicroKernel, int kAhead>
 void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, bool adds,
                   Sums sums) {

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rows of x in fixed point, for `linear` with codes that are small integers.
 //
-// A part of a row, at most 256 k of a group, is represented as step * v plus a remainder. v has 16 bits, and
-// step is a power of two chosen for the part. The remainder is 0 for a bfloat16 whose last bit is a multiple
-// of step, which holds for all that are larger than a 64th of the part's largest element. If more than one in
-// 8 elements has a remainder, the remainders are represented as step' * v' with a step 2^15 times finer.
-// Remainders that are still left, or the few, stay floats, as do infinities and NaN. So nothing is rounded: x
-// = step * v + step' * v' + left, and sums of codes times v are exact integers in every order.
+// A part of a row is at most 256 values of k of a group. It is represented as step * v plus a remainder.
+// v has 16 bits, and step is a power of two that is chosen for the part.
+// The remainder of a bfloat16 is 0 if its last bit is a multiple of step.
+// Every element larger than a 64th of the largest element of the part has the remainder 0.
+// If more than one in 8 elements has a remainder,
+// the remainders are represented as step' * v' with a step 2^15 times finer.
+// Remainders that are still left stay floats, and so do all remainders if they are few.
+// Infinities and NaN stay floats too.
+// Nothing is rounded: x = step * v + step' * v' + left,
+// and sums of codes times v are exact integers in every order.
 //
-// A MicroKernel that multiplies bytes takes v as 256 high + low, two signed bytes; others take it whole.
+// A MicroKernel that multiplies bytes takes v as 256 * high + low, two signed bytes.
+// Other micro-kernels take v as a whole.
 #pragma once
 
 #include <algorithm>
@@ -20,25 +25,25 @@ namespace qcts::avx2 {
 namespace {
 
 constexpr int64_t kPartK = 256;
-constexpr float kMaxFixed = 127 * 256 + 127;  // limit of |v|, so that high and low are bytes
-constexpr float kFiner = 0x1p-15f;            // ratio of the next step
-constexpr int64_t kFewLeft = 8;               // one in so many: the floats cost as much as a second term
-// keeps rows from being a power of two apart, where they would share the sets of a cache
+constexpr float kMaxFixed = 127 * 256 + 127;  // limit of |v|, so that `high` and `low` are bytes
+constexpr float kFiner = 0x1p-15f;            // ratio of the finer step to the first step
+constexpr int64_t kFewLeft = 8;               // one in 8 elements: these floats cost as much as a second term
+// padding; rows that are a power of two apart would share the sets of a cache
 constexpr int64_t kFixedPadBytes = 64;
 
 struct FixedPart {
   float step[2];
-  int32_t sum[2];  // of v
+  int32_t sum[2];  // sum of v
   int16_t terms, left;
 };
 enum class FixedValues : uint8_t { bytes, words };
 // Rows of x; k is a multiple of 8.
 struct FixedRows {
   int64_t k, parts;
-  int8_t* values;    // [m][2][k / 4], rows padded: 4 high and 4 low bytes, or 4 words, of v and of v'
+  int8_t* values;    // [m][2][k / 4]: 4 high and 4 low bytes, or 4 words, of v and of v'; rows are padded
   FixedPart* part;   // [m][parts]
-  float* left;       // [m][k], the remainders of a part from its begin on
-  uint8_t* left_at;  // [m][k], their k within the part
+  float* left;       // [m][k], the remainders of a part, starting where the part begins
+  uint8_t* left_at;  // [m][k], the positions of these remainders within the part
 
   int64_t row_bytes() const { return 4 * k + kFixedPadBytes; }
   const int8_t* term(int64_t m, int term, int64_t at) const {
@@ -74,7 +79,7 @@ constexpr uint32_t kInfinity = 0x7F800000;
   return std::bit_cast<float>(*std::max_element(lanes, lanes + kLanes));
 }
 
-// Returns the smallest power of two for which max / step is at most kMaxFixed, but not a subnormal number.
+// Returns the smallest power of two for which max / step is at most kMaxFixed. It is not a subnormal number.
 [[maybe_unused]] float step_for(float max) {
   const int32_t exponent = static_cast<int32_t>(std::bit_cast<uint32_t>(max) >> 23);
   const int32_t step = std::max(exponent - 14, 1);
@@ -97,8 +102,9 @@ template <FixedValues kValues>
   _mm_storeu_si128(reinterpret_cast<__m128i*>(values), _mm256_castsi256_si128(together));
 }
 
-// Splits x = step * v + rest, writes the 8 v to values[0 .. 16) and the rests that are not 0, and returns how
-// many those are. *sum += v.
+// Splits x = step * v + rest.
+// Writes the 8 values v to values[0 .. 16) and each rest that is not 0, and adds v to *sum.
+// Returns the number of rests.
 template <FixedValues kValues>
 int fix_eight(__m256 x, float step, int8_t* values, float* rest, __m256i* sum) {
   const __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
@@ -125,7 +131,8 @@ int64_t fix_term(const float* x, int64_t count, float step, int8_t* values, floa
   return left;
 }
 
-// Converts part `index` of row m, `count` k from `at` on, padded with zeros to a multiple of 8.
+// Converts part `index` of row m:
+// `count` values of k, starting at `at`, padded with zeros to a multiple of 8.
 template <FixedValues kValues>
 void fix_part(const FixedRows& rows, uint32_t dtype, const char* row, int64_t m, int64_t index, int64_t at,
               int64_t count) {

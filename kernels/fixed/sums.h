@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Epilogues of kernels/fixed/linear.h: apply scales to a part's integer sums and to its leftover floats. The
-// members of a Scheme are listed there.
+// Epilogues of kernels/fixed/linear.h.
+// An epilogue applies scales to the integer sums of a part and to its leftover floats.
+// linear.h lists the members of a Scheme.
 #pragma once
 
 #include "kernels/avx2/outputs.h"
@@ -16,10 +17,10 @@ using avx2::kColumns;
 using avx2::kLanes;
 using avx2::kVectors;
 
-constexpr int kStepBytes = 256;  // of codes: some k of all columns
+constexpr int kStepBytes = 256;  // size in bytes of a step, which holds a few values of k of all columns
 
-// total += scale * value, or only the value if scales act later. `scale` is not read from Scales here,
-// because the compiler must assume that a store to a total changes it.
+// Adds scale * value to the total, or only the value if scales act later.
+// `scale` is not read from Scales here, because the compiler must assume that a store to a total changes it.
 template <class Scheme>
 [[gnu::always_inline]] inline void add_scaled(const float* scale, __m256 value, float* total) {
   const __m256 before = _mm256_loadu_ps(total);
@@ -27,10 +28,11 @@ template <class Scheme>
                                               : _mm256_fmadd_ps(_mm256_loadu_ps(scale), value, before));
 }
 
-// Adds step * (sum of v * code, less that of v * offset). (Starting the sums at the latter would be slower: a
-// 512-bit load from two 256-bit stores waits until both are in the cache, and they wait for everything that
-// memory brings before them. int4 g128, m = 1, 4096 x 4096 cold, EPYC Zen 5, one thread: 0.65 of the speed of
-// a plain stream with it, 0.70 to 0.78 without.)
+// Adds step * (sum of v * code - sum of v * offset). Starting the sums at the offsets would be slower.
+// A 512-bit load from two 256-bit stores waits until both stores are in the cache.
+// The stores wait for everything that memory supplies before them.
+// int4 g128 at m = 1 of 4096 x 4096 cold, on one thread of an EPYC Zen 5,
+// then reads at 0.65 of the speed of a plain stream, instead of 0.70 to 0.78.
 template <class Scheme>
 void term_epilogue(const uint8_t* header, const float* scale, float step, int32_t sum_of_v,
                    const int32_t* sum, float* total) {
@@ -43,7 +45,7 @@ void term_epilogue(const uint8_t* header, const float* scale, float step, int32_
   }
 }
 
-// Adds the sum of a part's leftover floats.
+// Adds the sum of the leftover floats of a part.
 template <class Scheme>
 void leftover_epilogue(const uint8_t* header, const float* scale, const uint8_t* codes, const float* left,
                        const uint8_t* left_at, int count, float* total) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory roof of a roofline: plain reads and copies of consecutive cache lines measure what memory gives one
-// thread.
+// Memory limit of a roofline.
+// Plain reads and copies of consecutive cache lines measure the memory bandwidth of one thread.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,15 @@ inline constexpr size_t kLineBytes = 64;
 
 struct StreamLoop {
   const char* name;
-  // Reads every byte of `lines` lines from `first` on once, in the calling thread. Returns a sum, so that no
-  // read is optimized away.
+  // Reads `lines` cache lines once, starting at `first`, in the calling thread.
+  // Returns a sum, so that the compiler keeps every read.
   uint64_t (*read)(const std::byte* first, size_t lines);
 };
 
-// Which loop is the fastest depends on the machine: one core's hardware prefetcher follows one stream and
-// stops at 4 KiB boundaries, another's follows four better than any software prefetch (EPYC Zen 3: 23.1
-// against 16.0 GB/s).
+// The fastest loop depends on the machine.
+// The hardware prefetcher of some cores follows one stream and stops at 4 KiB boundaries.
+// On other cores, it follows four streams better than any software prefetch.
+// (EPYC Zen 3 read 23.1 GB/s against 16.0 GB/s.)
 std::span<const StreamLoop> stream_loops();
 
 struct CopyLoop {
@@ -29,9 +30,10 @@ struct CopyLoop {
   void (*fill)(std::byte* to, size_t lines);
 };
 
-// Copies through the caches, or past them, as for a result larger than the caches, whose lines need not be
-// fetched before they are written. Another thread may see streamed lines late, so the result is not for
-// another thread.
+// Loops that copy through the caches, or past them.
+// Copying past the caches suits a result larger than the caches,
+// because its lines need not be fetched before they are written.
+// Another thread may see streamed lines late, so only the writing thread may read the result.
 std::span<const CopyLoop> copy_loops();
 
 }  // namespace qcts

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A fork-join pool for kernels. Work is cut statically, so results do not depend on which thread runs what.
-// Workers spin for a while before they sleep, so that the many small calls of a decode step need no system
-// call.
+// A fork-join pool for kernels.
+// Work is divided statically, so results do not depend on which thread runs a part.
+// Workers spin for a while before they sleep,
+// so that the many small calls of a decode step need no system call.
 #pragma once
 
 #include <atomic>
@@ -22,12 +23,15 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // The process's own pool, the only resource that kernels share. Threads start when first needed.
+  // Returns the pool of the process, the only resource that kernels share.
+  // Threads start when they are first needed.
   static ThreadPool& shared();
 
-  // Covers [0, count) with at most `threads` ranges; each has a multiple of `grain`, except the last. Worker
-  // i runs range i, and 0 is the caller. Returns when all are done. If it is called from inside a body, or
-  // while another caller holds the pool, the caller runs every range. [thread-safe]
+  // Covers [0, count) with at most `threads` ranges.
+  // The size of each range except the last is a multiple of `grain`.
+  // The caller runs range 0 and worker i runs range i. Returns when all ranges are done.
+  // If run() is called from inside a body, or while another caller holds the pool,
+  // the caller runs every range. [thread-safe]
   void run(uint32_t threads, int64_t count, int64_t grain, Body body, void* context);
 
   uint32_t workers() const { return static_cast<uint32_t>(workers_.size()); }
@@ -45,7 +49,7 @@ class ThreadPool {
   std::mutex busy_;  // held during a run
   std::vector<std::thread> workers_;
   Job job_;
-  std::atomic<uint64_t> ticket_{0};  // 256 * turn + ranges of that turn's job
+  std::atomic<uint64_t> ticket_{0};  // 256 * turn + number of ranges in that turn's job
   std::atomic<uint32_t> pending_{0};
   std::atomic<bool> stop_{false};
   std::mutex sleep_;

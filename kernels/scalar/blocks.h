@@ -21,7 +21,7 @@ namespace {
   return largest;
 }
 
-// Writes one code per byte, or two e2m1 codes, the even one in the low nibble.
+// Writes one code per byte, or two e2m1 codes per byte with the even code in the low nibble.
 [[maybe_unused]] void quantize_block(uint32_t dtype, const char* elements, int64_t count, SmallFloat format,
                                      const BlockScale& scale, uint8_t* codes) {
   const auto code = [&](int64_t i) {
@@ -70,7 +70,7 @@ namespace {
   quantize_nvfp4(*p, largest_of, quantize_nvfp4_rows);
 }
 
-// Quantizes bands of float8 (kernels/families/float8_scales.h).
+// Quantize bands of float8 (kernels/families/float8_scales.h).
 [[maybe_unused]] void quantize_float8_codes(const Float8Task& task, int64_t row, int64_t first_k,
                                             float scale) {
   for (int64_t k = first_k; k < first_k + task.block_cols; ++k)
@@ -101,7 +101,7 @@ namespace {
   quantize_float8(*p, largest_of, quantize_float8_bands);
 }
 
-// Moves scales of blocks of kLength into tiles of 128 x 4 and back; the codes keep their order.
+// Move scales of blocks of kLength into tiles of 128 x 4 and back. The codes keep their order.
 template <int64_t kLength>
 void pack_block_scales(const qcts_problem* problem) {
   const qcts_problem& p = *problem;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 codes with float32 scales, for the scalar variants of dequantize: torchao 0.18
-// Float8Tensor.dequantize (quant_primitives.py: _dequantize_affine_float8) with one scale for the tensor, for
-// 128 x 128, for a row or for a group of a row. The code as float32 times the scale is rounded to float32,
-// then to the weight's dtype.
+// Dequantizes float8 codes with float32 scales, for the scalar variants of dequantize.
+// The rounding follows torchao 0.18 Float8Tensor.dequantize (quant_primitives.py: _dequantize_affine_float8).
+// A scale serves the tensor, a block of 128 x 128, a row or a group of a row.
+// The product of the code, as float32, and the scale is rounded to float32, then to the weight's dtype.
 #pragma once
 
 #include "kernels/families/elements.h"

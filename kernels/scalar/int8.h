@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of x to int8, for the scalar variants of quantize_activation and `linear`, under the
-// policies of kernels/families/int8_x.h.
+// Quantizes rows of x to int8, for the scalar variants of quantize_activation and `linear`.
+// kernels/families/int8_x.h has the policies.
 #pragma once
 
 #include <math.h>
@@ -11,7 +11,7 @@
 namespace qcts::scalar {
 namespace {
 
-// NaN if an element is.
+// Returns NaN if an element is NaN.
 [[maybe_unused]] float absolute_maximum(uint32_t dtype, const void* row, int64_t k) {
   float maximum = 0;
   for (int64_t i = 0; i < k; ++i) {
@@ -46,7 +46,7 @@ RowScale int8_row_scale(uint32_t dtype, const void* row, int64_t k, bool asymmet
   return {scale, int8_clamped<Range>(zero_point)};
 }
 
-// NaN becomes 0.
+// Returns 0 for NaN.
 template <class Range>
 int8_t int8_code(float x, float reciprocal, int32_t zero_point) {
   const float code = nearbyintf(x * reciprocal) + static_cast<float>(zero_point);
@@ -54,8 +54,9 @@ int8_t int8_code(float x, float reciprocal, int32_t zero_point) {
   return static_cast<int8_t>(int8_clamped<Range>(code));
 }
 
-// torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant: codes -127 .. 127, a scale of at least
-// 1e-5 in x's dtype; steps are rounded to bfloat16 if x has that dtype, otherwise they stay in float32.
+// Follows torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant.
+// Codes are -127 .. 127, and the scale is at least 1e-5 in the dtype of x.
+// Steps are rounded to bfloat16 if x has that dtype, and otherwise stay in float32.
 [[maybe_unused]] RowScale quantize_row_127(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
   const float max = absolute_maximum(dtype, row, k);
   const float min = round_to(dtype, 1e-5f);
@@ -70,8 +71,9 @@ int8_t int8_code(float x, float reciprocal, int32_t zero_point) {
   return {scale, 0};
 }
 
-// torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant (8da4w): asymmetric, every step rounded to
-// dtype, and the minimum scale is dtype's smallest normal number.
+// Follows torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant (8da4w).
+// The codes are asymmetric, and every step is rounded to dtype.
+// The minimum scale is the smallest normal number of dtype.
 [[maybe_unused]] RowScale quantize_token(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
   float low = 0, high = 0;
   for (int64_t i = 0; i < k; ++i) {
@@ -107,7 +109,7 @@ RowScale quantize_row_by(RowScale chosen, uint32_t dtype, const void* row, int64
   return chosen;
 }
 
-// Quantizes a row of p's x by its policy, which is one of kernels/families/int8_x.h.
+// Quantizes a row of p's x by p's policy, which is listed in kernels/families/int8_x.h.
 template <class Range>
 RowScale quantize_int8_row(const qcts_problem& p, const void* row, int8_t* codes) {
   if (std::strcmp(p.activation, "dyn_row_sym_127") == 0) return quantize_row_127(p.x_dtype, row, p.k, codes);
@@ -117,7 +119,7 @@ RowScale quantize_int8_row(const qcts_problem& p, const void* row, int8_t* codes
   return quantize_row_by<Range>(chosen, p.x_dtype, row, p.k, codes);
 }
 
-// quantize_activation of rows [first, last).
+// Quantizes rows [first, last) of x, for quantize_activation.
 template <class Range>
 void quantize_int8_rows(const qcts_problem& p, int64_t first, int64_t last) {
   auto* qdata = static_cast<int8_t*>(out_plane(p, "qdata"));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `linear` with int8 rows of x, for the scalar variants: y = sx * sum over groups of sw * sum((qx - zx) * (qw
-// - zw)), plus bias. x is quantized into the workspace, with a scale and a zero point for each row. Sums of a
-// group are integers and exact; the rest is in double.
+// `linear` with int8 rows of x, for the scalar variants.
+// y is sx times the sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
+// x is quantized into the workspace, with a scale and a zero point for each row.
+// The sums of a group are exact integers. The rest is computed in double.
 #pragma once
 
 #include <concepts>
@@ -15,7 +16,7 @@ namespace {
 struct Int8Task {
   const qcts_problem* problem;
   int64_t group;   // elements along k that share a scale of the weight
-  bool one_scale;  // all rows of the weight share one
+  bool one_scale;  // true if all rows of the weight share a scale
   int8_t* codes;   // [m, k]
   RowScale* rows;  // [m]
 };
@@ -52,11 +53,11 @@ struct Int8Task {
   }
 }
 
-// How a scheme scales a weight and quantizes a row of x.
+// A scheme defines the scales of a weight and how a row of x is quantized.
 template <class T>
 concept RowQuantizer = requires(const qcts_problem& p, const char* row, int8_t* codes) {
   { T::group(p) } -> std::convertible_to<int64_t>;  // elements along k that share a scale of the weight
-  { T::kOneScale } -> std::convertible_to<bool>;    // all rows of the weight share one
+  { T::kOneScale } -> std::convertible_to<bool>;    // true if all rows of the weight share a scale
   { T::quantize_row(p, row, codes) } -> std::same_as<RowScale>;
 };
 
@@ -89,7 +90,7 @@ constexpr qcts_kernel int8_linear_of(const char* scheme) {
       QCTS_I32, {supports_int8<kKernel, Scheme>, run_int8<kKernel, Scheme>, int8_workspace_bytes});
 }
 
-// The int8 schemes, whose x has codes of Range.
+// For the int8 schemes. The codes of x have the range Range.
 template <class Range>
 struct Int8Rows {
   static constexpr bool kOneScale = false;

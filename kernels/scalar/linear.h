@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Weight-only `linear` for the scalar variants: y = sum over groups of scale * sum(x * code) + zero * sum(x),
-// plus bias. Written to be read; one dependent addition per element limits its speed. All sums are in double,
-// where the products are exact.
+// Weight-only `linear` for the scalar variants.
+// y is the sum over groups of scale * sum(x * code) + zero * sum(x), plus bias.
+// The code is written to be read. One dependent addition per element limits its speed.
+// All sums are in double, where the products are exact.
 #pragma once
 
 #include <concepts>
@@ -12,13 +13,13 @@
 namespace qcts::scalar {
 namespace {
 
-// The weight of a problem, element by element.
+// A WeightSource returns the weight of a problem, element by element.
 template <class T>
 concept WeightSource =
     std::constructible_from<T, const qcts_problem&> && requires(const T& source, int64_t n, int64_t at) {
       { source.group() } -> std::convertible_to<int64_t>;      // elements along k that share a scale
-      { source.code(n, at) } -> std::convertible_to<double>;   // of element `at` of row n, as a number
-      { source.scale(n, at) } -> std::convertible_to<double>;  // of group `at`
+      { source.code(n, at) } -> std::convertible_to<double>;   // code of element `at` of row n, as a number
+      { source.scale(n, at) } -> std::convertible_to<double>;  // scale of group `at`
       { source.zero(n, at) } -> std::convertible_to<double>;
     };
 

@@ -39,7 +39,7 @@ namespace {
     float centred[kNf4Scalers];
     for (int64_t i = 0; i < kNf4Scalers; ++i) centred[i] = round_to(dtype, scalers[i] - task.mean);
     const float largest = largest_of(QCTS_F32, reinterpret_cast<const char*>(centred), kNf4Scalers);
-    // 256 / t is t.reciprocal() * 256 in torch.
+    // torch computes 256 / t as t.reciprocal() * 256.
     const float factor = round_to(dtype, round_to(dtype, 1 / round_to(dtype, 2 * largest)) * 256);
     store(dtype, task.factors, block, factor);
     for (int64_t i = 0; i < kNf4Scalers; ++i)

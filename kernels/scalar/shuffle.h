@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MSLK's preshuffled order of int4 codes (csrc/gemm/cutlass/mixed_dtype_utils.cu, preshuffle_i4 for bfloat16
-// x), which is CUTLASS's layout of a tensor core operand, for the scalar variants. Tiles have 16 rows and 16
-// columns and are consecutive along n. Lane k % 8 / 2 + 4 (n % 8) of 32 has eight codes: bit 0 of a code's
-// index is n % 16 / 8, bit 1 is k % 16 / 8, bit 2 is k % 2. Two codes share a byte, the even one in the low
-// nibble. Scale and zero_point stay as they are.
+// MSLK's preshuffled order of int4 codes, for the scalar variants.
+// The order is CUTLASS's layout of a tensor core operand.
+// (See preshuffle_i4 for bfloat16 x in csrc/gemm/cutlass/mixed_dtype_utils.cu.)
+// Tiles have 16 rows and 16 columns and are consecutive along n.
+// Each of 32 lanes, lane k % 8 / 2 + 4 * (n % 8), has eight codes.
+// In the index of a code, bit 0 is n % 16 / 8, bit 1 is k % 16 / 8, and bit 2 is k % 2.
+// Two codes share a byte, and the even code is in the low nibble. Scale and zero_point stay as they are.
 #pragma once
 
 #include "kernels/families/copy_planes.h"
@@ -26,7 +28,7 @@ namespace {
   pair = static_cast<uint8_t>(element % 2 == 0 ? (pair & 0xF0) | code : (pair & 15) | code << 4);
 }
 
-// Moves codes from one order to another. An order returns the index of the code of (n, k).
+// Moves codes from one order to another. A function of type Order returns the index of the code of (n, k).
 using Order = int64_t (*)(const qcts_problem& problem, int64_t n, int64_t k);
 template <Order kFrom, Order kTo>
 void move_nibbles(const qcts_problem* problem) {

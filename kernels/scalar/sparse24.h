@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of fp8_sparse24 one chunk of four at a time, for the scalar variant of quantize.
+// Quantizes rows of fp8_sparse24 in chunks of four elements, for the scalar variant of quantize.
 #pragma once
 
 #include "kernels/families/sparse24.h"
@@ -8,7 +8,7 @@
 namespace qcts::scalar {
 namespace {
 
-// Writes the chunk's two values; returns their places, or kTooMany.
+// Writes the two values of a chunk. Returns their places, or kTooMany.
 [[maybe_unused]] uint8_t compress24(const uint8_t* four, uint8_t* two) {
   int mask = 0;
   for (int i = 0; i < 4; ++i) mask |= (four[i] & 0x7F) != 0 ? 1 << i : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Weights of one byte an element for the scalar variants of weight-only `linear` (kernels/scalar/linear.h):
-// int8 and float8, with scales of rows, of the tensor, of groups of a row or of blocks.
+// Weights of one byte per element, for the scalar variants of weight-only `linear` (kernels/scalar/linear.h):
+// int8 and float8, with scales for rows, the tensor, groups of a row or blocks.
 #pragma once
 
 #include "kernels/scalar/linear.h"
@@ -8,7 +8,8 @@
 namespace qcts::scalar {
 namespace {
 
-// The elements along k of row n that share a scale, and the index of the scale of element k.
+// group() returns how many elements along k of a row share a scale.
+// index() returns the index of the scale of element k.
 struct OfRow {
   static int64_t group(const qcts_problem& p) { return p.k; }
   static int64_t index(const qcts_problem&, int64_t n, int64_t) { return n; }
@@ -24,7 +25,7 @@ struct OfGroup {
   }
 };
 
-// int8: each product of x with a 9-bit integer is exact in double, so only the additions round.
+// For int8: each product of x and a 9-bit integer is exact in double, so only the additions round.
 template <class Scales>
 struct Int8Source {
   const qcts_problem& p;
@@ -43,7 +44,7 @@ struct Int8Source {
   double zero(int64_t, int64_t) const { return 0; }
 };
 
-// fp8_row: e4m3.
+// For fp8_row: codes are e4m3.
 struct Fp8RowSource {
   const qcts_problem& p;
   const uint8_t* codes;
@@ -58,7 +59,7 @@ struct Fp8RowSource {
   double zero(int64_t, int64_t) const { return 0; }
 };
 
-// fp8: e4m3 or e5m2; a scale holds for some rows, or all, and for a group along k, or all of it.
+// For fp8: codes are e4m3 or e5m2. A scale serves some rows or all rows, and a group along k or all of k.
 struct Fp8Source : Fp8RowSource {
   bool e5m2;
   int64_t rows;

@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Micro-kernel for kernels/vnni/int8_linear.h with VPDPBUSD. Sums of up to 6 rows and several vectors of
-// columns stay in registers; each weight is loaded once for all rows, and each x is broadcast once for all
-// columns. With more rows, the first 6 leave unpacked nibbles in a panel of bytes, 256 k (16 KiB) at a time;
-// codes that are bytes already are their own panel, 128 or 1024 k (8 or 64 KiB) at a time. With byte codes, 7
-// to 11 rows are split in halves: as 6 and the rest, the first pass left memory idle and the second was too
-// short for L2 to keep up (m = 8 of 4096 x 4096, EPYC Zen 4: 1.5 times as fast in halves on one thread, 1.15
-// times on two). The last rows are one pass: m = 3 as 2 and 1 took 1.3 times as long.
+// Micro-kernel for kernels/vnni/int8_linear.h that uses VPDPBUSD.
+// Sums of up to 6 rows and several vectors of columns stay in registers.
+// Each weight is loaded once for all rows, and each x is broadcast once for all columns.
+// With more rows, the first 6 leave unpacked nibbles in a panel of bytes, 256 values of k (16 KiB) at a time.
+// Codes that are already bytes are their own panel, 128 or 1024 values of k (8 or 64 KiB) at a time.
+// With byte codes, 7 to 11 rows are split in halves.
+// If 7 to 11 rows were split into 6 and the rest, the first pass would leave memory idle,
+// and the second would be too short for L2 to keep up.
+// For m = 8 of 4096 x 4096 on an EPYC Zen 4,
+// halves are 1.5 times as fast on one thread and 1.15 times on two.
+// The last rows are one pass: m = 3 as 2 and 1 took 1.3 times as long.
 //
-// A single pass prefetches 8 KiB ahead, except on a machine that follows streams itself. If several passes
-// read a panel, the first two prefetch 64 KiB ahead, into L2 only. Lines that the first pass was about to
-// read arrived too late while the other passes left memory idle, and lines of the next panel evicted this one
-// from L1. Leaving out what follows a group's codes cost 8da4w a sixth. int8, m = 16, 4096 x 4096 on an EPYC
-// Zen 4, one thread: from 0.64 to 0.86 of the multipliers' peak; two threads: from 0.60 to 0.82. Zen 5
-// multiplies twice as fast and cannot make up for the time in which a pass of 64 KiB leaves memory idle.
-// There, passes of 8 KiB prefetch 16 KiB ahead. One thread, before and after: m = 8 0.68 and 0.87 of the
-// stream's speed; m = 12 0.65 and 0.78; m = 16 0.70 and 0.80 of the multipliers' peak (4 KiB 0.72, 16 KiB
-// 0.79; 8 KiB prefetched 64 KiB ahead 0.76). More than three passes multiply long enough: m = 512 reaches
-// 0.83 with parts of 8 KiB and 0.89 with 64 KiB.
+// A single pass prefetches 8 KiB ahead, except on a machine that follows streams itself.
+// If several passes read a panel, the first two prefetch 64 KiB ahead, into L2 only.
+// With a shorter distance,
+// lines that the first pass was about to read arrived too late while the other passes left memory idle.
+// With prefetches into L1, lines of the next panel evicted this panel.
+// Omitting the prefetch of the data that follows the codes of a group cost 8da4w a sixth of its speed.
+// For int8 at m = 16 of 4096 x 4096 on an EPYC Zen 4, the far prefetch raised the speed
+// from 0.64 to 0.86 of the peak of the multipliers on one thread, and from 0.60 to 0.82 on two.
+// Zen 5 multiplies twice as fast,
+// so it cannot make up for the time in which a pass of 64 KiB leaves memory idle.
+// On Zen 5, passes of 8 KiB prefetch 16 KiB ahead.
+// On one thread, short passes raised the share of the stream's speed from 0.68 to 0.87 at m = 8,
+// and from 0.65 to 0.78 at m = 12.
+// At m = 16, short passes raised the share of the multipliers' peak from 0.70 to 0.80.
+// Passes of 4 KiB gave 0.72, passes of 16 KiB gave 0.79,
+// and passes of 8 KiB prefetched 64 KiB ahead gave 0.76. More than three passes multiply long enough:
+// m = 512 reaches 0.83 with parts of 8 KiB and 0.89 with parts of 64 KiB.
 #pragma once
 
 #include "kernels/vnni/groups.h"
@@ -25,9 +36,9 @@
 namespace qcts::vnni {
 namespace {
 
-constexpr int kMaxRows = 6;  // at a time
+constexpr int kMaxRows = 6;  // rows at a time
 
-// Unsigned codes of quad `i` of a step, for the columns of one vector.
+// Returns the unsigned codes of quad `i` of a step for the columns of one vector.
 template <class Vector, int kQuads>
 [[gnu::always_inline]] inline typename Vector::Ints unsigned_codes(const uint8_t* at, int vector, int i) {
   const auto bytes = Vector::load(at + vector * 4 * Vector::kLanes);
@@ -35,13 +46,13 @@ template <class Vector, int kQuads>
   return Vector::low_nibbles(i == 0 ? bytes : Vector::shift_right_4(bytes));
 }
 
-// The work of a pass over the codes besides multiplying.
+// The work of a pass over the codes, except for multiplying.
 struct Pass {
-  uint8_t* panel;        // with kFill, codes are written to it as bytes
-  const uint8_t* ahead;  // the bytes to prefetch meanwhile
-  int64_t line;          // 64, or 0 once everything has been prefetched
+  uint8_t* panel;        // if kFill is true, codes are written to it as bytes
+  const uint8_t* ahead;  // the bytes to prefetch during the multiplication
+  int64_t line;          // size in bytes of a line: 64, or 0 after everything has been prefetched
 };
-// Prefetches kCount lines a step into kCache.
+// Prefetches kCount lines per step into kCache.
 template <int kCount, _mm_hint kCache>
 struct Lines {
   static constexpr int kLines = kCount;
@@ -50,12 +61,12 @@ struct Lines {
   }
 };
 
-// Multiplies M rows from `from` on with all columns.
+// Multiplies M rows, starting at `from`, by all columns.
 template <class Vector, int kQuads, int M, class Prefetch, bool kFill>
 [[gnu::noinline]] void multiply_rows(const PackedPanel& packed, const Pass& pass, int64_t from,
                                      Sums all_sums) {
   const Sums sums = all_sums + from;
-  // Copies, because the compiler must assume that a byte of the panel may belong to `packed`.
+  // Copies are needed, because the compiler must assume that a byte of the panel may belong to `packed`.
   const int64_t ldx = packed.ldx, steps = packed.steps;
   const int8_t* x_rows = packed.x + from * ldx;
   constexpr int V = Vector::vectors_of(M);
@@ -76,7 +87,7 @@ template <class Vector, int kQuads, int M, class Prefetch, bool kFill>
           Prefetch::prefetch_line(ahead);
 #pragma GCC unroll 2
       for (int i = 0; i < kQuads; ++i) {
-        // Loads again for the other nibbles: kept in registers, they pushed sums into memory.
+        // Loads again for the other nibbles. If they stayed in registers, they would push sums into memory.
         asm("" : "+r"(at));
         typename Vector::Ints codes[V];
 #pragma GCC unroll 8
@@ -105,7 +116,7 @@ template <class Vector, int kQuads, int M, class Prefetch, bool kFill>
   }
 }
 
-// Multiplies as many of the rows from `from` on as fit, and returns how many.
+// Multiplies as many rows as fit, starting at `from`, and returns their number.
 template <class Vector, int kQuads, class Prefetch>
 int64_t multiply_some(const PackedPanel& packed, const Pass& pass, int64_t from, int64_t rows, Sums sums) {
   constexpr decltype(&multiply_rows<Vector, kQuads, 1, Prefetch, false>) kExactly[kMaxRows] = {

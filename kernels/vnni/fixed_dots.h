@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Micro-kernel for kernels/fixed/linear.h with VPDPBUSD. The instruction adds four products of unsigned codes
-// and signed bytes to a 32-bit sum. The high bytes of x go to one sum and the low bytes to another: 4
-// operations for 64 codes of a row with 256 bits, 2 with 512, and 3 or 1.5 more to separate nibbles. As pairs
-// of bfloat16, 64 codes take 2 operations of 512 bits, plus decoding: 10 for bytes (kernels/bf16/int8.h), 4
-// for nibbles (kernels/bf16/codes.h). An EPYC Zen 4 core starts one of either a cycle. 1024 x 4096 in cache,
-// in us, pairs and this: int8 m = 1 164 and 65, m = 4 240 and 180, m = 8 342 and 365, m = 16 665 and 745;
-// nibbles in groups of 128 m = 1 63 and 60, m = 4 156 and 200. With 256 bits, bytes are faster as words
-// (kernels/avx2/dots/word_dots.h).
+// Micro-kernel for kernels/fixed/linear.h that uses VPDPBUSD.
+// The instruction adds four products of unsigned codes and signed bytes to a 32-bit sum.
+// The high bytes of x go to one sum and the low bytes to another.
+// 64 codes of a row take 4 operations with 256 bits, or 2 with 512. Separating nibbles takes 3 or 1.5 more.
+// As pairs of bfloat16, 64 codes take 2 operations of 512 bits, plus decoding:
+// 10 for bytes (kernels/bf16/int8.h), 4 for nibbles (kernels/bf16/codes.h).
+// An EPYC Zen 4 core starts one operation of either kind per cycle.
+// The core took these times for 1024 x 4096 in cache, first with pairs of bfloat16, then with VPDPBUSD:
+//   int8: m = 1: 164 and 65 us; m = 4: 240 and 180 us; m = 8: 342 and 365 us; m = 16: 665 and 745 us
+//   nibbles in groups of 128: m = 1: 63 and 60 us; m = 4: 156 and 200 us
+// With 256 bits, bytes are faster as words (kernels/avx2/dots/word_dots.h).
 #pragma once
 
 #include "kernels/fixed/linear.h"
@@ -14,19 +17,19 @@
 namespace qcts::vnni {
 namespace {
 
-// Vector is one of those in kernels/avxvnni/dots.h or kernels/avx512vnni/dots.h. kQuads is how many times 4 k
-// a step has: 2 for nibbles, 1 for bytes.
+// Vector is a struct of kernels/avxvnni/dots.h or kernels/avx512vnni/dots.h.
+// A step has kQuads times 4 values of k: kQuads is 2 for nibbles and 1 for bytes.
 template <class Vector, int kQuads>
 struct FixedDots {
   static constexpr fixed::FixedValues kValues = fixed::FixedValues::bytes;
   static constexpr int kAll = fixed::kColumns / Vector::kLanes;
-  // 16 sums of 512 bits or 12 of 256. There is room for 24 of 512, but GCC 12 spills them: 3 terms by 4
-  // vectors took 1.35 times as long as 3 by 2 (EPYC Zen 4, in cache).
+  // The registers hold 16 sums of 512 bits or 12 of 256. There is room for 24 sums of 512 bits,
+  // but GCC 12 spills them: 3 terms by 4 vectors took 1.35 times as long as 3 by 2 (EPYC Zen 4, in cache).
   static constexpr int kTerms = Vector::kLanes == 16 ? 4 : 3, kMaxSums = 4 * kTerms;
   static constexpr int vectors_of(int terms) { return 2 * terms * 4 <= kMaxSums ? 4 : 2; }
 
-  // Sets or increments sums by the products of M terms, V vectors of columns at a time; prefetches codes
-  // kAhead bytes ahead.
+  // Adds the products of M terms to `sums`, or sets `sums` to them if kAdds is false.
+  // Takes V vectors of columns at a time and prefetches codes kAhead bytes ahead.
   template <int M, int kAhead, bool kAdds>
   [[gnu::noinline]] static void multiply_some(const uint8_t* codes, int64_t steps, const int8_t* const* x,
                                               fixed::Sums sums) {

@@ -7,13 +7,14 @@
 namespace qcts::vnni {
 namespace {
 
-// totals += scale * (S - the products of the pairs), for M rows from `from` on and V vectors of columns.
-// Everything except the last multiply-add is exact.
+// Computes totals += scale * (S - the products of the pairs), for M rows, starting at `from`,
+// and V vectors of columns. Everything except the last multiply-add is exact.
 template <class Vector, int M, int V>
 [[gnu::always_inline]] inline void group_epilogue(const Epilogue& epilogue, int64_t from, int first,
                                                   const typename Vector::Ints (&sum)[M][V]) {
-  // Copied field by field, so that the stores below cannot alias them. A copy of the whole struct would wait
-  // for the stores that made it (groups of 32, m = 1: 1.8 times as slow).
+  // The fields are copied one by one, so that the stores below cannot alias them.
+  // A copy of the whole struct would wait for the stores that made it.
+  // With groups of 32 at m = 1, that takes 1.8 times as long.
   const uint8_t* tail = epilogue.tail;
   const uint32_t dtype = epilogue.scale_dtype;
   const bool two_pairs = epilogue.two_pairs;

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Macro-kernel of `linear` with int8 rows of x, for variants that multiply bytes and add four products to a
-// 32-bit sum in one instruction (avxvnni, avx512vnni, amx) or, for 4-bit codes, add them up in 16 bits
-// (avx2): y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
+// Macro-kernel of `linear` with int8 rows of x, for variants that multiply bytes.
+// One instruction adds four products to a 32-bit sum (avxvnni, avx512vnni, amx).
+// For 4-bit codes, avx2 adds products in 16 bits.
+// y is sx times the sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
 //
-// The instruction needs one unsigned factor. That is the weight: packing stores u = qw + offset, so x stays
-// as it was quantized, and S = sum(qx * u) is an exact integer in every order. With o = offset + zw of a
-// column,
+// The instruction needs one unsigned factor, and that is the weight.
+// Packing stores u = qw + offset, so x stays as it was quantized,
+// and S = sum(qx * u) is an exact integer in every order. Let o = offset + zw of a column. Then
 //   sum((qx - zx) * (qw - zw)) = S - zx * sum(u) - o * sum(qx - zx)    for a whole row,
-//                              = S - sum(qx) * o - zx * sum(u - o)     for a group that is a part of a row.
-// For a column the second is one multiply-add of two pairs of 16 bits: (-o, -sum(u - o)) of the weight with
-// (sum(qx), zx) of x. -sum(u - o) fits for 128 k, so a group of 256 has a second pair, (0, that of its other
-// half).
+//                               = S - sum(qx) * o - zx * sum(u - o)     for a group that is a part of a row.
+// For a column, the second form is one multiply-add of two pairs of 16 bits:
+// (-o, -sum(u - o)) of the weight and (sum(qx), zx) of x. -sum(u - o) fits for 128 values of k.
+// So a group of 256 has a second pair (0, -sum(u - o)) for its other half.
 //
-// A block of 64 columns is one linear stream. For each group it holds the codes, in steps of 256 bytes with 4
-// k of all columns (8 if two codes share a byte), 4 consecutive k of a column adjacent; then 64 scales and 64
-// pairs or, for a whole row, 64 scales, 64 zero points and 64 sum(u). 16 steps are also the rows of 4 tiles.
-// Memory gave a core of an Emerald Rapids server at most 18 GB/s, and only with software prefetches 4 to 8
-// KiB ahead: without them a 4-bit weight was read at 2/3 of the speed.
+// A block of 64 columns is one linear stream. Each group begins with its codes, in steps of 256 bytes.
+// A step has 4 values of k of all columns, or 8 if two codes share a byte.
+// Each 4 consecutive codes of a column are adjacent.
+// If groups are parts of a row, 64 scales and 64 pairs follow.
+// For a whole row, 64 scales, 64 zero points and 64 sum(u) follow. 16 steps are also the rows of 4 tiles.
+// Memory gave a core of an Emerald Rapids server at most 18 GB/s,
+// and only with software prefetches 4 to 8 KiB ahead.
+// Without them, a 4-bit weight was read at 2/3 of the speed.
 #pragma once
 
 #include "kernels/avx2/int8.h"
@@ -33,7 +37,7 @@ using avx2::RowRecipe;
 constexpr int kColumns = 64;
 constexpr int kStepBytes = 4 * kColumns;
 constexpr int kPrefetchBytes = 8192;
-// keeps rows from being a power of two apart, where they would share the sets of a cache
+// padding; rows that are a power of two apart would share the sets of a cache
 constexpr int kRowPadBytes = 64;
 constexpr int64_t kMaxK = 65536;        // 128 * 255 * 65536 < 2^31
 constexpr int64_t kMaxGroup = 256;      // 255 * 255 * 256 < 2^24: the sum of a group is exact in float32
@@ -41,12 +45,13 @@ constexpr int64_t kPairElements = 128;  // 255 * 128 < 2^15
 
 using Sums = int32_t (*)[kColumns];
 
-// Positions of weights and rows of x, computed once per call: doing it once per group took half the time at m
-// = 1 with groups of 32.
+// Positions of weights and of rows of x, computed once per call.
+// Computing them once per group took half of the time at m = 1 with groups of 32.
 struct Layout {
   int64_t group, padded_group, groups, blocks;
   uint32_t scale_dtype;
-  int64_t scale_bytes, pairs;  // of one column: bytes of its scale; pairs, for a part of a row
+  // of one column: size in bytes of its scale; number of pairs, for a part of a row
+  int64_t scale_bytes, pairs;
   int64_t code_bytes, group_bytes, block_bytes;
   int64_t x_stride;
 };
@@ -56,34 +61,36 @@ struct LinearCall {
   const uint8_t* prepared;
   bool prefetches;  // set if the weight is passed over only once
   int8_t* x;        // [padded m][x_stride]
-  int32_t* x_sums;  // [m][groups]: sum(qx - zx) of a whole row; for a part of a row the pair (sum(qx), zx)
+  int32_t* x_sums;  // [m][groups]: sum(qx - zx) of a whole row, or the pair (sum(qx), zx) of a part of a row
   RowScale* rows;   // [m]
   RowRecipe recipe;
 };
-// Ends a group that is a part of a row, for the rows from one on.
+// Finishes a group that is a part of a row. The pointers refer to the first of several rows.
 struct Epilogue {
   const uint8_t* tail;  // scales and pairs of the group
   uint32_t scale_dtype;
-  int64_t scale_bytes;  // of a column
+  int64_t scale_bytes;  // size in bytes of the scale of a column
   bool two_pairs;
-  const int32_t* x_pairs;  // of the group; those of the next row are `groups` further on
+  const int32_t* x_pairs;  // pairs of x for the group; consecutive rows are `groups` pairs apart
   int64_t groups;
   float (*totals)[kColumns];
 };
-// Steps of one group, or several consecutive groups, and the rows to multiply them with.
+// Steps of one group, or of several consecutive groups, and the rows by which they are multiplied.
 struct PackedPanel {
   const uint8_t* codes;
   int64_t groups;
-  int64_t steps, bytes;  // of a group; from its codes to those of the next group
+  // number of steps of a group; distance in bytes from its codes to the codes of the next group
+  int64_t steps, bytes;
   const int8_t* x;
   int64_t ldx;
-  bool first;                // first part of its group: sums begin at 0
-  const Epilogue* epilogue;  // of the first group; NULL unless groups are parts of a row and end here
-  bool prefetches;           // as in LinearCall
+  bool first;  // first part of its group: sums begin at 0
+  // epilogue of the first group; NULL unless groups are parts of a row and end here
+  const Epilogue* epilogue;
+  bool prefetches;  // the same as in LinearCall
 };
 
-// A Scheme and a MicroKernel have what kernels/vnni/concepts.h lists; a Vector has the lanes in which x is
-// quantized and sums become outputs.
+// kernels/vnni/concepts.h lists the members of a Scheme and of a MicroKernel.
+// A Vector has the lanes in which x is quantized and sums become outputs.
 template <QuadScheme Scheme>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};
@@ -102,7 +109,7 @@ Layout layout_of(const qcts_problem& p) {
   return at;
 }
 
-// Parameters of a block's columns that outputs need, loaded once per block.
+// Parameters of the columns of a block that the outputs need, loaded once per block.
 struct Columns {
   alignas(64) double scale[kColumns], zero[kColumns], sum_of_codes[kColumns], bias[kColumns];
 };
@@ -133,9 +140,9 @@ void load_columns(const LinearCall& call, const uint8_t* tail, int64_t first_n, 
   }
 }
 
-// Stores outputs, computed in double, rounded to float32, then to y's dtype. The 64 columns of a row are
-// stored together: on an Emerald Rapids core, scattered stores of 64 bytes cost an int8 prefill a sixth of
-// its time.
+// Stores outputs, computed in double, rounded to float32 and then to the dtype of y.
+// The 64 columns of a row are stored together.
+// On an Emerald Rapids core, scattered stores of 64 bytes cost an int8 prefill a sixth of its time.
 template <class Vector, QuadScheme Scheme>
 void store_rows(const LinearCall& call, const Columns& columns, int64_t block, int64_t first_m, int64_t rows,
                 const int32_t (*sums)[kColumns], const float (*totals)[kColumns]) {
@@ -195,8 +202,8 @@ void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int6
                                   call.prefetches};
       MicroKernel::template multiply<Scheme>(packed, rows, sums);
     }
-    // Prefetched in the order in which they lie in memory: before the codes, they slowed 4 bits in groups of
-    // 32 by a third.
+    // Prefetches in the order of the addresses.
+    // If these prefetches come before the codes, they slow 4 bits in groups of 32 by a third.
     const uint8_t* tail = epilogue.tail + (some - 1) * layout.group_bytes;
     const int ahead = MicroKernel::tail_ahead_bytes(call.prefetches, rows);
     for (int64_t line = 0; ahead != 0 && line < layout.group_bytes - layout.code_bytes; line += 64)
@@ -221,12 +228,12 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
   MicroKernel::close();
 }
 
-// (low, high) as a lane of a multiply-add of 16-bit pairs.
+// Returns (low, high) as a lane of a multiply-add of 16-bit pairs.
 [[maybe_unused]] int32_t pair_of(int32_t low, int32_t high) {
   return static_cast<int32_t>(static_cast<uint32_t>(high) << 16 | (static_cast<uint32_t>(low) & 0xFFFF));
 }
 
-// Writes rows as qx, padded with zeros, and what outputs need of their groups.
+// Writes rows as qx, padded with zeros. Also writes the sums of their groups, which the outputs need.
 template <class Vector, QuadScheme Scheme>
 void quantize_rows(void* context, int64_t first, int64_t last) {
   const LinearCall& call = *static_cast<const LinearCall*>(context);
@@ -247,8 +254,9 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-// Writes the codes of a group and sums of each 128 k, which are packed together, so that both sides stay in
-// L1. If there is no second pair, sums[0] covers the whole group.
+// Writes the codes of a group and the sums of each 128 values of k.
+// Codes and sums are packed together, so that source and destination stay in L1.
+// If there is no second pair, sums[0] covers the whole group.
 template <QuadScheme Scheme>
 void pack_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes,
                 int32_t (*sums)[kColumns], int64_t parts) {
@@ -272,7 +280,7 @@ void pack_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t
     }
 }
 
-// Writes what follows a group's codes, for column c.
+// Writes the data that follows the codes of a group, for column c.
 template <QuadScheme Scheme>
 void pack_tail(const Layout& layout, const char* scale, int8_t zero_point, const int32_t (*sums)[kColumns],
                int64_t c, uint8_t* tail) {

@@ -7,7 +7,7 @@
 namespace qcts::vnni {
 namespace {
 
-// W8A8. k is padded to whole tiles, for the variant that reads the same bytes as tiles.
+// W8A8. k is padded to whole tiles for the variant that reads the same bytes as tiles.
 struct Int8Row {
   static constexpr int kOffset = 128, kQuads = 1;
 
@@ -19,7 +19,7 @@ struct Int8Row {
   static RowRecipe recipe(const qcts_problem& p) { return avx2::int8_row_recipe(p); }
 };
 
-// 8da4w and its siblings. Codes of at most four bits are stored two to a byte.
+// 8da4w and related schemes. Codes of at most four bits are stored two per byte.
 struct Intx {
   static constexpr const char* kScheme = "intx:dyn_token_asym,dyn_token_asym_s32";
 
@@ -36,10 +36,10 @@ struct IntxNibbles : Intx {
 struct IntxBytes : Intx {
   static constexpr int kOffset = 128, kQuads = 1;
 };
-// True if codes are -8 .. 7 or fewer.
+// True if codes have at most four bits.
 [[maybe_unused]] bool has_nibbles(const qcts_problem& p) { return scheme_params(p).bits <= 4; }
 
-// Selects between the two layouts of 8da4w, so that one entry serves both.
+// Selects one of the two layouts of 8da4w, so that one entry serves both.
 template <const qcts_kernel& kKernel, class Vector, class MicroKernel, class Nibbles, class Bytes>
 struct IntxCalls {
   static uint64_t workspace(const qcts_problem* p) {

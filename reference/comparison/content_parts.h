@@ -20,7 +20,7 @@ class PlaceTable {
   explicit PlaceTable(const Content& content);
   // Returns "weight group 3, column 17" if the tensor has a scheme, "element 17" otherwise.
   std::string element_place(const Tensor& tensor, uint64_t index) const;
-  // Returns "0.weight.qdata" for an entry "0._weight_qdata"; `name` if no tensor uses that storage.
+  // Returns "0.weight.qdata" for an entry "0._weight_qdata", or `name` if no tensor uses that storage.
   std::string path_of(const Tensor& tensor, const std::string& name) const;
 
  private:
@@ -34,7 +34,7 @@ class PlaceTable {
 };
 
 TorchObjects objects_of(const Checkpoint& checkpoint);
-// Compares safetensors of one dialect that spell their names in the same way.
+// Compares safetensors of one dialect whose keys have the same form.
 void compare_safetensors(const Content& a, const Content& b, ContentFindings& out);
 // Compares tensors by name, across containers and dialects.
 void compare_across(const Content& a, const Content& b, ContentFindings& out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The result of comparing the contents of two files, by path.
+// The result of comparing the contents of two files. Every difference has a path.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@ namespace qcts {
 // One value that differs.
 struct ContentDifference {
   std::string path;   // "optimizer.param_groups[0].lr"; empty: the object that the file holds
-  std::string field;  // "dtype", "row 3, column 17" ...; empty: the value itself
+  std::string field;  // "dtype", "row 3, column 17"; empty: the value itself
   std::string a, b;
   uint64_t count = 1, total = 1;  // elements that differ, and elements compared
 
-  // "PATH: FIELD"
+  // Returns "PATH: FIELD".
   std::string where() const {
     if (path.empty()) return field.empty() ? "the object" : field;
     return field.empty() ? path : path + ": " + field;
   }
 };
 
-// Keeps the first differences and counts all.
+// Keeps the first differences and counts all of them.
 class ContentDifferences {
  public:
   static constexpr size_t kMostKept = 1000;
@@ -46,9 +46,9 @@ class ContentDifferences {
 };
 
 struct ContentFindings {
-  ContentDifferences different;  // in payload, attributes and values (E2)
-  ContentDifferences spelling;   // the same value, written differently
-  // Held by one file only, because the other's container or dialect cannot hold it.
+  ContentDifferences different;  // differences in payload, attributes and values (E2)
+  ContentDifferences spelling;   // values that are equal but written differently
+  // Values that only one file holds, because the other's container or dialect cannot hold them.
   ContentDifferences not_comparable;
 };
 

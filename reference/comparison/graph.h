@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares two object graphs node by node. Everything that a pickle holds is compared, except for the keys
-// under which a container keeps its storages; different spellings that load as the same value are equal.
+// Compares two object graphs node by node.
+// Compares everything that a pickle holds, except for the keys under which a container keeps its storages.
+// Different spellings that load as the same value are equal.
 #pragma once
 
 #include <functional>
@@ -12,11 +13,12 @@
 
 namespace qcts {
 
-// Names the element of a tensor at `index`: "group 3, column 17", "element 17".
+// Describes the element of a tensor at `index`: "group 3, column 17" or "element 17".
 using ElementPlace = std::function<std::string(const Tensor& tensor, uint64_t index)>;
 
-// Finds the first element that differs, in row-major order, of two tensors of one dtype and shape; false if
-// none does. NaNs with different payloads differ, and so do zeros with different signs.
+// Finds the first element in row-major order that differs between two tensors of one dtype and shape.
+// Returns false if all elements are equal.
+// NaNs with different payloads differ, and so do zeros with different signs.
 bool compare_elements(const std::string& path, const Tensor& a, const Tensor& b, const ElementPlace& place,
                       ContentDifferences& out);
 

@@ -94,6 +94,8 @@ void GraphWalk::compare_parameters(const Layers& a, const Layers& b) {
 void GraphWalk::compare_elements_of(const Ref& a, const Ref& b) {
   const Tensor *x_array = array_of(*a_object_, a), *y_array = array_of(*b_object_, b);
   if (x_array != nullptr && y_array != nullptr) {
+    const std::string_view x_name = split_global(a->items[0]).name, y_name = split_global(b->items[0]).name;
+    if (x_name != y_name) spelt("rebuilt by", std::string(x_name), std::string(y_name));
     compare_flag("requires_grad", a->items[1]->items[3]->boolean, b->items[1]->items[3]->boolean);
     return compare_views(*x_array, *y_array);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The walk of compare_graphs. Only its own parts include this.
+// The class that walks two graphs for compare_graphs. Only the files that implement it include this header.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@
 
 namespace qcts {
 
-// Maps objects to the path under which the walk first met them. Two objects are shared in the same way if
-// both paths are equal.
+// Maps objects to the path under which the walk first met them.
+// Two objects are shared in the same way if both paths are equal.
 class FirstPaths {
  public:
   using Paths = std::pair<std::string, std::string>;
@@ -39,7 +39,7 @@ class GraphWalk {
       : path_(std::move(path)), place_(place), out_(out) {}
 
   void compare_files(const TorchObjects& a, const TorchObjects& b);
-  // Bytes of storages that differ, but that no tensor uses.
+  // Reports bytes of storages that differ although no tensor uses them.
   void finish();
 
  private:
@@ -53,7 +53,7 @@ class GraphWalk {
     std::string path;
     bool equal = false, told = false;
   };
-  // Lengthens the path while it lives.
+  // Appends to the path for as long as this object lives.
   class Step {
    public:
     Step(std::string& path, std::string_view more) : path_(path), length_(path.size()) { path_ += more; }
@@ -66,7 +66,7 @@ class GraphWalk {
     size_t length_;
   };
 
-  // Nodes: graph.cc
+  // Functions for nodes, defined in graph.cc.
   void differ(std::string field, std::string a, std::string b);
   void spelt(std::string field, std::string a, std::string b);
   void visit(const Ref& a, const Ref& b);
@@ -87,7 +87,7 @@ class GraphWalk {
   bool met_before(const Ref& a, const Ref& b);
   Entries entries_of(const MappingParts& mapping, const TorchObject* object) const;
 
-  // Tensors: graph_tensors.cc
+  // Functions for tensors, defined in graph_tensors.cc.
   void compare_tensors(const Ref& a, const Ref& b);
   void compare_parameters(const Layers& a, const Layers& b);
   void compare_elements_of(const Ref& a, const Ref& b);
@@ -108,7 +108,7 @@ class GraphWalk {
   std::map<std::pair<const Storage*, const Storage*>, StoragePair> storage_pairs_;
   std::map<std::tuple<const Storage*, int64_t, int64_t>, std::shared_ptr<const Storage>> windows_;
   uint64_t visits_ = 0;
-  bool below_lost_identity_ = false;  // reported once for everything below it
+  bool below_lost_identity_ = false;  // true below a node whose lost identity has been reported
 };
 
 }  // namespace qcts

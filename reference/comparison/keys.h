@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks whether a file fits a model: compares names and shapes of its tensors with those of a skeleton, as
-// Module.load_state_dict(strict=True, assign=True) does, without the module.
+// Checks whether a file fits a model, without the module.
+// Compares the names and shapes of the file's tensors with a skeleton.
+// Module.load_state_dict(strict=True, assign=True) compares in the same way.
 #pragma once
 
 #include <string>
@@ -14,21 +15,22 @@ namespace qcts {
 // dtype.
 std::string type_words(const NamedTensor& tensor);
 
-// A name that both have.
+// A name that both files have.
 struct MatchedKey {
   std::string name;
-  std::string before, after;  // in the skeleton and in the file: "Tensor float32 [64,32]"
+  std::string before, after;  // the skeleton's tensor and the file's: "Tensor float32 [64,32]"
 };
 
 struct KeyMatch {
-  std::vector<std::string> missing;     // only in the skeleton
-  std::vector<std::string> unexpected;  // only in the file
-  std::vector<MatchedKey> mismatched;   // their shapes differ
+  std::vector<std::string> missing;     // names that only the skeleton has
+  std::vector<std::string> unexpected;  // names that only the file has
+  std::vector<MatchedKey> mismatched;   // names whose shapes differ
   std::vector<MatchedKey> matched;
   bool all_matched() const { return missing.empty() && unexpected.empty() && mismatched.empty(); }
 };
 
-// The skeleton is a state dict, on `meta` or with elements. Each list is in the order of its own file.
+// The skeleton is a state dict, on `meta` or with elements.
+// Each list keeps the order of the file that its names come from.
 KeyMatch match_keys(const Checkpoint& file, const Checkpoint& skeleton);
 
 }  // namespace qcts

@@ -9,6 +9,7 @@
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/dialects.h"
 #include "reference/formats/pickle/globals.h"
+#include "reference/formats/pickle/numpy_arrays.h"
 
 namespace qcts {
 namespace {
@@ -155,7 +156,7 @@ std::string Layers::kind() const {
 
 bool is_wrapped_tensor(const Ref& node) {
   return is_parameter_call(node) || pickle::is_call(node, "torch._tensor", "_rebuild_from_type_v2") ||
-         is_plain_call(node);
+         is_plain_call(node) || pickle::numpy_arguments_of(node) != nullptr;
 }
 
 Layers layers_of(const Ref& node) {

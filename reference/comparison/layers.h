@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Takes nodes apart for comparing: mappings, sets and bytes, whichever call spells them, and the wrappers
-// around the elements of a tensor.
+// Takes nodes apart for the comparison: mappings, sets and bytes in every spelling.
+// Also finds the wrappers around the elements of a tensor.
 #pragma once
 
 #include <optional>
@@ -15,47 +15,48 @@ namespace qcts {
 struct MappingParts {
   std::string type;  // "dict", "OrderedDict", "Counter"
   std::vector<std::pair<pickle::Ref, pickle::Ref>> entries;
-  pickle::Ref state;  // of an OrderedDict: {"_metadata": ...}
+  pickle::Ref state;  // for an OrderedDict: {"_metadata": ...}
 };
 std::optional<MappingParts> mapping_of(const pickle::Ref& node);
-// The members of a set.
+// Returns the members of a set, or nullopt for any other node.
 std::optional<std::vector<pickle::Ref>> members_of(const pickle::Ref& node);
-// Bytes, stored as bytes or as a call of _codecs.encode on a latin1 text.
+// Returns the value of bytes, stored as bytes or as a call of _codecs.encode on a latin1 text.
 std::optional<std::string> bytes_value(const pickle::Ref& node);
 
-// How a tensor is wrapped: the torch.Tensor, Parameter and attributes around the call that makes its
-// elements.
+// The wrappers around the call that makes a tensor's elements: torch.Tensor, Parameter and attributes.
 struct Layers {
   bool parameter = false;
-  pickle::Ref requires_grad, hooks;  // of the Parameter
+  pickle::Ref requires_grad, hooks;  // arguments of the Parameter
   pickle::Ref type;                  // null for torch.Tensor
-  pickle::Refs states;               // its attributes, outermost first
+  pickle::Refs states;               // attributes of the tensor, outermost first
   pickle::Ref inner;
-  std::string functions;  // wrappers, as the file spells them
+  std::string functions;  // the wrappers' functions, as the file spells them
   std::string kind() const;
 };
 bool is_wrapped_tensor(const pickle::Ref& node);
 Layers layers_of(const pickle::Ref& node);
 
-// _rebuild_tensor, _v2 or _v3.
+// A call of _rebuild_tensor, _rebuild_tensor_v2 or _rebuild_tensor_v3.
 struct PlainCall {
   std::string function;
   bool requires_grad = false, conj = false, neg = false;
   pickle::Ref hooks;
-  pickle::Ref eager;  // the call without conj and neg, for tensor_of
+  pickle::Ref eager;  // the call without conj and neg, as tensor_of() takes it
 };
 std::optional<PlainCall> plain_call(const pickle::Ref& node);
 
-// Returns the name of argument `index` of a torch function; empty for other functions.
+// Returns the name of argument `index` of a torch function, or an empty string for any other function.
 std::string argument_name(const pickle::Ref& callable, size_t index);
 
-// Returns "module.CLASS.NAME" of a method that a pickle spells getattr(CLASS, NAME), "module.name" of a
-// global, as canonical_function() names it; nullopt for other nodes.
+// Returns the path of a function as canonical_function() names it.
+// A method, which a pickle spells getattr(CLASS, NAME), has the path "module.CLASS.NAME".
+// A global has the path "module.name". Returns nullopt for other nodes.
 std::optional<std::string> function_path(const pickle::Ref& node);
 
 enum class SameGlobal : uint8_t { no, by_another_path, yes };
-// True if two paths name the same function: builtins of Python 2, numpy.core and numpy._core, modules of
-// torchao between which a class or function moved, a TorchScript class with a different number.
+// Returns yes if both paths are equal. Returns by_another_path if different paths name the same global.
+// Examples are builtins of Python 2, and members of numpy.core and numpy._core.
+// Further examples are TorchScript classes with another number, and names that torchao moved.
 SameGlobal same_global(const pickle::Ref& a, const pickle::Ref& b);
 
 }  // namespace qcts

@@ -12,10 +12,10 @@ namespace qcts {
 
 struct MeaningFindings {
   ContentDifferences different;        // one per tensor
-  std::vector<std::string> undecided;  // tensors that cannot be compared, and why
+  std::vector<std::string> undecided;  // tensors that cannot be compared, each with the reason
 };
-// Compares dequantized tensors by name, bit for bit except for NaN payloads. `cpu_layout_a` and `_b` are
-// assumed for CPU int4 weights that do not record their pack.
+// Compares dequantized tensors by name, bit for bit except for NaN payloads.
+// `cpu_layout_a` and `cpu_layout_b` are assumed for CPU int4 weights whose file does not record the pack.
 MeaningFindings compare_meaning(const Checkpoint& a, const Checkpoint& b, const std::string& cpu_layout_a,
                                 const std::string& cpu_layout_b);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How far quantized weights are from the weights that they were made of. A figure, never a verdict.
+// Measures how far quantized weights are from the weights that they were made of.
+// The result is information, never a verdict.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +12,35 @@
 
 namespace qcts {
 
-// Sums over elements that are finite in both checkpoints; w is the original, v the dequantized weight.
+// Sums over the elements that are finite in both checkpoints.
+// w is the original weight, v the dequantized one.
 struct ErrorSums {
   double signal = 0;        // sum of w^2
   double noise = 0;         // sum of (v - w)^2
   double max_error = 0;     // max |v - w|
-  uint64_t elements = 0;    // finite in both
-  uint64_t non_finite = 0;  // NaN or infinite in one of them
+  uint64_t elements = 0;    // number of elements that are finite in both
+  uint64_t non_finite = 0;  // number of elements that are NaN or infinite in one of them
 
-  // 10 log10(signal / noise) in dB; nullopt if nothing differs, or nothing is finite.
+  // Returns 10 log10(signal / noise) in dB, or nullopt if nothing differs or nothing is finite.
   std::optional<double> sqnr_db() const;
   void add(const ErrorSums& other);
 };
 
 struct LayerError {
-  std::string name, scheme;  // scheme: empty if the weight belongs to none
+  std::string name, scheme;  // `scheme` is empty if the weight belongs to none
   std::vector<int64_t> shape;
   ErrorSums sums;
-  int64_t max_row = 0, max_column = 0;  // the first element with the largest error
+  int64_t max_row = 0, max_column = 0;  // place of the first element with the largest error
 
-  // Only for schemes with a finite set of codes.
+  // The next three counts need a scheme with a finite set of codes.
   bool has_codes = false;
   uint64_t codes = 0;
-  uint64_t saturated = 0;  // codes with the least or the greatest value of the set
-  uint64_t clipped = 0;    // of these, the weight lies more than half a step beyond
+  uint64_t saturated = 0;  // codes with the smallest or the largest value of the set
+  uint64_t clipped = 0;    // saturated codes whose weight lies more than half a step beyond the value
 
-  uint64_t groups = 0;       // elements that share a scale; 0 if the weight belongs to no scheme
-  uint64_t zero_groups = 0;  // every weight of the group dequantizes to 0
-  uint64_t lost_groups = 0;  // of these, the original has a weight that is not 0
+  uint64_t groups = 0;       // groups of elements that share a scale; 0 if the weight belongs to no scheme
+  uint64_t zero_groups = 0;  // groups whose weights all dequantize to 0
+  uint64_t lost_groups = 0;  // zero groups whose original has a weight that is not 0
 };
 
 struct QuantizationErrors {
@@ -47,8 +49,8 @@ struct QuantizationErrors {
   ErrorSums all;
 };
 
-// Compares every quantized tensor with the tensor of the same name in `dense`. The CPU layouts are assumed
-// for CPU int4 weights that do not record their pack.
+// Compares every quantized tensor with the tensor of the same name in `dense`.
+// The CPU layouts are assumed for CPU int4 weights whose file does not record the pack.
 QuantizationErrors quantization_errors(const Checkpoint& dense, const Checkpoint& quantized,
                                        const std::string& dense_cpu_layout,
                                        const std::string& quantized_cpu_layout);

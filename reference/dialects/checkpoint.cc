@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/directory_files.h"
 #include "reference/dialects/directory_kinds.h"
 #include "reference/dialects/torchscript.h"
 #include "reference/formats/io/foreign_file.h"
@@ -60,6 +61,27 @@ void check_dialect_name(const std::string& dialect) {
   for (std::string_view known : dialect_names())
     if (known == dialect) return;
   throw std::invalid_argument("no dialect " + dialect);
+}
+
+// A FROM that no storage lies on is most likely mistyped.
+void note_unmatched_maps(Checkpoint& checkpoint,
+                         const std::vector<std::pair<std::string, std::string>>& maps) {
+  std::vector<const LocationUse*> uses;
+  for (const auto& zip : checkpoint.zips) uses.push_back(&zip->locations);
+  for (const auto& legacy : checkpoint.legacies) uses.push_back(&legacy->locations);
+  if (checkpoint.script)
+    uses.insert(uses.end(), {&checkpoint.script->program.locations, &checkpoint.script->constants.locations});
+  std::set<std::string> tags;
+  for (const LocationUse* use : uses) tags.insert(use->tags.begin(), use->tags.end());
+  for (size_t i = 0; i < maps.size(); ++i) {
+    const auto matched = [i](const LocationUse* use) { return i < use->matched.size() && use->matched[i]; };
+    if (std::ranges::any_of(uses, matched)) continue;
+    std::string held;
+    for (const std::string& tag : tags) held += (held.empty() ? " (but on " : ", ") + tag;
+    checkpoint.warnings.push_back("--map-location " + maps[i].first + "=" + maps[i].second +
+                                  " changes nothing: no storage lies on " + maps[i].first + held +
+                                  (held.empty() ? "" : ")"));
+  }
 }
 
 }  // namespace
@@ -245,8 +267,12 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
 Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions& options) {
   check_dialect_name(options.dialect);
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return open_directory(path, options);
-  return read_checkpoint(MappedFile::open(path), options);
+  const bool directory = std::filesystem::is_directory(path, error);
+  if (!directory) refuse_unfinished(path);
+  Checkpoint checkpoint =
+      directory ? open_directory(path, options) : read_checkpoint(MappedFile::open(path), options);
+  note_unmatched_maps(checkpoint, options.map_locations);
+  return checkpoint;
 }
 
 uint64_t payload_bytes(const Checkpoint& checkpoint) {

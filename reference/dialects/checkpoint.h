@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A checkpoint as named quantized tensors, for inspect, diff and the judge. A dialect is one producer's
-// encoding of them. It is detected by class or metadata, then by key pattern; an ambiguous file is refused
-// with both names.
+// A checkpoint as named quantized tensors, for inspect, diff and the judge.
+// A dialect is the form in which one producer encodes quantized tensors.
+// The reader detects the dialect by class or metadata, then by key pattern.
+// A file that fits two dialects is refused, and the refusal names both.
 #pragma once
 
 #include <filesystem>
@@ -29,11 +30,11 @@ std::string_view format_name(Format format);
 // "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "torchao_2338", "tinyq"
 std::span<const std::string_view> dialect_names();
 
-// A fault of a checkpoint that can be read all the same.
+// A fault of a checkpoint that can be read nevertheless.
 struct CheckpointFinding {
   enum class Kind : uint8_t {
-    foreign,        // quantized in a format that is named here and not read
-    contradiction,  // between tensors, or between them and config.json
+    foreign,        // quantized in a format that this library names but does not read
+    contradiction,  // tensors contradict each other or config.json
   };
   Kind kind = Kind::contradiction;
   std::string tensor;  // empty: the whole checkpoint
@@ -45,11 +46,12 @@ struct Checkpoint {
   std::string dialect;  // one of dialect_names(), or a ForeignFormat's name
   std::filesystem::path path;
   uint64_t file_bytes = 0;
-  std::vector<NamedTensor> tensors;  // file order; names unique
+  std::vector<NamedTensor> tensors;  // in file order; names are unique
   std::vector<std::string> warnings;
   std::vector<CheckpointFinding> findings;
-  std::vector<std::string> left_out;  // names that the writer listed but did not store, such as tied weights
-  // The containers it was read from, for resave and edits: one for a file, one per shard for a directory.
+  // Names that the writer listed but did not store, such as those of tied weights.
+  std::vector<std::string> left_out;
+  // The containers that were read, for resave and edits: one for a file, one per shard for a directory.
   std::vector<std::shared_ptr<const TorchZip>> zips;
   std::vector<std::shared_ptr<const TorchLegacy>> legacies;
   std::vector<std::shared_ptr<const Safetensors>> safetensors;
@@ -62,21 +64,21 @@ struct OpenOptions {
   CrcPolicy crc = CrcPolicy::verify;
   bool lenient = false;
   bool config_is_a_plan = false;             // config.json may describe how to quantize float tensors
-  std::string dialect;                       // empty: detect
-  std::vector<std::string> allow;            // globals kept opaque
-  std::vector<std::string> allow_locations;  // storage tags to allow beside torch's
-  std::vector<std::pair<std::string, std::string>> map_locations;  // TorchOptions::map_locations
+  std::string dialect;                       // empty: detect the dialect
+  std::vector<std::string> allow;            // globals to keep as opaque objects
+  std::vector<std::string> allow_locations;  // storage tags to allow in addition to torch's
+  std::vector<std::pair<std::string, std::string>> map_locations;  // as TorchOptions::map_locations
 };
 
-// Opens a file, or a directory with config.json and shards. Throws Refused or IoError, std::invalid_argument
-// for an unknown dialect.
+// Opens a file, or a directory with config.json and shards.
+// Throws Refused, IoError, or std::invalid_argument for an unknown dialect.
 Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions& options = {});
-// As above, from a mapped file (tests, fuzzers, the reject kind).
+// Reads a checkpoint from a mapped file, as tests, fuzzers and the cases of kind reject do.
 Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOptions& options = {});
 
-// Returns the bytes of all payload storages; a shared storage counts once in the whole checkpoint.
+// Returns the bytes of all payload storages. A storage that several tensors share counts once.
 uint64_t payload_bytes(const Checkpoint& checkpoint);
-// Returns the bytes of the dense model: every tensor's shape in its logical dtype; tied tensors count once.
+// Returns the bytes of the dense model: each tensor's shape in its logical dtype. Tied tensors count once.
 uint64_t dense_bytes(const Checkpoint& checkpoint);
 
 }  // namespace qcts

@@ -10,23 +10,24 @@
 
 namespace qcts {
 
-// quantization_config with quant_method "torchao" in both forms: quant_type as a string with
-// quant_type_kwargs, or as an object {"default": {"_type", "_version", "_data"}} (torchao 0.18.0,
-// core/config.py, config_to_dict).
+// A quantization_config whose quant_method is "torchao" (torchao 0.18.0, core/config.py, config_to_dict).
+// The configuration has one of two forms. In one, quant_type is a string with quant_type_kwargs.
+// In the other, quant_type is an object {"default": {"_type", "_version", "_data"}}.
 struct TorchAoQuantization {
   std::string name;  // "int8_weight_only", "Int8WeightOnlyConfig"
   nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
-  std::vector<std::string> not_converted;  // modules_to_not_convert
+  std::vector<std::string> not_converted;  // the value of modules_to_not_convert
 };
 
-// Reads the configuration; nullopt when it does not name torchao. Throws Refused (SubclassSchema) when it has
-// neither form.
+// Reads the configuration. Returns nullopt if it does not name torchao.
+// Throws Refused (SubclassSchema) if the configuration has neither form.
 std::optional<TorchAoQuantization> torchao_quantization(const nlohmann::ordered_json& config);
-// Returns "dtype" (transformers 5) or "torch_dtype" (4); nullopt when absent or unknown.
+// Returns "dtype" (transformers 5) or "torch_dtype" (transformers 4); nullopt if it is absent or unknown.
 std::optional<DType> config_dtype(const nlohmann::ordered_json& config);
 
-// Checks the tensors against config.json. A contradicting class, group or module is a finding (lenient: a
-// warning); a different dtype is a warning.
+// Checks the tensors against config.json.
+// A class, group or module that contradicts it is a finding, or a warning if the options are lenient.
+// A different dtype is always a warning.
 void check_config(Checkpoint& checkpoint, const OpenOptions& options);
 
 }  // namespace qcts

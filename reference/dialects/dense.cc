@@ -56,6 +56,23 @@ bool names_layout(const NamedTensor& tensor, std::string_view layout) {
   return false;
 }
 
+// Says of torch's own tensors that are not one strided view what to save instead; "" for others.
+std::string why_of_torch(const NamedTensor& tensor) {
+  const auto attribute = [&](const char* name) {
+    return tensor.attributes.value(name, nlohmann::ordered_json());
+  };
+  if (attribute("device") == "meta" && tensor.payload.empty())
+    return "a tensor of the meta device, whose elements are in no file";
+  if (attribute("conj") == true || attribute("neg") == true)
+    return "a lazy view: save resolve_conj().resolve_neg()";
+  const std::string rebuild = attribute("rebuild").is_string() ? attribute("rebuild").get<std::string>() : "";
+  if (rebuild == "_rebuild_qtensor") return "a quantized tensor of torch itself: save dequantize() of it";
+  if (rebuild == "_rebuild_sparse_tensor") return "a sparse tensor: save to_dense() of it";
+  if (rebuild == "_rebuild_nested_tensor" || rebuild == "_rebuild_njt")
+    return "a nested tensor: save to_padded_tensor() of it, or its parts";
+  return "";
+}
+
 }  // namespace
 
 std::string why_not_dense(const NamedTensor& tensor) {
@@ -67,6 +84,7 @@ std::string why_not_dense(const NamedTensor& tensor) {
   for (const KeptLayout& layout : kept_layouts())
     if (names_layout(tensor, layout.name))
       return std::string(layout.name) + " is read and saved but not dequantized: " + std::string(layout.why);
+  if (const std::string why = why_of_torch(tensor); !why.empty()) return why;
   std::string text = tensor.type;
   const auto block = tensor.attributes.find("block_size");
   if (block != tensor.attributes.end()) {

@@ -11,15 +11,16 @@
 
 namespace qcts {
 
-// Returns a plain tensor itself, a quantized one in its logical dtype when it can be dequantized; nullopt
-// otherwise. `cpu_layout` is the pack of CPU int4 weights.
+// Returns a plain tensor unchanged, and a quantized tensor in its logical dtype if it can be dequantized.
+// Returns nullopt otherwise. `cpu_layout` is the pack of CPU int4 weights.
 std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout);
-// Says why dense_of returned nullopt: "Float8Tensor with block_size [32,64] belongs to no scheme that can be
-// dequantized", or the reason of a layout that is only kept (reference/schemes/choices.h).
+// Returns the reason why dense_of returned nullopt. One such reason is
+// "Float8Tensor with block_size [32,64] belongs to no scheme that can be dequantized".
+// For a layout that is only kept, the reason comes from reference/schemes/choices.h.
 std::string why_not_dense(const NamedTensor& tensor);
-// Returns the elements in row-major order; float16 and bfloat16 are widened when `dtype` is float32.
+// Returns the elements in row-major order. Widens float16 and bfloat16 if `dtype` is float32.
 std::vector<std::byte> in_dtype(const Tensor& tensor, DType dtype);
-// Is the tensor plain: "data" alone, without a subclass?
+// Returns true if the tensor is plain: it has "data" alone and no subclass.
 bool is_plain(const NamedTensor& tensor);
 
 }  // namespace qcts

@@ -10,7 +10,9 @@
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/foreign.h"
+#include "reference/formats/io/byte_io.h"
 #include "reference/formats/io/foreign_file.h"
+#include "reference/formats/io/python_json.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {
@@ -27,13 +29,14 @@ nlohmann::ordered_json read_json_file(const fs::path& path) {
   const std::span<const std::byte> bytes = file->bytes();
   const std::string name = path.filename().string();
   if (bytes.size() > kMaxJsonBytes) refuse(RefusalClass::LimitExceeded, name + " is larger than 256 MiB");
-  const char* text = reinterpret_cast<const char*>(bytes.data());
+  const std::optional<std::string> marked = marked_python_numbers(as_text(bytes));
+  const std::string_view text = marked ? *marked : as_text(bytes);
   const auto shallow = [&](int depth, nlohmann::ordered_json::parse_event_t, nlohmann::ordered_json&) {
     if (depth > 64) refuse(RefusalClass::LimitExceeded, name + ": JSON nested too deeply");
     return true;
   };
   try {
-    return nlohmann::ordered_json::parse(text, text + bytes.size(), shallow);
+    return nlohmann::ordered_json::parse(text, shallow);
   } catch (const nlohmann::json::exception&) {
     refuse(RefusalClass::StJson, name + " is not JSON" + instead_of_json(bytes, name));
   }
@@ -169,7 +172,7 @@ Checkpoint open_directory(const fs::path& path, const OpenOptions& options) {
   checkpoint.format = Format::directory;
   checkpoint.dialect = "plain";
   checkpoint.path = path;
-  if (fs::exists(path / "config.json")) checkpoint.config = read_json_file(path / "config.json");
+  if (fs::is_regular_file(path / "config.json")) checkpoint.config = read_json_file(path / "config.json");
   const std::vector<Shard> shards = find_shards(path, checkpoint.warnings);
   const bool safe =
       std::ranges::all_of(shards, [](const Shard& shard) { return shard.name.ends_with(".safetensors"); });

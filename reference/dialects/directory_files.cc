@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "reference/dialects/directory_kinds.h"
+#include "reference/formats/io/byte_io.h"
 #include "reference/formats/io/foreign_file.h"
 #include "reference/formats/io/mapped_file.h"
+#include "reference/formats/io/python_json.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {
@@ -32,13 +35,14 @@ constexpr std::array<std::string_view, 13> kFixedNames = {"model.safetensors",
                                                           "consolidated.safetensors",
                                                           "consolidated.00.pth"};
 
-bool is_index(std::string_view name) { return name.ends_with(".index.json"); }
+// "model.safetensors.index.json", or of a variant "model.safetensors.index.fp16.json".
+bool is_index(std::string_view name) { return name.ends_with(".json") && name.find(".index.") != name.npos; }
 
 // Is it one of the files that trainers save beside the weights?
 bool is_training_state(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kBegins = {"optimizer", "scheduler",     "training_args",
-                                                       "rng_state", "random_states", "scaler",
-                                                       "sampler",   "dl_state_dict", "trainer_state"};
+  constexpr std::array<std::string_view, 10> kBegins = {
+      "optimizer", "scheduler", "training_args", "rng_state",     "random_states",
+      "scaler",    "sampler",   "dl_state_dict", "trainer_state", "distrib_optim"};
   return std::ranges::any_of(kBegins, [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
@@ -111,9 +115,10 @@ std::vector<Shard> shards_of_index(const fs::path& path) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   const std::string name = path.filename().string();
   if (file->bytes().size() > kMaxBytes) refuse(RefusalClass::LimitExceeded, name + " is larger than 256 MiB");
-  const char* text = reinterpret_cast<const char*>(file->bytes().data());
+  const std::optional<std::string> marked = marked_python_numbers(as_text(file->bytes()));
+  const std::string_view text = marked ? *marked : as_text(file->bytes());
   IndexHandler handler(name, file->bytes());
-  nlohmann::json::sax_parse(text, text + file->bytes().size(), &handler);
+  nlohmann::json::sax_parse(text, &handler);
   return handler.take();
 }
 
@@ -121,7 +126,8 @@ std::vector<std::string> weight_files(const fs::path& directory) {
   std::vector<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
-    if (names_weights(name) && !name.starts_with('.')) names.push_back(name);
+    std::error_code error;
+    if (names_weights(name) && !name.starts_with('.') && !entry.is_directory(error)) names.push_back(name);
   }
   std::ranges::sort(names);
   return names;
@@ -133,24 +139,85 @@ std::string fixed_name(const std::vector<std::string>& files) {
   return "";
 }
 
-// Without a fixed name: safetensors before pickles, an index before single files.
-std::string only_name(const fs::path& directory, const std::vector<std::string>& files) {
+// Without a fixed name: safetensors before pickles, and no training states. OpenVINO and ncnn keep weights in
+// a .bin beside a description of the network.
+std::vector<std::string> candidates(const fs::path& directory, const std::vector<std::string>& files) {
   std::vector<std::string> safe, pickled;
-  for (const std::string& name : files)
-    if (!is_training_state(name))
+  for (const std::string& name : files) {
+    const auto described = [&](const char* ending) {
+      return name.ends_with(".bin") && fs::exists(directory / (name.substr(0, name.size() - 4) + ending));
+    };
+    if (!is_training_state(name) && !described(".xml") && !described(".param"))
       (name.find(".safetensors") != std::string::npos ? safe : pickled).push_back(name);
-  const std::vector<std::string>& chosen = safe.empty() ? pickled : safe;
-  if (chosen.empty()) refuse(RefusalClass::NotArchive, why_no_checkpoint(directory));
+  }
+  if (safe.empty() && pickled.empty()) refuse(RefusalClass::NotArchive, why_no_checkpoint(directory));
+  return safe.empty() ? pickled : safe;
+}
+
+// The one index, or else the one weight file.
+std::string only_name(const std::vector<std::string>& names) {
   std::vector<std::string> indexes, weights;
-  for (const std::string& name : chosen) (is_index(name) ? indexes : weights).push_back(name);
+  for (const std::string& name : names) (is_index(name) ? indexes : weights).push_back(name);
   if (indexes.size() > 1)
     refuse(RefusalClass::NotArchive,
            "two indexes, " + indexes[0] + " and " + indexes[1] + ": name one checkpoint's directory");
   if (indexes.size() == 1) return indexes[0];
+  if (const std::string why = why_parts(weights); !why.empty()) refuse(RefusalClass::NotArchive, why);
   if (weights.size() > 1)
     refuse(RefusalClass::NotArchive,
            "two weight files without an index, " + weights[0] + " and " + weights[1] + ": name one of them");
   return weights[0];
+}
+
+struct NumberedName {
+  std::string begin, end;  // "model-", ".safetensors"
+  size_t part = 0, total = 0, digits = 0;
+
+  std::string of(size_t number) const {
+    const auto text = [this](size_t value) {
+      const std::string plain = std::to_string(value);
+      return std::string(plain.size() < digits ? digits - plain.size() : 0, '0') + plain;
+    };
+    return begin + text(number) + "-of-" + text(total) + end;
+  }
+};
+
+// "model-00001-of-00003.safetensors"
+std::optional<NumberedName> numbered_name(const std::string& name) {
+  constexpr std::string_view kOf = "-of-", kDigits = "0123456789";
+  constexpr size_t kMaxDigits = 6;
+  const size_t of = name.rfind(kOf);
+  if (of == std::string::npos || of == 0) return std::nullopt;
+  const size_t before = name.find_last_not_of(kDigits, of - 1);
+  const size_t first = before == std::string::npos ? 0 : before + 1, total = of + kOf.size();
+  const size_t after = name.find_first_not_of(kDigits, total);
+  if (after == std::string::npos || first == of || after == total || of - first > kMaxDigits ||
+      after - total > kMaxDigits)
+    return std::nullopt;
+  NumberedName found{name.substr(0, first), name.substr(after), std::stoul(name.substr(first, of - first)),
+                     std::stoul(name.substr(total, after - total)), of - first};
+  return found.of(found.part) == name ? std::optional(found) : std::nullopt;
+}
+
+// The shards that their names number, without an index; empty: the names are no such set. A missing one is
+// refused.
+std::vector<Shard> numbered_shards(const std::vector<std::string>& names, std::vector<std::string>& notes) {
+  const std::optional<NumberedName> first = numbered_name(names[0]);
+  if (!first || first->total < 2) return {};
+  for (const std::string& name : names) {
+    const std::optional<NumberedName> other = numbered_name(name);
+    if (!other || other->of(1) != first->of(1)) return {};
+  }
+  std::vector<Shard> shards;
+  for (size_t part = 1; part <= first->total; ++part) {
+    shards.push_back({first->of(part), {}});
+    if (!std::ranges::binary_search(names, shards.back().name))
+      refuse(RefusalClass::StorageRef, names[0] + " is one of " + std::to_string(first->total) +
+                                           " shards: " + shards.back().name + " is not there, nor an index");
+  }
+  notes.push_back("there is no index: all " + std::to_string(first->total) + " shards that " + names[0] +
+                  " is one of are read");
+  return shards;
 }
 
 // One file, with the keys of an index beside it that names nothing else.
@@ -187,6 +254,19 @@ void note_unread(const std::vector<std::string>& files, const std::string& chose
   notes.push_back(std::move(text));
 }
 
+// The modules of sentence-transformers lie in folders of their own, but for the first.
+void note_modules(const fs::path& directory, std::vector<std::string>& notes) {
+  std::error_code error;
+  if (!fs::is_regular_file(directory / "modules.json", error)) return;
+  std::string names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    if (!entry.is_directory(error)) continue;
+    for (const std::string& file : weight_files(entry.path()))
+      names += (names.empty() ? "" : ", ") + entry.path().filename().string() + "/" + file;
+  }
+  if (!names.empty()) notes.push_back("modules.json names more modules, which are not read: " + names);
+}
+
 // root lies at or below REPOSITORY/snapshots/REVISION, where the hub's cache links to REPOSITORY/blobs.
 bool is_blob_of(const fs::path& root, const fs::path& target) {
   for (fs::path at = root; at.has_relative_path(); at = at.parent_path()) {
@@ -197,6 +277,22 @@ bool is_blob_of(const fs::path& root, const fs::path& target) {
 }
 
 }  // namespace
+
+bool names_one_of_several(const std::string& name) {
+  const std::optional<NumberedName> numbered = numbered_name(name);
+  return numbered && numbered->total > 1;
+}
+
+void refuse_unfinished(const fs::path& path) {
+  for (const char* ending : {".aria2", ".part", ".crdownload", ".incomplete"}) {
+    fs::path marker = path;
+    marker += ending;
+    if (fs::exists(marker))
+      refuse(RefusalClass::Truncated, path.filename().string() +
+                                          " is not complete: " + marker.filename().string() +
+                                          " lies beside it, as of a download that was not finished");
+  }
+}
 
 bool names_weights(std::string_view name) {
   constexpr std::array<std::string_view, 5> kEndings = {".safetensors", ".bin", ".pt", ".pth", ".ckpt"};
@@ -222,21 +318,35 @@ fs::path shard_path(const fs::path& directory, const std::string& name) {
 std::vector<Shard> find_shards(const fs::path& directory, std::vector<std::string>& notes) {
   std::vector<std::string> files = weight_files(directory);
   std::string chosen = fixed_name(files);
-  if (chosen.empty()) chosen = only_name(directory, files);
   std::vector<Shard> shards;
+  if (chosen.empty()) {
+    if (const std::string why = why_distributed(directory); !why.empty())
+      refuse(RefusalClass::NotArchive, why);
+    const std::vector<std::string> names = candidates(directory, files);
+    shards = numbered_shards(names, notes);
+    if (shards.empty()) chosen = only_name(names);
+  } else if (const std::string why = why_parts(files); !why.empty() && chosen == "consolidated.00.pth") {
+    refuse(RefusalClass::NotArchive, why);
+  }
   if (is_index(chosen))
     shards = shards_of_index(directory / chosen);
-  else
+  else if (shards.empty())
     shards = own_index(directory, chosen, files);
+  else
+    chosen = shards[0].name;
   for (const Shard& shard : shards) {
     const fs::path path = shard_path(directory, shard.name);
-    if (fs::exists(path)) continue;
+    if (fs::exists(path)) {
+      refuse_unfinished(path);
+      continue;
+    }
     refuse(RefusalClass::StorageRef,
            (is_index(chosen) ? chosen + " names the shard " : "") + shard.name +
                (is_index(chosen) ? ", which" : "") + " is " +
                (fs::is_symlink(path) ? "a link to a file that is not there" : "not there"));
   }
   note_unread(files, chosen, shards, notes);
+  note_modules(directory, notes);
   return shards;
 }
 

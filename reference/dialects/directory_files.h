@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which files of a directory are the checkpoint.
+// Finds the files of a directory that make up the checkpoint.
 #pragma once
 
 #include <filesystem>
@@ -11,20 +11,29 @@ namespace qcts {
 
 struct Shard {
   std::string name;
-  std::vector<std::string> expected;  // keys that the index places here
+  std::vector<std::string> expected;  // keys that the index places in this shard
 };
 
-// The fixed names that transformers, diffusers and peft look for, in transformers' order: a single file
-// before an index, safetensors before pickles. Else the one index, else the one weight file. Refuses
-// NotArchive where that leaves none or several, StorageRef for a shard that is not there. Files beside that
-// are not read are a note.
+// Returns the shards of a directory. Looks for the fixed names of transformers, diffusers and peft.
+// The names have the order of transformers: a single file before an index, safetensors before pickles.
+// If none of these is there, takes the only index, or else the only weight file.
+// Throws Refused: NotArchive if there is none or more than one, StorageRef if a shard is missing.
+// Adds a note about weight files that are not read.
 std::vector<Shard> find_shards(const std::filesystem::path& directory, std::vector<std::string>& notes);
 
-// Is it the name of a weight file or of an index, whatever reads it?
+// Returns true if a weight file or an index has this name, whichever program reads it.
 bool names_weights(std::string_view name);
 
-// A shard's name may lead nowhere but beneath the directory; its link also to where the hub's cache keeps the
-// files of a snapshot. Throws Refused (EntryName).
+// Returns true if the name is that of one of several shards, such as "model-00001-of-00003.safetensors".
+bool names_one_of_several(const std::string& name);
+
+// Throws Refused (Truncated) if a downloader's own file lies beside this one.
+// The file is then not complete and may be full of zeros.
+void refuse_unfinished(const std::filesystem::path& path);
+
+// Returns the path of a shard. The name must stay below the directory.
+// A link may also lead to the folder where the hub's cache keeps the files of a snapshot.
+// Throws Refused (EntryName) for any other path.
 std::filesystem::path shard_path(const std::filesystem::path& directory, const std::string& name);
 
 }  // namespace qcts

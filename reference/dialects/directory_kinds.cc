@@ -41,12 +41,68 @@ bool holds_weights(const fs::path& directory) {
   return false;
 }
 
+bool is_distributed(const Listing& held) {
+  return held.files.contains(".metadata") || !held.file_ending_in({".distcp"}).empty();
+}
+
+std::string unreadable_in(const Listing& held) {
+  return held.file_ending_in({".gguf", ".onnx", ".h5", ".msgpack", ".npz", ".tflite", ".nemo", ".mlmodel",
+                              ".pte", ".engine", ".ckpt.index", "openvino_model.xml", ".ncnn.param", ".mnn"});
+}
+
+// Says that a folder below holds a distributed checkpoint, weights, or a format that is not read.
+std::string why_below(const fs::path& directory, const Listing& held) {
+  constexpr size_t kMaxFolders = 64;
+  size_t looked_at = 0;
+  for (const std::string& name : held.folders) {
+    if (++looked_at > kMaxFolders) break;
+    const Listing below(directory / name);
+    if (is_distributed(below)) return name + " is " + std::string(kDistributedCheckpoint);
+    if (holds_weights(directory / name))
+      return "no weights in the folder itself, but in " + name + ": name that folder" +
+             (held.files.contains("model_index.json") ? " (a pipeline of diffusers holds several)" : "");
+    for (const std::string& deeper : below.folders)
+      if (holds_weights(directory / name / deeper))
+        return "no weights in the folder itself, but in " + name + "/" + deeper + ": name that folder";
+  }
+  for (const std::string& name : held.folders)
+    if (const std::string file = unreadable_in(Listing(directory / name)); !file.empty())
+      return "its weights are " + name + "/" + file + ", a format that is not read here";
+  return "";
+}
+
 }  // namespace
+
+std::string why_distributed(const fs::path& directory) {
+  return is_distributed(Listing(directory)) ? std::string(kDistributedCheckpoint) : "";
+}
+
+std::string why_parts(const std::vector<std::string>& names) {
+  const auto begin_with = [&](std::string_view begin) {
+    return std::ranges::count_if(names, [&](const std::string& name) { return name.starts_with(begin); });
+  };
+  const auto one_of = [&](std::string_view begin) {
+    return *std::ranges::find_if(names, [&](const std::string& name) { return name.starts_with(begin); }) +
+           " is one rank's part";
+  };
+  if (begin_with("zero_pp_rank_") + begin_with("bf16_zero_pp_rank_") + begin_with("fp16_zero_pp_rank_") > 0)
+    return "a step of a DeepSpeed checkpoint, whose weights are parted between ranks: make one file of it "
+           "with "
+           "zero_to_fp32.py";
+  if (begin_with("consolidated.") > 1)
+    return one_of("consolidated.") + " of a model that was parted between several: join them, or name one";
+  if (begin_with("model-rank-") > 1)
+    return one_of("model-rank-") +
+           " of vLLM's sharded state: name the checkpoint it was made of, or one part";
+  if (begin_with("rank") > 1)
+    return one_of("rank") + ", as TensorRT-LLM writes them: name the checkpoint it was made of, or one part";
+  if (begin_with("mp_rank_") > 1) return one_of("mp_rank_") + ": join them, or name one";
+  return "";
+}
 
 std::string why_no_checkpoint(const fs::path& directory) {
   const Listing held(directory);
-  if (held.files.contains(".metadata") || !held.file_ending_in({".distcp"}).empty())
-    return std::string(kDistributedCheckpoint);
+  if (is_distributed(held)) return std::string(kDistributedCheckpoint);
   if (held.folders.contains("snapshots") && held.folders.contains("blobs"))
     return "a repository of the hub's cache: name the folder of a revision, snapshots/" + [&] {
       const Listing revisions(directory / "snapshots");
@@ -60,14 +116,17 @@ std::string why_no_checkpoint(const fs::path& directory) {
     return "a TensorFlow SavedModel, which is not read here";
   if (held.files.contains("_METADATA") || held.files.contains("manifest.ocdbt"))
     return "an Orbax checkpoint of JAX, which is not read here";
-  if (const std::string name =
-          held.file_ending_in({".gguf", ".onnx", ".h5", ".msgpack", ".npz", ".tflite", ".nemo"});
-      !name.empty())
+  if (held.files.contains("Manifest.json") && held.folders.contains("Data"))
+    return "a Core ML package, which is not read here: name the checkpoint that it was made of";
+  if (held.files.contains(".snapshot_metadata")) return "a snapshot of torchsnapshot, which is not read here";
+  if (held.folders.contains("blobs") && held.folders.contains("manifests"))
+    return "a store of Ollama, whose models are GGUF files, which are not read here";
+  if (const std::string name = unreadable_in(held); !name.empty())
     return "its weights are " + name + ", a format that is not read here";
-  for (const std::string& name : held.folders)
-    if (holds_weights(directory / name))
-      return "no weights in the folder itself, but in " + name + ": name that folder" +
-             (held.files.contains("model_index.json") ? " (a pipeline of diffusers holds several)" : "");
+  if (const std::string name = held.file_ending_in({".incomplete", ".aria2", ".part", ".crdownload"});
+      !name.empty())
+    return name + " is a download that was not finished: fetch it again";
+  if (const std::string why = why_below(directory, held); !why.empty()) return why;
   if (held.files.empty() && held.folders.empty()) return "the directory is empty";
   return "no .safetensors, .bin, .pt or .pth in the directory";
 }

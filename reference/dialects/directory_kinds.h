@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Directories that are no checkpoint here, by what they hold.
+// Recognizes directories that hold no checkpoint that this project reads.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace qcts {
 
@@ -12,7 +13,16 @@ inline constexpr std::string_view kDistributedCheckpoint =
     "a distributed checkpoint of torch (.metadata and .distcp files): make one file of it with "
     "torch.distributed.checkpoint.format_utils.dcp_to_torch_save";
 
-// Why no weight file was found, and what to give instead: "a distributed checkpoint (...): ...".
+// Names a directory of torch.distributed.checkpoint, whatever weight files lie beside its own files.
+// Returns an empty text for any other directory.
+std::string why_distributed(const std::filesystem::path& directory);
+
+// Names weight files that each hold the part of one rank, and says what to pass instead.
+// Returns an empty text if they are no such files.
+std::string why_parts(const std::vector<std::string>& names);
+
+// Says why a directory has no weight file and which path to pass instead:
+// "a distributed checkpoint (...): ...".
 std::string why_no_checkpoint(const std::filesystem::path& directory);
 
 }  // namespace qcts

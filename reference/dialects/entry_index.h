@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Indexes the entries of safetensors files by name, which of them a tensor has used, and their metadata.
-// Sorted, because a file can choose names that collide in any hash table.
+// Indexes the entries of safetensors files and their metadata by name.
+// Also records which entries a tensor uses.
+// The tables are sorted, because a file can choose names that collide in any hash table.
 #pragma once
 
 #include <algorithm>
@@ -48,10 +49,11 @@ class EntryIndex {
   std::vector<bool> claimed_;
 };
 
-// The common base of the two readers that describe tensors in metadata; charged to the view's budget.
+// The common base of the two readers whose tensors are described by metadata.
+// The tables of this class are charged to the view's budget.
 class DescribedEntries {
  protected:
-  static constexpr uint64_t kPlaceBytes = 72;  // in a sorted table
+  static constexpr uint64_t kPlaceBytes = 72;  // bytes of one place in a sorted table
 
   explicit DescribedEntries(SafetensorsView& view)
       : order_(view.entries), entries_(view.entries), budget_(view.budget) {
@@ -59,7 +61,7 @@ class DescribedEntries {
     for (const auto& [key, value] : view.metadata) metadata_.emplace(key, &value);
   }
 
-  std::span<const SafetensorsEntry* const> order_;  // as in the files
+  std::span<const SafetensorsEntry* const> order_;  // in the order of the files
   EntryIndex entries_;
   std::map<std::string_view, const std::string*> metadata_;
   ReadBudget& budget_;

@@ -3,55 +3,15 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <span>
 
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/directory_files.h"
+#include "reference/dialects/foreign_words.h"
+#include "reference/numerics/soft_float.h"
 
 namespace qcts {
 namespace {
-
-bool is_scaled_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::float8_e4m3fn:
-    case DType::float8_e5m2:
-    case DType::float8_e4m3fnuz:
-    case DType::float8_e5m2fnuz:
-    case DType::float4_e2m1fn_x2:
-    case DType::float6_e2m3fn:
-    case DType::float6_e3m2fn:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool holds_bytes(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
-bool holds_words(DType dtype) { return dtype == DType::int32 || dtype == DType::uint32; }
-
-std::string_view dtype_word(DType dtype) {
-  switch (dtype) {
-    case DType::int8:
-      return "i8";
-    case DType::uint8:
-      return "u8";
-    case DType::int16:
-      return "i16";
-    case DType::int32:
-      return "i32";
-    case DType::uint32:
-      return "u32";
-    case DType::float16:
-      return "f16";
-    case DType::bfloat16:
-      return "bf16";
-    case DType::float32:
-      return "f32";
-    case DType::float4_e2m1fn_x2:
-      return "f4";
-    default:
-      return is_scaled_dtype(dtype) ? "f8" : "";
-  }
-}
 
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;
@@ -117,15 +77,6 @@ std::string_view module_name(std::string_view name) {
   return dot == name.npos ? std::string_view() : name.substr(0, dot);
 }
 
-std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
-
-// Does the last word of a parameter's name say that it is a scale of others, or the table of their values?
-bool names_scale(std::string_view word) {
-  constexpr std::string_view kWords[] = {"scale", "scaling", "absmax", "codebook", "palette", "lookup_table"};
-  return std::ranges::any_of(kWords, [&](std::string_view part) { return word.find(part) != word.npos; }) ||
-         word == "SCB" || word == "lut" || word.ends_with("_lut");
-}
-
 class ForeignNamer {
  public:
   ForeignNamer(Checkpoint& checkpoint, const std::string& method, ReadBudget& budget)
@@ -142,16 +93,25 @@ class ForeignNamer {
     for (NamedTensor& tensor : checkpoint_.tensors)
       if (has_plain_data(tensor)) match(tensor);
     find_scaled_codes();
+    mark_layers();
     for (NamedTensor& tensor : checkpoint_.tensors) report_unscaled(tensor);
     report_format();
   }
 
  private:
-  static constexpr uint64_t kPlaceBytes = 24 + 64;  // in places_, and in the modules with scales
+  using Place = std::pair<std::string_view, NamedTensor*>;
+  using Layer = std::pair<std::string_view, const ForeignFormat*>;
+  struct Module {
+    bool scale = false;   // in it, or in a module of it that has no weight
+    bool weight = false;  // of two dimensions or more
+    bool floats = false;  // that are no bias
+    bool codes = false;
+  };
+  // In places_, in modules_, and twice in layers_, which grow by doubling.
+  static constexpr uint64_t kPlaceBytes = 24 + 80 + 4 * 24;
 
   NamedTensor* find(std::string_view name) const {
-    const auto found =
-        std::ranges::lower_bound(places_, name, {}, &std::pair<std::string_view, NamedTensor*>::first);
+    const auto found = std::ranges::lower_bound(places_, name, {}, &Place::first);
     return found != places_.end() && found->first == name ? found->second : nullptr;
   }
 
@@ -181,25 +141,30 @@ class ForeignNamer {
   void take(NamedTensor& codes, const WeightPattern& pattern, const std::string& stem) {
     const ForeignFormat& format = by_method_ ? *by_method_ : told_by_shape(codes, *pattern.format, stem);
     mark(codes, format);
+    note_layer(codes, pattern.parts.front().ending, format);
     for (auto part = pattern.parts.begin() + 1; part != pattern.parts.end(); ++part) {
       if (NamedTensor* found = find_part(stem, part->ending))
         mark(*found, format);
-      else if (part->mark == '!')
+      else if (part->mark == '!' && !is_shard_)
         contradict(codes.name, "no " + (stem + std::string(part->ending)).substr(1) + " beside it, which " +
                                    std::string(format.name) + " needs");
     }
     ++weights_;
   }
 
-  // GPTQ packs along k and AWQ along n, where both have scales [groups, n].
+  // Both have scales [groups, n] and pack eight codes a word: GPTQ along k, AWQ along n. AWQ for gemv has
+  // words [n, k / 8] and scales [n, groups]; its fast kernel has 16-bit words.
   const ForeignFormat& told_by_shape(const NamedTensor& codes, const ForeignFormat& format,
                                      const std::string& stem) const {
     const NamedTensor* scales = find_part(stem, ".scales");
     if (format.name != "gptq_or_awq" || scales == nullptr || scales->shape.size() != 2 ||
         codes.shape.size() != 2)
       return format;
-    if (codes.shape[1] == scales->shape[1]) return *foreign_by_method("gptq");
-    return codes.shape[1] == scales->shape[1] / 8 ? *foreign_by_method("awq") : format;
+    const bool by_row = codes.shape[0] == scales->shape[0], by_column = codes.shape[1] == scales->shape[1];
+    const bool awq = codes.dtype == DType::int16 || by_row || codes.shape[1] == scales->shape[1] / 8;
+    if (by_row && by_column) return format;
+    if (awq) return *foreign_by_method("awq");
+    return by_column ? *foreign_by_method("gptq") : format;
   }
 
   void mark(NamedTensor& tensor, const ForeignFormat& format) {
@@ -211,48 +176,143 @@ class ForeignNamer {
     checkpoint_.findings.push_back({CheckpointFinding::Kind::contradiction, tensor, std::move(text)});
   }
 
-  // Finds matrices of codes that no pattern matched, in modules that have a scale.
+  // The module of the codes, all of which belongs to their format; and what is named below the codes.
+  void note_layer(const NamedTensor& codes, std::string_view ending, const ForeignFormat& format) {
+    layers_.emplace_back(codes.name, &format);
+    if (!ending.starts_with('.') || ending.size() > codes.name.size()) return;
+    layers_.emplace_back(std::string_view(codes.name).substr(0, codes.name.size() - ending.size()), &format);
+  }
+
+  // The tensors below a module, in the order of their names.
+  std::span<const Place> below(std::string_view module) const {
+    const std::string first = std::string(module) + ".", end = std::string(module) + "/";  // '/' follows '.'
+    const auto from = std::ranges::lower_bound(places_, std::string_view(first), {}, &Place::first);
+    const auto to = std::ranges::lower_bound(from, places_.end(), std::string_view(end), {}, &Place::first);
+    return {from, to};
+  }
+
+  // Marks the parts of a layer that no pattern lists, up to two modules deeper: not its bias, and no layer of
+  // its own.
+  void mark_layers() {
+    std::ranges::sort(layers_);
+    const auto [first, last] = std::ranges::unique(layers_, {}, &Layer::first);
+    layers_.erase(first, last);
+    for (const auto& [module, format] : layers_) {
+      if (module.empty()) continue;
+      std::string_view held;  // the module inside of it that is looked at, and whether it has a weight
+      bool is_layer = false;
+      const std::span<const Place> places = below(module);
+      for (auto place = places.begin(); place != places.end(); ++place) {
+        const std::string_view rest = place->first.substr(module.size() + 1);
+        const std::string_view inner = rest.substr(0, rest.find('.'));
+        if (is_deep(rest)) continue;
+        if (inner.size() < rest.size() && inner != held) {
+          held = inner;
+          is_layer = holds_weight(places.subspan(static_cast<size_t>(place - places.begin())), module, inner);
+        }
+        if (inner.size() < rest.size() && is_layer) continue;
+        const std::string_view word = last_part(rest);
+        NamedTensor& tensor = *place->second;
+        const bool own = is_float(tensor.dtype) &&
+                         (word.ends_with("bias") || (tensor.shape.size() > 1 && word == "weight"));
+        if (tensor.foreign.empty() && !own) mark(tensor, *format);
+      }
+    }
+  }
+
+  // More than two modules below. Looks at the first four words alone: a file may nest thousands.
+  static bool is_deep(std::string_view rest) {
+    for (int words = 0; words < 3; ++words) {
+      const size_t dot = rest.find('.');
+      if (dot == rest.npos) return false;
+      rest.remove_prefix(dot + 1);
+    }
+    return true;
+  }
+
+  // Has the module "module.inner", at whose first tensor the places begin, a weight?
+  static bool holds_weight(std::span<const Place> places, std::string_view module, std::string_view inner) {
+    for (const auto& [name, tensor] : places) {
+      const std::string_view rest = name.substr(module.size() + 1);
+      if (!rest.starts_with(inner) || rest.size() == inner.size() || rest[inner.size()] != '.') return false;
+      if (!is_deep(rest) && !tensor->shape.empty() && names_weight(last_part(name))) return true;
+    }
+    return false;
+  }
+
+  // Finds codes that no pattern matched: by their own name; because a scale is in their module; or, of
+  // integers that are called a weight, because floats are.
   void find_scaled_codes() {
-    std::set<std::string_view> scaled;
-    for (const auto& [name, tensor] : places_)
-      if (tensor->foreign.empty() && names_scale(last_part(name))) scaled.insert(module_name(name));
-    if (scaled.empty()) return;
+    survey_modules();
     const ForeignFormat& format = by_method_ ? *by_method_ : foreign_formats().back();
-    std::set<std::string_view> modules;
     for (NamedTensor& tensor : checkpoint_.tensors) {
       const std::string_view word = last_part(tensor.name);
-      const bool codes = holds_bytes(tensor.dtype) || is_scaled_dtype(tensor.dtype) ||
-                         (holds_words(tensor.dtype) && word.ends_with("weight"));
-      const bool other = word.ends_with("bias") || word.ends_with("mask") || word.ends_with("index") ||
-                         word.ends_with("ids") || names_scale(word);
-      if (!has_plain_data(tensor) || !tensor.foreign.empty() || !codes || other || tensor.shape.size() < 2 ||
-          !scaled.contains(module_name(tensor.name)))
+      const bool weight = names_weight(word),
+                 integers = holds_bytes(tensor.dtype) || holds_words(tensor.dtype);
+      const bool codes =
+          holds_bytes(tensor.dtype) || is_scaled_dtype(tensor.dtype) || (holds_words(tensor.dtype) && weight);
+      if (!has_plain_data(tensor) || !tensor.foreign.empty() || !codes || tensor.shape.size() < 2 ||
+          names_other(word) || names_scale(word))
         continue;
+      Module& module = modules_[module_name(tensor.name)];
+      const bool scaled = module.scale || (weight && integers && module.floats);
+      if (!scaled && !is_name_of_codes(word)) continue;
+      if (!scaled && by_method_ != nullptr)
+        contradict(tensor.name, "config.json says " + method_ + ", but no scale is beside it");
       mark(tensor, format);
-      modules.insert(module_name(tensor.name));
+      layers_.emplace_back(tensor.name, &format);
+      if (weight) layers_.emplace_back(module_name(tensor.name), &format);
+      module.codes = true;
       ++weights_;
     }
     for (const auto& [name, tensor] : places_)
-      if (names_scale(last_part(name)) && modules.contains(module_name(name))) mark(*tensor, format);
+      if (tensor->foreign.empty() && names_scale(last_part(name)) && modules_[module_name(name)].codes)
+        mark(*tensor, format);
+  }
+
+  void survey_modules() {
+    for (const auto& [name, tensor] : places_) {
+      Module& module = modules_[module_name(name)];
+      module.weight |= tensor->shape.size() > 1 && names_weight(last_part(name));
+      module.floats |= tensor->foreign.empty() && is_float(tensor->dtype) && !names_other(last_part(name));
+    }
+    for (const auto& [name, tensor] : places_) {
+      if (!tensor->foreign.empty() || !names_scale(last_part(name))) continue;
+      std::string_view module = module_name(name);
+      modules_[module].scale = true;
+      for (int up = 0; up < 2 && !module.empty() && !has_weight(module); ++up) {
+        if (last_part(module).find("norm") != module.npos) break;
+        module = module_name(module);
+        if (has_weight(module)) modules_[module].scale = true;
+      }
+    }
+  }
+
+  bool has_weight(std::string_view module) const {
+    const auto found = modules_.find(module);
+    return found != modules_.end() && found->second.weight;
   }
 
   void report_unscaled(const NamedTensor& tensor) {
     if (!has_plain_data(tensor) || !tensor.foreign.empty() || tensor.shape.size() < 2) return;
-    const bool promised = by_method_ != nullptr && last_part(tensor.name).ends_with("weight") &&
-                          (holds_bytes(tensor.dtype) || holds_words(tensor.dtype));
-    if (!is_scaled_dtype(tensor.dtype) && !promised) return;
-    if (!method_.empty())
+    const bool integer_weight = last_part(tensor.name).ends_with("weight") &&
+                                (holds_bytes(tensor.dtype) || holds_words(tensor.dtype));
+    if (!is_scaled_dtype(tensor.dtype) && !integer_weight) return;
+    if (by_method_ != nullptr || (!method_.empty() && !integer_weight))
       return contradict(tensor.name, "config.json says " + method_ + ", but it is " +
                                          std::string(dtype_name(tensor.dtype)) +
                                          " without a scale beside it");
-    if (++unscaled_ == 1) first_unscaled_ = tensor.name;
+    if (++unscaled_ == 1) first_unscaled_ = &tensor;
   }
 
   void report_format() {
     if (unscaled_ > 0)
       checkpoint_.warnings.push_back(
-          first_unscaled_ + (unscaled_ > 1 ? " and " + std::to_string(unscaled_ - 1) + " more" : "") +
-          ": float8 without a scale beside it, read as plain numbers");
+          first_unscaled_->name + (unscaled_ > 1 ? " and " + std::to_string(unscaled_ - 1) + " more" : "") +
+          ": " +
+          (is_scaled_dtype(first_unscaled_->dtype) ? "float8"
+                                                   : std::string(dtype_name(first_unscaled_->dtype))) +
+          " without a scale beside it, read as plain numbers");
     if (!method_.empty() && by_method_ != nullptr && weights_ == 0) {
       contradict("", "config.json says " + method_ + ", but no tensor is quantized so");
     }
@@ -274,43 +334,17 @@ class ForeignNamer {
   const ForeignFormat* by_method_;
   const std::vector<WeightPattern> patterns_ = weight_patterns();
   // Sorted: a file can choose names that a hash table holds badly.
-  std::vector<std::pair<std::string_view, NamedTensor*>> places_;
+  std::vector<Place> places_;
+  // Named alone, a shard lacks the parts of its layers that lie in another one.
+  const bool is_shard_ =
+      checkpoint_.format != Format::directory && names_one_of_several(checkpoint_.path.filename().string());
   const ForeignFormat* first_ = nullptr;
-  std::string first_name_, first_unscaled_;
+  const NamedTensor* first_unscaled_ = nullptr;
+  std::string first_name_;
+  std::vector<Layer> layers_;
+  std::map<std::string_view, Module> modules_;
   size_t weights_ = 0, unscaled_ = 0;
 };
-
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
-
-std::string text_at(const nlohmann::ordered_json& object, const char* key) {
-  if (!object.is_object()) return "";
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? lower(found->get<std::string>()) : "";
-}
-
-std::string method_in(const nlohmann::ordered_json& config) {
-  if (!config.is_object()) return "";
-  for (const char* key : {"quantization_config", "compression_config"})
-    if (config.contains(key)) {
-      const std::string method = text_at(config[key], "quant_method"),
-                        algo = text_at(config[key], "quant_algo");
-      const bool of_the_cache_alone =
-          config[key].is_object() && config[key].contains("quant_algo") && algo.empty();
-      if (method == "torchao" || of_the_cache_alone) return "";
-      if (!method.empty() || !algo.empty()) return method.empty() ? algo : method;
-    }
-  const auto mlx = config.find("quantization");
-  if (mlx != config.end() && mlx->is_object() && mlx->contains("bits") && mlx->contains("group_size"))
-    return "mlx";
-  for (const char* part : {"text_config", "llm_config"})
-    if (config.contains(part))
-      if (const std::string method = method_in(config[part]); !method.empty()) return method;
-  return "";
-}
 
 }  // namespace
 
@@ -319,23 +353,6 @@ const ForeignFormat* foreign_by_method(std::string_view method) {
     for (std::string_view word : split(format.methods, ' '))
       if (word == method) return &format;
   return nullptr;
-}
-
-std::string foreign_method(const nlohmann::ordered_json& config, const std::filesystem::path& directory) {
-  if (const std::string method = method_in(config); !method.empty()) return method;
-  if (config.is_object() && config.contains("quantization_config")) return "";
-  const auto neighbour = [&](const char* name) {
-    std::error_code error;
-    const std::filesystem::path path = directory / name;
-    return std::filesystem::is_regular_file(path, error) ? read_json_file(path) : nlohmann::ordered_json();
-  };
-  const nlohmann::ordered_json modelopt = neighbour("hf_quant_config.json");
-  if (modelopt.is_object() && modelopt.contains("quantization") &&
-      !text_at(modelopt["quantization"], "quant_algo").empty())
-    return "modelopt";
-  if (neighbour("quantize_config.json").contains("bits")) return "gptq";
-  const nlohmann::ordered_json awq = neighbour("quant_config.json");
-  return awq.contains("w_bit") || text_at(awq, "quant_method") == "awq" ? "awq" : "";
 }
 
 void name_foreign(Checkpoint& checkpoint, const std::string& method, ReadBudget& budget) {

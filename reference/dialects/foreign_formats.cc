@@ -8,35 +8,45 @@ namespace qcts {
 namespace {
 
 // The first row whose parts fit names a weight: the more parts a pattern asks for, the earlier it stands.
-constexpr std::array<ForeignFormat, 27> kForeignFormats = {{
+constexpr std::array<ForeignFormat, 40> kForeignFormats = {{
     {"bitsandbytes", "bitsandbytes int8, nf4 or fp4", "bitsandbytes bitsandbytes_4bit bitsandbytes_8bit",
-     ".weight:i8 .SCB ?.weight_format | .weight:u8,f16,bf16,f32 .weight.quant_map !.weight.absmax "
-     "?.weight.quant_state.bitsandbytes__nf4 ?.weight.quant_state.bitsandbytes__fp4 "
-     "?.weight.nested_absmax ?.weight.nested_quant_map | .weight .weight.quant_state.bitsandbytes__nf4 | "
-     ".weight .weight.quant_state.bitsandbytes__fp4 | :u8 .quant_map !.absmax | :u8 .absmax"},
+     ".weight:i8 .SCB ?.weight_format | .weight:u8,f16,bf16,f32 .weight.quant_map !.weight.absmax | .weight "
+     ".weight.quant_state.bitsandbytes__nf4 | .weight .weight.quant_state.bitsandbytes__fp4 | :u8 .quant_map "
+     "!.absmax | :u8 .absmax | .state1:u8 !.absmax1 ?.qmap1 ?.state2 ?.absmax2 ?.qmap2"},
     {"hqq", "HQQ codes packed across rows", "hqq",
-     ".W_q .meta.scale ?.meta.zero ?.meta.shape | .W_q !.scale !.zero ?.shape ?.nbits ?.group_size ?.axis "
-     "?.packing ?.compute_dtype"},
+     ".W_q .meta.scale | .W_q .meta.scale_q | .W_q !.scale !.zero"},
+    {"transformer_engine", "float8 of Transformer Engine", "", ".weight._data .weight._scale_inv"},
     {"quanto", "optimum-quanto codes", "quanto",
-     ".weight._data !.weight._scale ?.weight._shift ?.input_scale ?.output_scale"},
+     ".weight._data !.weight._scale ?.input_scale ?.output_scale | .weight._data._data !.weight._scale "
+     "?.input_scale ?.output_scale"},
+    {"qtip", "QTIP trellis codes", "", ".trellis .SU .SV"},
     {"exl3", "EXL3 trellis codes", "exl3", ".trellis !.suh !.svh ?.mcg ?.mul1"},
     {"exl2", "EXL2 words", "exl2", ".q_weight:i32 !.q_scale ?.q_scale_max ?.q_groups ?.q_invperm ?.q_perm"},
-    {"aqlm", "AQLM codebooks", "aqlm", ".codes !.codebooks ?.scales"},
+    {"aqlm", "AQLM codebooks", "aqlm", ".codes .codebooks ?.scales"},
     {"vptq", "VPTQ codebooks", "vptq",
      ".indices .centroids ?.res_indices ?.res_centroids | .indices .centroids.weight ?.res_indices "
-     "?.res_centroids.weight ?.perm ?.weight_scale ?.weight_bias"},
-    {"quip", "QuIP# codebooks", "quip", ".Qidxs ?.SU ?.SV ?.Wscale"},
+     "?.res_centroids.weight"},
+    {"quip", "QuIP# codebooks", "quip", ".Qidxs ?.SU ?.SV | .Qidxs_0 ?.Qidxs_1 ?.SU ?.SV"},
     {"spqr", "SpQR weights with outliers apart", "spqr", ".dense_weights ?.row_offsets ?.col_vals"},
-    {"higgs", "HIGGS grids", "higgs", ".qweight .tables !.scales ?.tables2"},
-    {"gptq", "GPTQ words with scales and zeros by group", "gptq gptqmodel",
-     ".qweight:i32 .g_idx !.scales ?.qzeros | .B:i32 .s ?.g_idx"},
-    {"gptq_or_awq", "GPTQ or AWQ words with scales and zeros by group", "auto-round intel/auto-round",
-     ".qweight !.scales ?.qzeros"},
+    {"higgs", "HIGGS grids", "higgs", ".qweight .tables !.scales | .weight .tables .scales"},
+    {"svdquant", "SVDQuant weights of Nunchaku", "svdquant nunchaku nunchaku_lite", ".qweight .wscales"},
+    {"squeezellm", "SqueezeLLM words with a table by row", "squeezellm", ".qweight .lookup_table"},
+    {"any_precision", "Any-Precision LLM words with tables by row", "",
+     ".qweight .lut2 | .qweight .lut3 | .qweight .lut4 | .qweight .lut5 | .qweight .lut6 | .qweight .lut8"},
+    {"fp_quant", "float4 weights of FP-Quant", "fp_quant", ".qweight:u8 .scales .weight_global_scale"},
+    {"bitblas", "BitBLAS weights", "bitblas gptq_bitblas", ".qweight:i8 .scales .zeros"},
+    {"qqq", "QQQ words with scales by channel and group", "qqq", ".B:i32 .s_channel | .B:i32 .s_group"},
+    {"gptq", "GPTQ words with scales and zeros by group", "gptq gptqmodel marlin gptq_marlin gptq_marlin_24",
+     ".qweight:i32 .g_idx !.scales ?.qzeros | .B:i32 .s | .B_24:i32 .s"},
+    {"gptq_or_awq", "GPTQ or AWQ words with scales and zeros by group", "",
+     ".qweight:i16,i32 .scales | .qweight:i16,i32 .qzeros !.scales"},
     {"awq", "AWQ words with scales and zeros by group", "awq awq_marlin", ""},
-    {"mxfp4", "MXFP4 blocks as in gpt-oss", "mxfp4", "_blocks:u8 !_scales"},
+    {"auto-round", "weights of AutoRound", "auto-round intel/auto-round inc", ""},
+    {"mxfp4", "MXFP4 blocks as in gpt-oss", "mxfp4", "_blocks:u8 !_scales | .blocks:u8 .scales"},
     {"fbgemm_fp8", "float8 by FBGEMM", "fbgemm_fp8", ".weight:f8 .input_scale_ub !.weight_scale"},
-    {"comfy_fp8", "float8 with ComfyUI's scales", "",
-     ".weight:f8 .scale_weight ?.scale_input | .weight .comfy_quant ?.weight_scale ?.input_scale"},
+    {"comfy_fp8", "float8 with ComfyUI's scales", "", ".weight:f8 .scale_weight ?.scale_input"},
+    {"comfy_quant", "weights quantized for ComfyUI", "", ".weight:f4,f8,i8,u8,i32 .comfy_quant"},
+    {"mistral_fp8", "float8 in Mistral's own names", "", ".weight:f8 .qscale_weight ?.qscale_act"},
     {"fp8", "float8 with a scale by block or tensor", "fp8 deepseek_v4_fp8 finegrained_fp8",
      ".weight:f8 .weight_scale_inv ?.activation_scale | :f8 _scale_inv ?_activation_scale | .weight:f8,i8 "
      ".scale"},
@@ -44,24 +54,28 @@ constexpr std::array<ForeignFormat, 27> kForeignFormats = {{
      "modelopt modelopt_fp4 fp8_per_channel_per_token fp8_pb_wo nvfp4 w4a16_nvfp4 mxfp8 w4a16_awq w4a8_awq "
      "w8a8_sq_per_channel w8a16 mixed_precision",
      ".weight:u8 .weight_scale .weight_scale_2 ?.input_scale ?.pre_quant_scale | .weight:u8,i8 .weight_scale "
-     ".pre_quant_scale ?.input_scale | _weight:u8 _weight_scale _weight_scale_2 ?_input_scale"},
+     ".pre_quant_scale ?.input_scale | .weight:u8,i8,f8 .weight_quantizer._scale | _weight:u8 _weight_scale "
+     "_weight_scale_2 ?_input_scale"},
     {"compressed-tensors", "weights of llm-compressor and compressed-tensors",
      "compressed-tensors compressed_tensors sparseml",
      ".weight_packed .scale_packed ?.meta | .compressed .bitmask ?.shape ?.row_offsets | .weight_packed "
      "!.weight_scale ?.weight_zero_point ?.weight_shape ?.weight_g_idx ?.weight_global_scale "
      "?.input_scale ?.input_global_scale | .weight:i8,u8,f8 .weight_scale .weight_zero_point | "
      "_weight_packed !_weight_scale"},
-    {"eetq", "EETQ int8", "eetq", ".weight:i8 .weight_scales"},
-    {"weight_scale", "codes with a scale by tensor, row or block (compressed-tensors, ModelOpt, Quark)",
-     "quark ptpc_fp8",
+    {"eetq", "EETQ int8", "eetq", ".weight:i8 .weight_scales | .qweight:i8 .weight_scales"},
+    {"tensorrt_llm", "weights of TensorRT-LLM", "",
+     ".weight:f8,i8,u8 .weights_scaling_factor | .weight:i8,u8 .per_channel_scale"},
+    {"quark", "weights of AMD Quark", "quark ptpc_fp8",
+     ".weight:f8,i8,u8,i32 .weight_quantizer.scale ?.weight_quantizer.zero_point"},
+    {"weight_scale", "codes with a scale by tensor, row or block (compressed-tensors, ModelOpt, Quark)", "",
      ".weight:f8,i8,u8,i32,f4 .weight_scale ?.input_scale | :f8,i8,u8,f4 _scale ?_zero_point "
      "| :f8,i8,u8,f4 .scale"},
     {"mlx", "MLX words with scales by group", "mlx metal", ".weight:u32 .scales ?.biases"},
     {"group_codes", "codes of a group-quantized layer (torchtune, ExecuTorch)", "",
      ".weight:i8,u8,i16,i32 .scales ?.zeros ?.zero_points | .weight:i8,u8,i32 .scale ?.zero_point ?.zeros"},
     {"bitnet", "ternary weights of BitNet", "bitnet", ""},
-    {"fp_quant", "float4 weights of FP-Quant", "fp_quant", ".qweight:u8 .scales .weight_global_scale"},
     {"sinq", "weights of SINQ", "sinq", ""},
+    {"smoothquant", "int8 weights of SmoothQuant", "", ".weight:i8 .a ?.b"},
     {"scaled_codes", "codes with scales beside them, in a format that is not known here", "", ""},
 }};
 

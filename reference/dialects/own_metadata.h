@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The __metadata__ of safetensors: what describes tensors, and what a user added.
+// Divides the __metadata__ of safetensors into keys that describe tensors and keys that a user added.
 #pragma once
 
 #include <map>
@@ -15,11 +15,12 @@ namespace qcts {
 // Merges the __metadata__ of all shards; lists of tensor_names are concatenated.
 std::map<std::string, std::string> metadata_of(const Checkpoint& checkpoint);
 
-// Says which keys of __metadata__ describe tensors in the checkpoint's dialect.
+// Tells which keys of __metadata__ describe tensors in the checkpoint's dialect.
 class DescribedTensors {
  public:
   explicit DescribedTensors(const Checkpoint& checkpoint);
-  // Returns the tensor's name, "" for a list of tensors, nullopt for any other key.
+  // Returns the name of the tensor that a key describes. Returns "" for a list of tensors.
+  // Returns nullopt for any other key.
   std::optional<std::string> name_of(const std::string& key) const;
 
  private:
@@ -27,7 +28,7 @@ class DescribedTensors {
   std::set<std::string_view> names_;
 };
 
-// Returns the pairs that describe no tensor: "format", and what pytorch/ao#2338 calls additional_metadata.
+// Returns the pairs that describe no tensor: "format", and the additional_metadata of pytorch/ao#2338.
 std::map<std::string, std::string> own_metadata(const Checkpoint& checkpoint);
 
 }  // namespace qcts

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text and Array: strings and vectors the size of one pointer, for values of which a file may hold millions.
+// Text and Array are strings and vectors of the size of one pointer.
+// Both classes are for values that a file may hold by the million.
 // An empty std::string takes 32 bytes, an empty std::vector 24.
 #pragma once
 
@@ -20,7 +21,7 @@
 
 namespace qcts {
 
-// Immutable bytes, at most 4 GiB. Up to seven bytes are stored inline.
+// Immutable bytes, up to 4 GiB. Texts of up to seven bytes are stored inline.
 class Text {
  public:
   Text() = default;
@@ -74,8 +75,8 @@ class Text {
   friend std::ostream& operator<<(std::ostream& out, const Text& text) { return out << text.view(); }
 
  private:
-  // Inline text sets the lowest bit: the lowest byte is twice the length plus one. Allocated blocks have even
-  // addresses.
+  // Inline text sets the lowest bit: the lowest byte is twice the length plus one.
+  // Allocated blocks have even addresses.
   static_assert(std::endian::native == std::endian::little);
   static constexpr uint64_t kEmpty = 1;
   static constexpr size_t kInside = 7;
@@ -99,14 +100,14 @@ class Text {
   uint64_t word_ = kEmpty;
 };
 
-// Lets hash tables look up Text, std::string and string_view alike.
+// Lets hash tables look up Text, std::string and std::string_view alike.
 struct TextHash {
   using is_transparent = void;
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
 };
 
-// A std::vector of at most 2^32 - 1 elements. Capacity grows by half. Items are moved as raw bytes, so no T
-// may hold an address inside itself.
+// A vector of up to 2^32 - 1 elements. Its capacity grows by half.
+// Items are moved as raw bytes, so no T may hold an address inside itself.
 template <typename T>
 class Array {
  public:
@@ -171,7 +172,7 @@ class Array {
     back().~T();
     --block_->size;
   }
-  // Inserts at the end only.
+  // Inserts at the end only, whatever the first argument is.
   template <std::forward_iterator I>
   void insert(const T*, I first, I last) {
     const auto count = static_cast<size_t>(std::distance(first, last));
@@ -210,7 +211,7 @@ class Array {
   }
   template <typename... Args>
   [[gnu::noinline]] T& emplace_in_next_block(Args&&... args) {
-    T item(std::forward<Args>(args)...);  // args may refer to the block that grow() frees
+    T item(std::forward<Args>(args)...);  // the arguments may refer to the block that grow() frees
     grow(1);
     return *::new (data() + block_->size++) T(std::move(item));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The errors of every reader. A file is either read exactly or refused with a class, a detail and, where one
-// exists, a byte offset. reference/formats and reference/dialects throw no other exception for a file's
-// content.
+// The errors of every reader. A file is either read exactly or refused.
+// A refusal has a class, a detail and, if there is one, a byte offset.
+// reference/formats and reference/dialects throw no other exception for the content of a file.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +17,28 @@ enum class RefusalClass : uint8_t {
   NotArchive,      // the first bytes match no supported format
   Truncated,       // the file ends earlier than it declares
   ZipStructure,    // local headers, central directory and end records contradict each other
-  ZipUnsupported,  // compression, encryption
+  ZipUnsupported,  // an unsupported compression, or encryption
   ZipOverlap,      // two entries claim the same bytes
   DuplicateEntry,  // two entries have the same name, ignoring case
-  EntryName,       // a name outside the archive's one prefix, with "..", NUL or a backslash
-  CrcMismatch,     // the CRC-32 of a record is not the recorded one
-  LimitExceeded,   // a limit of Limits, checked before anything is allocated
+  EntryName,       // a name outside the archive's prefix, or with "..", NUL or a backslash
+  CrcMismatch,     // the CRC-32 of a record differs from the recorded one
+  LimitExceeded,   // a limit of Limits is exceeded; checked before any memory is allocated
   Version,         // an unsupported version of the format
-  ByteOrder,       // neither little nor big
+  ByteOrder,       // a byte order that is neither little nor big endian
   PickleOpcode,    // an opcode outside the allow-list (security)
-  PickleStack,     // an operand is missing, or left over
+  PickleStack,     // an operand is missing, or values are left over at STOP
   PickleGlobal,    // a global outside the allow-list (security)
   PickleCall,      // a call that no schema allows (security)
   PickleType,      // a value of the wrong type for its place
   StorageRef,      // a persistent id that names a missing storage or contradicts its record
-  TensorBounds,    // size, stride and offset exceed the storage
-  Overflow,        // an integer or a product that does not fit
+  TensorBounds,    // size, stride and offset reach outside the storage
+  Overflow,        // an integer or a product does not fit its type
   Dtype,           // an unknown element type
   SubclassSchema,  // a tensor subclass whose parts contradict its schema
-  StHeader,        // safetensors: the eight length bytes, or the length itself
-  StJson,          // safetensors: the header is not the JSON object that the format demands
-  StLayout,        // safetensors: offsets with holes, overlaps, or a size that contradicts shape and dtype
-  TrailingData,    // bytes after the end of the format
+  StHeader,        // safetensors: a fault of the eight length bytes or of the length itself
+  StJson,          // safetensors: the header is not the JSON object that the format requires
+  StLayout,        // safetensors: offsets with holes or overlaps, or a size that contradicts shape and dtype
+  TrailingData,    // bytes follow the end of the format
 };
 
 std::string_view refusal_class_name(RefusalClass cls);  // "CrcMismatch"
@@ -46,15 +46,15 @@ std::optional<RefusalClass> refusal_class_from_name(std::string_view name);
 
 struct Refusal {
   RefusalClass cls;
-  std::string detail;                // one line, names the record, tensor or global
-  std::optional<uint64_t> offset{};  // byte in the file, or in data.pkl when the detail says so
+  std::string detail;                // one line that names the record, tensor or global
+  std::optional<uint64_t> offset{};  // position in the file, or in data.pkl if the detail says so
   bool security =
-      false;  // set for PickleOpcode, PickleGlobal, PickleCall and disallowed functions in metadata
+      false;  // true for PickleOpcode, PickleGlobal, PickleCall and disallowed functions in metadata
   std::vector<std::string>
-      allow{};  // PickleGlobal: the names, "module.name", that ReadOptions::allow would need
+      allow{};  // PickleGlobal: the names, "module.name", that ReadOptions::allow would have to contain
 };
 
-// "CrcMismatch: data/3 (tensor 0.weight): recorded 0x..., computed 0x... (offset 4096)"
+// Formats a refusal: "CrcMismatch: data/3 (tensor 0.weight): recorded 0x..., computed 0x... (offset 4096)".
 std::string describe(const Refusal& refusal);
 
 class Refused : public std::runtime_error {
@@ -66,11 +66,11 @@ class Refused : public std::runtime_error {
   Refusal refusal_;
 };
 
-// Throws Refused. `security` is derived from the class.
+// Throws Refused and derives its `security` from the class.
 [[noreturn]] void refuse(RefusalClass cls, std::string detail, std::optional<uint64_t> offset = std::nullopt);
 
-// The operating system failed (open, read, write, rename, disk full). The file's content is not at fault:
-// exit code 5, or 2 for a path that does not exist.
+// Reports a failure of the operating system (open, read, write, rename, disk full).
+// The file's content is not at fault. The exit code is 5, or 2 for a path that does not exist.
 class IoError : public std::runtime_error {
  public:
   IoError(const std::string& path, const std::string& action, int error_number);
@@ -80,8 +80,8 @@ class IoError : public std::runtime_error {
   int error_number_;
 };
 
-// Limits of a reader, checked before memory is allocated; exceeding one is LimitExceeded. Defaults leave
-// ample room for what each format's own producer writes.
+// Limits of a reader, checked before memory is allocated. Exceeding one is refused as LimitExceeded.
+// The defaults leave ample room for everything that each format's own producer writes.
 struct Limits {
   uint64_t zip_entries = 1u << 19;
   uint64_t zip_name_bytes = 4096;
@@ -91,9 +91,10 @@ struct Limits {
   uint64_t pickle_stack = 1u << 20;
   uint64_t pickle_depth = 512;  // at most 1024
   uint64_t pickle_string_bytes = 16u << 20;
-  // Heap bytes that the values of a pickle may take, by the reader's account, beside the pickle's own bytes.
-  // torch.save's dicts of tensors take about 40 bytes per opcode; lists that contain only lists take 80, so a
-  // million of them fit.
+  // Heap bytes that the values of a pickle may take by the reader's account.
+  // The pickle's own bytes are allowed in addition.
+  // torch.save's dicts of tensors take about 40 bytes per opcode.
+  // Lists that contain only lists take 80 bytes per opcode, so a million of them fit.
   uint64_t pickle_heap_bytes = 40u << 20;
   uint64_t pickle_heap_bytes_per_op = 48;
   uint64_t tensors = 1u << 22;
@@ -101,7 +102,7 @@ struct Limits {
   uint64_t safetensors_header_bytes = 100'000'000;  // safetensors' own MAX_HEADER_SIZE
   uint64_t json_depth = 8;
   uint64_t json_string_bytes = 16u << 20;
-  uint64_t script_code_bytes = 32u << 20;  // of all sources of a TorchScript archive, inflated
+  uint64_t script_code_bytes = 32u << 20;  // bytes of all sources of a TorchScript archive, inflated
 };
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Helpers of the format tests. Included by *_test.cc only.
+// Helpers of the format tests. Only *_test.cc files include this header.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ inline Bytes bytes_of_file(const std::string& name) {
   return to_bytes(text);
 }
 
-// Returns the class of the refusal that `run` throws, as text; "accepted" when it returns.
+// Returns the class of the refusal that `run` throws, as text, or "accepted" if it returns.
 template <typename Run>
 std::string outcome(Run&& run) {
   try {

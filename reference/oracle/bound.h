@@ -1,55 +1,71 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The error bound of one output element of `linear` (E4): the results that a kernel may return if it rounds
-// only where it declares. The bound is not tuned: every term below is the worst case of its stage. A kernel
-// that exceeds it has a fault, or a rounding that it did not declare.
+// The error bound of one output element of `linear` (E4).
+// The bound allows the results that a kernel may return if it rounds only where it declares.
+// The bound is not tuned, because every term below is the worst case of its stage.
+// A kernel that exceeds the bound has a fault, or a rounding that it did not declare.
 //
-// Terms. The weight is w = p + z: p = code * scale, z the floating zero-point term (0 in most schemes); both
-// are exact in double. The oracle is y = sum over k of x*w, plus bias. A stage that rounds to a type with
-// unit roundoff u (half a unit in the last place of 1: 2^-24 float32, 2^-11 float16, 2^-8 bfloat16) replaces
-// v by v' with |v' - v| <= u*|v| + h. h covers results below the type's precision: half of its smallest
-// subnormal, or its whole smallest normal number if the kernel flushes subnormals. This is the standard model
-// of Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, (2.4) and (2.8).
+// The weight is w = p + z, where p = code * scale, and z is the floating zero-point term.
+// z is 0 in most schemes. Both p and z are exact in double.
+// The oracle is y = sum over k of x*w, plus bias.
+// A stage that rounds to a type replaces v by v' with |v' - v| <= u*|v| + h.
+// Here u is the type's unit roundoff, half a unit in the last place of 1.
+// For float32 u is 2^-24, for float16 2^-11, for bfloat16 2^-8.
+// h covers results below the type's precision: half of the type's smallest subnormal.
+// If the kernel flushes subnormals, h is the type's whole smallest normal number.
+// This is the standard model, (2.4) and (2.8) in Higham's book
+// "Accuracy and Stability of Numerical Algorithms", 2nd edition.
 //
-// The bound sums these terms, in the order in which a kernel computes. E is the error so far, M >= the sum of
-// the magnitudes so far.
-//   1 x_cast        u * sum|x*w|, and h * sum(|p|+|z|)
-//   2 scale_cast    u * sum(|x*p| + |x*z|), and h * sum|x|*(|code| + 1): scale and zero are cast separately,
-//                   so where p and z cancel the error is that of the parts. Each later stage sees the rounded
-//                   values, so it is scaled by (1 + u) of the earlier ones, which covers products of two.
-//   3 weight_cast   u * sum|x*w|, and h * sum|x|: one rounding of the finished weight. If the cast is to
-//                   float32 or wider, the product p may have been rounded first (multiply, then add):
-//                   u * sum|x*p| more. For a narrower type the weight is formed in float32 and then rounded:
-//                   2^-24 * sum(|x*p| + |x*w|) more, which is negligible.
-//   4 product_cast  u * M, and h for each of the n products
-//   5 accumulator   gamma(n + 1) * (M + |bias|) with gamma(n) = n*u / (1 - n*u): n additions, or n fused
-//                   multiply-adds, in any order (vectorised, blocked, tree), possibly starting from the bias
-//                   (Higham, (3.4) and section 4.2), and h for each. With output_cast the bias comes
-//                   later and is not in M. int32 adds nothing.
-//   6 output_cast   rounding of the sum before the bias; then the bias addition (u * |y|) in the
-//   accumulator's
-//                   type, or with bias_in_output_cast in output_cast's; then y_dtype.
-// With scale_after_sum, codes are summed first, one group at a time, and 2, 3 and 5 are replaced:
-//   5' accumulator  as 5, on sum|x*code| of each group, times its scale, which gives the same
-//                   gamma(n) * sum|x*p|; and the sums of x for z
-//   2' scale_cast   as 2
-//   6' partial_cast u * |sum in the group|, not of the magnitudes: the finished sum is rounded, and it is
-//                   smaller
-//   7' scaling      multiplying each group's sum by its scale rounds in the accumulator's type, and adding
-//                   the groups is gamma(groups) once more (twice the groups if a zero-point term is added
-//                   separately)
-//   8' quantized x  the sum of codes, and the sum of weights that its zero point subtracts, are each
-//                   converted to float, scaled (the zero point's term twice) and rounded like a partial sum:
-//                   (3 * u_multiply + u_partial) of the two magnitudes, before 6'
-// Last, the oracle's own error in double, gamma(2n + 4) with u = 2^-53, is added.
+// The bound sums these terms, in the order in which a kernel computes.
+// E is the error so far. M is at least the sum of the magnitudes so far.
+//   1 x_cast        Adds u * sum|x*w|, and h * sum(|p|+|z|).
+//   2 scale_cast    Adds u * sum(|x*p| + |x*z|), and h * sum|x|*(|code| + 1).
+//                   Scale and zero are cast separately.
+//                   If p and z cancel, the errors of the two parts therefore remain.
+//                   Each later stage sees the rounded values.
+//                   The later terms are scaled by (1 + u) of the earlier stages to cover products of errors.
+//   3 weight_cast   Adds u * sum|x*w|, and h * sum|x|, for one rounding of the finished weight.
+//                   A cast to float32 or wider adds u * sum|x*p| more.
+//                   In that case the product p may have been rounded first (multiply, then add).
+//                   For a narrower type, the weight is formed in float32 and then rounded.
+//                   This adds 2^-24 * sum(|x*p| + |x*w|), which is negligible.
+//   4 product_cast  Adds u * M, and h for each of the n products.
+//   5 accumulator   Adds gamma(n + 1) * (M + |bias|), and h for each addition.
+//                   gamma(n) is n*u / (1 - n*u) (Higham, (3.4) and section 4.2).
+//                   This term covers n additions or n fused multiply-adds in any order.
+//                   The order may be vectorised, blocked or a tree, and may start from the bias.
+//                   With output_cast, the bias comes later and is not in M. int32 adds nothing.
+//   6 output_cast   Rounds the sum before the bias. The bias addition (u * |y|) is next.
+//                   The addition rounds in the accumulator's type.
+//                   With bias_in_output_cast, the addition rounds in output_cast's type.
+//                   The rounding to y_dtype is last.
+// With scale_after_sum, codes are summed first, one group at a time. These terms then replace 2, 3 and 5:
+//   5' accumulator  Adds term 5 for sum|x*code| of each group, times the group's scale.
+//                   This gives the same gamma(n) * sum|x*p|. The sums of x for z are added in the same way.
+//   2' scale_cast   Adds the same as term 2.
+//   6' partial_cast Adds u * |sum in the group|.
+//                   The magnitudes do not count: only the finished sum is rounded, and it is smaller.
+//   7' scaling      Multiplying each group's sum by its scale rounds in the accumulator's type.
+//                   Adding the groups is gamma(groups) once more.
+//                   The number of groups doubles if a zero-point term is added separately.
+//   8' quantized x  The kernel has the sum of codes, and the sum of weights that x's zero point subtracts.
+//                   Each sum is converted to float, scaled and rounded like a partial sum.
+//                   The zero point's term is scaled twice.
+//                   This adds (3 * u_multiply + u_partial) of the two magnitudes, before 6'.
+// Last, the oracle's own error in double is added: gamma(2n + 4) with u = 2^-53.
 //
-// The output's own rounding is not a term: a correct kernel may return every value of y_dtype to which a
-// number in [y - E, y + E] rounds, ties to even. `low` and `high` are the two ends; rounding is monotonic, so
-// the set is everything between. This is exact at ties, at the edges of a binade, and at overflow (high is
-// Inf only if a sum within the error rounds there).
+// The output's own rounding is not a term.
+// A correct kernel may return every value of y_dtype to which a number in [y - E, y + E] rounds.
+// Ties round to even.
+// `low` and `high` are the two ends of that range.
+// Rounding is monotonic, so the set is everything between the two ends.
+// This is exact at ties, at the edges of a binade, and at overflow.
+// `high` is Inf only if a sum within the error rounds to Inf.
 //
-// Not covered, and therefore refused: rounding toward zero, an accumulator narrower than float32, overflow of
-// an intermediate (x cast to float16, a group's sum), codes with another offset than the scheme's (unsigned
-// sums corrected afterwards).
+// Some cases are not covered and are therefore refused:
+//   - rounding toward zero;
+//   - an accumulator narrower than float32;
+//   - overflow of an intermediate (x cast to float16, a group's sum);
+//   - codes with another offset than the scheme's (unsigned sums that are corrected afterwards).
 #pragma once
 
 #include <cstdint>
@@ -61,7 +77,7 @@
 
 namespace qcts {
 
-// The types of the operands. A cast to a type that holds every value of the source does not round.
+// The types of the operands. A cast to a type that holds every value of the source type does not round.
 struct LinearDTypes {
   DType x = DType::float32;
   DType scale = DType::float32;  // type of the scale and zero planes
@@ -70,20 +86,22 @@ struct LinearDTypes {
 
 struct LinearBound {
   double error = 0;  // E, before rounding to y's type
-  double low = 0;    // smallest and largest value of y's type that a correct kernel may return
+  // `low` and `high` are the smallest and the largest value of y's type that a correct kernel may return.
+  double low = 0;
   double high = 0;
   double bound = 0;  // max(high - y, y - low): |got - y| <= bound, for reports
 };
 
-// Computes the bound. If the oracle is NaN or Inf, error, low, high and bound are NaN, and accepts() requires
-// the same special value. Throws std::invalid_argument for an accumulator or a type that is not in the lists
-// above.
+// Computes the bound. If the oracle is NaN or Inf, then error, low, high and bound are NaN.
+// accepts() then requires the same special value.
+// Throws std::invalid_argument for an accumulator or a type that is not in the lists above.
 LinearBound linear_bound(const LinearOracle& oracle, const LinearStages& stages, const LinearDTypes& dtypes);
 
-// Is `got`, a value of y's type, within the bound? False for NaN unless the oracle is NaN.
+// Returns true if `got`, a value of y's type, is within the bound.
+// Returns false for NaN unless the oracle is NaN.
 bool accepts(const LinearOracle& oracle, const LinearBound& bound, double got);
 
-// Returns n*u / (1 - n*u); Inf when n*u >= 1.
+// Returns n*u / (1 - n*u), or Inf if n*u >= 1.
 double gamma(double n, double u);
 
 }  // namespace qcts

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Choices: places where real implementations disagree. Each entry is a question with an id; a scheme answers
-// it by being listed in one of the options, with the evidence. A provider may answer differently only where
-// the entry is open.
+// Choices: places where real implementations disagree. Each entry is a question with an id.
+// A scheme answers the question by being listed in one of the options, which gives the evidence.
+// A provider may answer differently only if the entry is open.
 #pragma once
 
 #include <span>
@@ -11,11 +11,11 @@
 namespace qcts {
 
 struct ChoiceOption {
-  std::string_view id;        // "int8_range_127_5": manifests and providers name it
+  std::string_view id;        // "int8_range_127_5", as manifests and providers name it
   std::string_view answer;    // one line
-  std::string_view schemes;   // schemes or families with this answer, separated by spaces
-  std::string_view who;       // other implementations with this answer, by their sources, not run
-  std::string_view evidence;  // package, version, file and function; or the golden that shows it
+  std::string_view schemes;   // schemes or families that give this answer, separated by spaces
+  std::string_view who;       // other implementations with this answer; read, not run
+  std::string_view evidence;  // package, version, file and function, or the golden that shows it
 };
 
 struct ChoiceEntry {
@@ -29,7 +29,7 @@ std::span<const ChoiceEntry> choice_ledger();
 // Returns the options that list a scheme, by its name or its family, in order.
 std::vector<const ChoiceOption*> choices_of(std::string_view scheme, std::string_view family);
 
-// A documented claim that is not true, or no longer.
+// A documented claim that is not true, or no longer true.
 struct StaleClaim {
   std::string_view id, claim, source, fact, evidence;
 };

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Float8 weights with one float32 scale for each block of [n, k]: the class of the families fp8_row and fp8.
 //
-// Producers: torchao 0.18.0 Float8WeightOnlyConfig and Float8DynamicActivationFloat8WeightConfig,
-// Float8Tensor.from_hp in quantization/quantize_/workflows/float8/float8_tensor.py on its "torch" path
-// (without MSLK on Hopper); Float8StaticActivationFloat8WeightConfig, PrototypeFloat8Tensor.from_hp in
-// prototype/quantization/float8_static_quant/prototype_float8_tensor.py. Numbers:
-// reference/numerics/float8.h. Meaning: code.float() * scale in float32, then the cast to the logical dtype
-// (_dequantize_affine_float8).
+// The producers are two functions of torchao 0.18.0:
+//   - Float8Tensor.from_hp in quantization/quantize_/workflows/float8/float8_tensor.py, on its "torch" path
+//     (without MSLK on Hopper), for Float8WeightOnlyConfig and Float8DynamicActivationFloat8WeightConfig;
+//   - PrototypeFloat8Tensor.from_hp in prototype/quantization/float8_static_quant/prototype_float8_tensor.py,
+//     for Float8StaticActivationFloat8WeightConfig.
+// The numbers are computed in reference/numerics/float8.h.
+// The meaning is code.float() * scale in float32, then the cast to the logical dtype.
+// torchao's _dequantize_affine_float8 defines it.
 #pragma once
 
 #include <string>
@@ -25,15 +27,16 @@ struct Float8Parameters {
   bool has_floored_recipe = false;
 };
 
-// Activation policies, with planes "qdata" (float8, [m, k]) and "scale" (float32):
-//   dyn_row, dyn_tensor, dyn_block128   one scale per row of x, for all of x, per 1 x 128; `weight` may have
-//                                       "hp_value_lb" and "hp_value_ub" (float64 []): Float8Bounds
-//   dyn_row_mslk                        float8_scale_floored, with "hp_value_ub" as upper bound
-//   dyn_row_fbgemm                      float8_scale_bounded by "activation_scale_ub" of `weight`
-//   static_tensor, static_tensor_out    the scale is "act_quant_scale" of `weight`; the second also stores
-//                                       "output_act_quant_scale" for the layer's output
-//   dyn_row_recip, dyn_tensor_recip,    torchao's first generation up to 0.11: float8_scale_at_least or
-//   static_tensor_recip                 "act_quant_scale", and codes by float8_code_by_reciprocal
+// Activation policies, with the planes "qdata" (float8, [m, k]) and "scale" (float32):
+//   dyn_row, dyn_tensor, dyn_block128   One scale per row of x, for all of x, or per 1 x 128 block.
+//                                       The planes "hp_value_lb" and "hp_value_ub" (float64 []) of `weight`,
+//                                       if present, are the Float8Bounds.
+//   dyn_row_mslk                        Uses float8_scale_floored, with "hp_value_ub" as upper bound.
+//   dyn_row_fbgemm                      Uses float8_scale_bounded by "activation_scale_ub" of `weight`.
+//   static_tensor, static_tensor_out    The scale is "act_quant_scale" of `weight`. static_tensor_out also
+//                                       stores "output_act_quant_scale" for the layer's output.
+//   dyn_row_recip, dyn_tensor_recip,    torchao's first generation up to 0.11. Uses float8_scale_at_least
+//   static_tensor_recip                 or "act_quant_scale", and codes by float8_code_by_reciprocal.
 class Float8Scheme final : public Scheme {
  public:
   explicit Float8Scheme(Float8Parameters p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The roundings of a `linear`: what a kernel declares, and what a scheme knows of its producer.
-// reference/oracle/bound.h says what each stage costs.
+// The roundings of a `linear`: those that a kernel declares, and those that a scheme knows of its producer.
+// reference/oracle/bound.h gives the cost of each stage.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace qcts {
 
-// Mirrors qcts_numerics of kernels/abi/qcts_kernel.h field by field. nullopt: that stage does not round, the
-// strictest claim.
+// Mirrors qcts_numerics of kernels/abi/qcts_kernel.h field by field.
+// nullopt means that the stage does not round, which is the strictest claim.
 struct LinearStages {
   std::optional<DType> x_cast{};
   std::optional<DType> scale_cast{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// act_pre_scale of torchao's tensors (AWQ, SmoothQuant): first multiplies x by a factor for each column.
+// act_pre_scale of torchao's tensors (AWQ, SmoothQuant): x is first multiplied by a factor for each column.
 #pragma once
 
 #include "reference/schemes/scheme.h"
@@ -10,10 +10,10 @@ inline constexpr std::string_view kPreScaled = "pre_";  // prefix of such polici
 
 bool is_pre_scaled(Policy activation);
 std::string_view without_pre_scale(Policy activation);  // "pre_dyn_row_sym" -> "dyn_row_sym"
-PlaneSpec pre_scale_spec(const WeightShape& shape);     // act_pre_scale [k] in the weight's dtype
+PlaneSpec pre_scale_spec(const WeightShape& shape);     // specifies act_pre_scale [k] in the weight's dtype
 
 // Returns the row-major elements of x * act_pre_scale, each rounded to x's dtype, which is also the plane's.
-// Throws std::invalid_argument when the plane is missing or has another dtype or shape.
+// Throws std::invalid_argument if the plane is missing or has another dtype or shape.
 std::vector<std::byte> pre_scaled(const Matrix& x, const Planes& weight);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The entries of a scheme's tables of layouts and activation policies, and the handles that name one entry.
-// Text becomes a handle in Scheme::find_layout() and Scheme::find_activation() alone.
+// Only Scheme::find_layout() and Scheme::find_activation() turn text into a handle.
 #pragma once
 
 #include <compare>
@@ -9,13 +9,14 @@
 namespace qcts {
 
 struct LayoutInfo {
-  std::string_view name;    // "plain" is every scheme's first
+  std::string_view name;    // every scheme's first layout is "plain"
   std::string_view source;  // upstream file and version that defines the bytes
-  bool confirmed = true;    // false: by index map, not confirmed on the hardware that writes it
+  bool confirmed = true;    // false: known from an index map, not confirmed on the hardware that writes it
 };
 
-// How activations reach the weight of `linear`: a key apart from the scheme. "weight_only" takes them as they
-// are; "dyn_..." quantizes each call's own x; "static_..." does it with scales of the checkpoint.
+// The form in which activations reach the weight of `linear`. It is a key apart from the scheme.
+// "weight_only" takes activations unchanged. "dyn_..." quantizes the x of each call.
+// "static_..." quantizes x with scales of the checkpoint.
 struct ActivationInfo {
   std::string_view name;
   std::string_view source;  // upstream file, version and function
@@ -24,8 +25,9 @@ struct ActivationInfo {
 inline constexpr LayoutInfo kPlainInfo = {"plain", ""};
 inline constexpr ActivationInfo kWeightOnlyInfo = {"weight_only", ""};
 
-// An entry of a table, which outlives the handle; by default the one that schemes share. Entries of two
-// schemes are equal when they have one name, and are ordered by it.
+// A handle for an entry of a table, which outlives the handle.
+// The default is the entry that all schemes share.
+// Entries of two schemes are equal if they have the same name. They are ordered by name.
 template <class Info, const Info& kShared>
 class TableEntry {
  public:
@@ -47,11 +49,11 @@ class TableEntry {
   const Info* entry_ = &kShared;
 };
 
-// One of Scheme::layouts().
+// A handle for one of Scheme::layouts().
 using Layout = TableEntry<LayoutInfo, kPlainInfo>;
 inline constexpr Layout kPlain{};
 
-// One of Scheme::activations().
+// A handle for one of Scheme::activations().
 using Policy = TableEntry<ActivationInfo, kWeightOnlyInfo>;
 inline constexpr Policy kWeightOnly{};
 

@@ -30,7 +30,7 @@ inline std::string to_hex(std::span<const std::byte> bytes) {
   return hex;
 }
 
-// Compares plane by plane; NaN equals NaN.
+// Compares plane by plane. NaN equals NaN.
 inline void expect_same_planes(const Planes& want, const Planes& got) {
   ASSERT_EQ(want.size(), got.size());
   for (size_t i = 0; i < want.size(); ++i) {

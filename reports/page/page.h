@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// report.html: one file for people, which needs no network and no other file.
+// Writes report.html, one file for people. It needs no network and no other file.
 #pragma once
 
 #include <string>
@@ -9,20 +9,22 @@
 
 namespace qcts {
 
-// The verdict of a report.json in words.
+// The verdict of a report.json, in words.
 struct Headline {
   std::string tone;      // "pass", "warn" or "fail"
   std::string text;      // "Conformant"
-  std::string sentence;  // why
+  std::string sentence;  // the reason for the verdict
 };
 Headline headline_of(const nlohmann::ordered_json& report);
 
-// `report`: of report_json(). `verdicts`: all of the run, for the list of cases; none leave that list empty.
-// `measured`: the load.json and generate.json beside the report, by name. All texts in them are escaped.
+// Returns the page. `report` is the result of report_json().
+// `verdicts` holds all verdicts of the run, for the list of cases; if it is empty, so is that list.
+// `measured` holds load.json and generate.json from the folder of the report, by name.
+// All texts of these arguments are escaped.
 std::string page_html(const nlohmann::ordered_json& report, const std::vector<Verdict>& verdicts,
                       const nlohmann::ordered_json& measured);
 
-// Markdown for a merge request: verdict, counts, changes and failure groups.
+// Returns Markdown for a merge request: verdict, counts, changes and failure groups.
 std::string summary_markdown(const nlohmann::ordered_json& report);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The template, style and scripts of this folder, which the build puts into the program (embed.cmake).
+// The template, style and scripts of this folder. The build embeds them in the program (embed.cmake).
 #pragma once
 
 #include <string_view>

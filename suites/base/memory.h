@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory use of this process, from /proc/self.
+// Reads the memory use of this process from /proc/self.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace qcts {
 
-// Returns the resident bytes (VmRSS); nullopt if /proc does not report them.
+// Returns the resident bytes (VmRSS), or nullopt if /proc does not report them.
 std::optional<uint64_t> resident_bytes();
-// Returns "512 MiB".
+// Formats a size: "512 MiB".
 std::string mib_text(uint64_t bytes);
 // Resets the peak. Returns false if the kernel does not allow it.
 bool reset_peak_resident();
-// Returns the private writable memory, touched or not (VmData), which RLIMIT_DATA limits.
+// Returns the bytes of private writable memory, touched or not (VmData), which RLIMIT_DATA limits.
 std::optional<uint64_t> data_bytes();
-// Returns the peak since the last reset (VmHWM).
+// Returns the peak of the resident bytes since the last reset (VmHWM).
 std::optional<uint64_t> peak_resident_bytes();
 
 }  // namespace qcts

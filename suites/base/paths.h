@@ -9,32 +9,35 @@
 namespace qcts {
 
 std::filesystem::path executable_path();  // with symlinks resolved
-// Returns the qcts program that workers run: this process, or the program next to it if this one is a test or
-// a benchmark.
+// Returns the path of the qcts program that workers run.
+// The program is this process, or the one next to it if this process is a test or a benchmark.
 std::filesystem::path program_path();
-// Returns QCTS_ROOT if set, otherwise the nearest folder above the executable, or else above the working
-// directory, that holds suites/plans (share/qcts/suites/plans in an installation). Throws std::runtime_error.
+// Returns QCTS_ROOT if it is set. Otherwise returns the nearest folder that holds suites/plans.
+// In an installation, this is share/qcts/suites/plans.
+// The folder is searched above the executable, then above the working directory.
+// Throws std::runtime_error if there is none.
 std::filesystem::path repository_root();
 std::filesystem::path fixtures_folder();  // <root>/fixtures
 std::filesystem::path targets_folder();   // <root>/suites/targets
-// Returns <root>/suites/plans/NAME.json for NAME; anything with a slash or ".json" is a path.
+// Returns <root>/suites/plans/NAME.json for NAME. A name with a slash or ".json" is a path already.
 std::filesystem::path plan_path(const std::string& name);
 std::vector<std::string> plan_names();
-// Lists the shared libraries in ../lib/plugins and ../lib/qcts/plugins relative to the executable's folder,
-// sorted.
+// Returns the sorted shared libraries in two folders.
+// Relative to the executable's folder, the two are ../lib/plugins and ../lib/qcts/plugins.
 std::vector<std::filesystem::path> discovered_plugins();
 
-// Returns whether the path ends in .so, or in .so with a version.
+// Returns true if the path ends in .so, or in .so with a version.
 bool is_shared_library(const std::filesystem::path& path);
 
-// Returns the path as a command in the current folder would write it: relative if it is inside that folder,
-// otherwise absolute. Always contains a slash, so that it is not taken for a name.
+// Returns the path as a command in the current folder would write it.
+// A path inside that folder becomes relative, any other path absolute.
+// The result always contains a slash, so that it is not taken for a name.
 std::string path_word(const std::filesystem::path& path);
-std::string program_word();  // path_word of program_path(), quoted
-// Quotes the text for a shell if necessary.
+std::string program_word();  // path_word() of program_path(), quoted
+// Quotes the text for a shell, if necessary.
 std::string shell_word(const std::string& text);
 
-// A new folder in the system's temporary folder; the destructor removes it with its contents.
+// A new folder in the system's temporary folder. The destructor removes it with its contents.
 class ScratchFolder {
  public:
   ScratchFolder();

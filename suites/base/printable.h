@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Texts of files on a terminal: names that hold control characters may not steer it, nor break a line.
+// Makes texts from files safe for a terminal.
+// Control characters in a name may neither control the terminal nor break a line.
 #pragma once
 
 #include <string>
@@ -7,12 +8,12 @@
 
 namespace qcts {
 
-// Control characters, bytes that are no UTF-8, and the characters that turn or hide text are escaped: "\n",
-// "\x1b", "\u202e".
+// Escapes control characters, bytes that are not UTF-8, and characters that reverse or hide text.
+// The escapes are "\n", "\x1b", "\u202e" and so on.
 std::string printable(std::string_view text);
 
-// The same for dumped JSON, which has its own escapes and its own line ends: what its writer passes on as it
-// is becomes "\u009b".
+// Escapes the same characters in formatted JSON, which has its own escapes and line ends.
+// Characters that the JSON writer leaves unchanged become escapes such as "\u009b".
 std::string printable_json(std::string_view json);
 
 }  // namespace qcts

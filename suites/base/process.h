@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A child process that runs this program again. Uses posix_spawn, never a bare fork: thread pools and CUDA do
-// not survive one.
+// A child process that runs this program again.
+// Uses posix_spawn and never a bare fork, which thread pools and CUDA do not survive.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@
 
 namespace qcts {
 
-// The descriptor on which a child answers. Requests arrive on its standard input; its output and errors go to
-// the log.
+// The descriptor on which a child answers. Requests arrive on its standard input.
+// The output and errors of the child go to the log.
 inline constexpr int kAnswerFd = 3;
 
 enum class ChildRole : uint8_t {
@@ -26,11 +26,11 @@ enum class ChildRole : uint8_t {
 
 class ChildProcess {
  public:
-  // Throws std::runtime_error. From then on this process ignores SIGPIPE; its children do not.
+  // Throws std::runtime_error. From then on this process ignores SIGPIPE, but its children do not.
   ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment, const std::filesystem::path& log,
                ChildRole role = ChildRole::worker);
-  ~ChildProcess();  // kills and reaps
+  ~ChildProcess();  // kills the child and waits for it
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
@@ -40,16 +40,16 @@ class ChildProcess {
 
   bool send_line(std::string_view line);  // returns false if the child no longer reads
   void close_input();
-  // Reads the available data. Returns false if the child closed its end.
+  // Reads the available data. Returns false if the child has closed its end.
   bool read_available();
   std::optional<std::string> next_line();
 
   void kill();
-  // Waits and returns how the child ended: "exit code 3", "SIGABRT (Aborted)".
+  // Waits for the child and returns how it ended: "exit code 3", "SIGABRT (Aborted)".
   std::string wait();
-  // Valid after wait(); -1 after a signal.
+  // Valid after wait(); -1 if a signal ended the child.
   int exit_code() const { return exit_code_; }
-  // Peak resident memory. Valid after wait().
+  // Peak resident memory in bytes. Valid after wait().
   uint64_t peak_resident_bytes() const { return peak_resident_bytes_; }
 
  private:
@@ -62,10 +62,10 @@ class ChildProcess {
   ChildRole role_ = ChildRole::worker;
 };
 
-// Returns this process's environment, overridden by `settings` ("NAME=value").
+// Returns the environment of this process, overridden by `settings` ("NAME=value").
 std::vector<std::string> environment_with(const std::vector<std::string>& settings);
 
-// Returns at most 300 bytes of the last line with a visible character.
+// Returns the last line that has a visible character, cut to 300 bytes.
 std::string last_line(const std::filesystem::path& file);
 
 }  // namespace qcts

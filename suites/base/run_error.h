@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The error that ends a command without a verdict, with its exit code.
+// The error that ends a command without a verdict. It carries the exit code.
 #pragma once
 
 #include <stdexcept>

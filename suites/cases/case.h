@@ -15,43 +15,43 @@
 
 namespace qcts {
 
-// The variant name of providers that run saved programs, which have no kernel variant.
+// The variant name of providers that run saved programs. They have no kernel variant.
 inline constexpr const char* kProgramVariant = "program";
-// The provider name in a program's round-trip case if no plug-in runs programs; it shows that the suite's own
-// readers did not decline the file.
+// The provider name in a program's round-trip case if no plug-in runs programs.
+// The name shows that the file was not declined by the suite's own readers.
 inline constexpr const char* kAbsentRunner = "absent";
-// Does the golden contain a program? Its recorded runs say so, or the flag "torchscript".
+// Returns true if the golden contains a program: it has recorded runs or the flag "torchscript".
 bool is_program(const Golden& golden);
 
-// Smallest m that counts as prefill, which is bound by arithmetic. Scalar kernels are not timed on it.
+// The smallest m that counts as prefill, which is bound by arithmetic. Scalar kernels are not timed on it.
 inline constexpr int64_t kPrefillRows = 32;
 
 struct Case {
   CaseId id;  // alphabet [a-z0-9_/.]
-  // nullptr for files that mix schemes or hold none: "mixed", "plain" or "any" in the id
+  // nullptr for files that mix schemes or hold none, which the id names "mixed", "plain" or "any".
   const Scheme* scheme = nullptr;
   const Golden* golden = nullptr;        // set for cases that judge or use a file
-  std::string tensor;                    // the golden's tensor, for numerics on a golden
-  const Malformed* malformed = nullptr;  // reject
+  std::string tensor;                    // the golden's tensor, for cases of numerics on a golden
+  const Malformed* malformed = nullptr;  // set for cases of kind reject
   std::optional<Synthetic> synthetic;
-  Layout layout;             // pack and unpack
-  Policy activation;         // linear and quantize_activation
+  Layout layout;             // used by pack and unpack
+  Policy activation;         // used by linear and quantize_activation
   bool for_emulated = true;  // false: skip emulated variants (Plan::emulated_once)
   bool warm = false;         // latency: one copy of the operands, in the caches, instead of rotating copies
   const Implementation* implementation = nullptr;  // the kernel to judge; nullptr for cases that judge files
-  // round_trip of a TorchScript golden: the provider that loads, runs and saves it. nullptr: no such provider
-  // is loaded, and the verdict is not_supported.
+  // The provider that loads, runs and saves a TorchScript golden, for its round_trip case.
+  // With nullptr, no such provider is loaded, and the verdict is not_supported.
   const qcts_provider* runner = nullptr;
 
   bool judges_file() const { return implementation == nullptr && runner == nullptr; }
   std::string provider()
-      const;  // "qcts" for cases that judge files, kAbsentRunner if no provider runs programs
-  std::string variant() const;  // "" for cases that judge files, kProgramVariant for a runner
-  std::string full_id() const;  // id, with "/provider_variant" appended if there is a provider
+      const;  // "qcts" for cases that judge files, or kAbsentRunner if no provider runs programs
+  std::string variant() const;  // "" for cases that judge files, kProgramVariant for a program runner
+  std::string full_id() const;  // the id, followed by "/provider_variant" if there is a provider
 };
 
-// Prefill calls are fewer and longer than decode calls, so they get this many times the share of the latency
-// budget.
+// Share of the latency budget for a prefill call, relative to a decode call.
+// The share is larger because prefill calls are fewer and longer.
 inline constexpr double kPrefillBudgetShare = 4;
 double budget_share(const Case& c);  // relative share of a latency case
 

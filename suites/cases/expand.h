@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Expands a plan and goldens into cases. Pure: the same arguments give the same sorted cases with unique ids,
-// and no provider is called.
+// Expands a plan and goldens into cases. The functions are pure, and call no provider.
+// The same arguments give the same sorted cases with unique ids.
 #pragma once
 
 #include <span>
@@ -14,36 +14,37 @@
 
 namespace qcts {
 
-// Returns the input name of the case that judges a whole golden under `scheme`: the golden's id without the
-// scheme, "torchao_0_18_0_toy" for "torchao_0_18_0/int8_row/toy" and int8_row. Cases on one tensor append
-// "_NAME".
+// Returns the input name of the case that judges a whole golden under `scheme`.
+// The input name is the golden's id without the scheme.
+// For "torchao_0_18_0/int8_row/toy" and int8_row, the name is "torchao_0_18_0_toy".
+// Cases on one tensor append "_NAME".
 std::string golden_input(const std::string& golden_id, const std::string& scheme);
 
 struct ExpandInputs {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;
-  // Also run the reference on synthetic inputs. It is then compared with itself, which tests not the
-  // reference but the cases: they must not fail it.
+  // If true, the reference runs on synthetic inputs too.
+  // The reference is then compared with itself, which tests the cases: they must not fail it.
   bool with_reference = false;
 };
 
-// Returns the cases of `plan` that `filter` may take and that an offer or the suite itself can judge, without
-// implementations, sorted by id. Throws std::runtime_error if two cases share an id or an id has a character
-// outside the alphabet.
+// Returns the cases of `plan` that `filter` may take and that an offer or the suite itself can judge.
+// The cases have no implementations and are sorted by id.
+// Throws std::runtime_error if two cases share an id or an id has a character outside the alphabet.
 std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                          const IdFilter& filter = {});
 
 // A case and the offer that judges it, for programs that use a worker.
 struct OfferedCase {
   Case asked;
-  const Offer* offer = nullptr;  // of the table
+  const Offer* offer = nullptr;  // one of the offers in the table
   std::string full_id;
 };
 std::vector<OfferedCase> expand_offered(const Plan& plan, const ExpandInputs& inputs,
                                         const OfferTable& offers);
 
-// For programs that judge in their own process: expands to one case for each implementation of `registry`,
-// sorted by full id.
+// The inputs for programs that judge in their own process.
+// Expansion then gives one case for each implementation of `registry`, sorted by full id.
 struct RegistryInputs {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A quick test of a selection, which expansion uses before it makes an input. It never rejects a case that
-// the selection takes; selection.h decides exactly once the implementations are known.
+// A quick test of a selection, which expansion applies before it makes an input.
+// The test never rejects a case that the selection takes.
+// selection.h decides exactly, once the implementations are known.
 #pragma once
 
 #include <optional>
@@ -17,10 +18,10 @@ namespace qcts {
 class IdFilter {
  public:
   IdFilter() = default;  // accepts everything
-  // `suffixes`: every "provider_variant" that can follow an id.
+  // `suffixes` lists every "provider_variant" that can follow an id.
   IdFilter(const Selection& selection, std::vector<std::string> suffixes);
 
-  // Could it take a synthetic input of this scheme?
+  // Returns true if the selection may take a synthetic input of this scheme.
   bool may_take(Kind kind, Op op, const Scheme& scheme) const;
   bool may_take(const CaseId& id) const;
 

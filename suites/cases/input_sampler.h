@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chooses a plan's synthetic inputs: all of them, or a sample spread over schemes and families of schemes.
+// Chooses a plan's synthetic inputs: all of them, or a sample.
+// A sample is spread over schemes and families of schemes.
 #pragma once
 
 #include <map>
@@ -23,10 +24,10 @@ Case synthetic_case(Kind kind, Op op, const Scheme& scheme, Layout layout, const
 
 class InputSampler {
  public:
-  explicit InputSampler(const Plan& plan);  // must outlive the sampler
+  explicit InputSampler(const Plan& plan);  // `plan` must outlive the sampler
 
-  // Returns the cases of one (kind, operation, scheme, layout). They depend on the plan alone, so a filter
-  // does not change which inputs are sampled.
+  // Returns the cases of one (kind, operation, scheme, layout).
+  // The cases depend on the plan alone, so a filter does not change the sample.
   std::vector<Case> cases_of(Kind kind, Op op, const Scheme& scheme, Layout layout);
 
   // The ids in the plan's cover.
@@ -34,10 +35,10 @@ class InputSampler {
 
  private:
   struct Siblings {
-    size_t place = 0, count = 0;  // of a scheme in its family, and the family's size
+    size_t place = 0, count = 0;  // place of a scheme in its family, and the family's size
   };
-  // The inputs of one family of schemes for a (kind, op, layout), and the input chosen for each input family
-  // and policy.
+  // The inputs of one family of schemes for a (kind, op, layout).
+  // `chosen` has the input that was chosen for each input family and policy.
   struct FamilyInputs {
     std::map<const Scheme*, std::vector<Synthetic>> by_scheme;
     std::map<std::pair<Generator, Policy>, std::pair<const Scheme*, std::string>> chosen;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Descriptions of a provider's kernels, which a worker sends in its handshake, so that the parent can pair
-// cases with kernels without loading any.
+// Descriptions of a provider's kernels.
+// A worker sends the offers in its handshake.
+// The parent can therefore pair cases with kernels without loading any kernel.
 #pragma once
 
 #include <deque>
@@ -20,7 +21,7 @@
 
 namespace qcts {
 
-// One kernel, or the load_save of a provider (op Op::file).
+// One kernel, or the load_save function of a provider (op Op::file).
 struct Offer {
   std::string provider;
   Op op = Op::file;
@@ -28,18 +29,18 @@ struct Offer {
   std::string variant;
   bool is_emulated = false;
   bool is_runnable = true;                  // false: this machine lacks a feature that the variant needs
-  bool runs_programs = false;               // Op::file only: it loads, runs and saves TorchScript
-  const qcts_kernel* own_kernel = nullptr;  // builtin kernels only
+  bool runs_programs = false;               // Op::file only: the provider loads, runs and saves TorchScript
+  const qcts_kernel* own_kernel = nullptr;  // set for builtin kernels only
 
   std::string_view family() const;
   bool takes(Policy activation) const;
 };
 
-// Returns the offers of one provider, best first within an (op, family).
+// Returns the offers of one provider. Within an (op, family), the best comes first.
 std::vector<Offer> offers_of(const Registry& registry, std::string_view provider);
 
-// Returns the offers of the builtin kernels. They have own_kernel set, which plans that take only the best
-// variant call.
+// Returns the offers of the builtin kernels.
+// own_kernel is set in these offers, because plans that take only the best variant call it.
 std::vector<Offer> builtin_offers();
 
 // Convert an offer, without own_kernel, to and from JSON. offer_from_json throws std::runtime_error.
@@ -50,7 +51,7 @@ Offer offer_from_json(const nlohmann::ordered_json& json);
 class OfferTable {
  public:
   void add(std::vector<Offer> offers);
-  std::span<const Offer* const> find(Op op, std::string_view family) const;  // Op::file: family ""
+  std::span<const Offer* const> find(Op op, std::string_view family) const;  // family "" for Op::file
   // Returns every "provider_variant".
   std::vector<std::string> suffixes() const;
 
@@ -59,21 +60,22 @@ class OfferTable {
   std::map<std::pair<Op, std::string>, std::vector<const Offer*>, std::less<>> by_op_;
 };
 
-// Returns the offers that judge `c`, best first: kernels of its op, family and policy; for round_trip and
-// reject the providers that load and save files. `with_reference`: include the reference on synthetic inputs,
-// where it is compared with itself.
+// Returns the offers that judge `c`, best first. They are kernels of its op, family and policy.
+// For round_trip and reject, the offers are providers that load and save files.
+// `with_reference` includes the reference on synthetic inputs, where it is compared with itself.
 std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
                                      bool with_reference = false);
 
-// Do this program's own readers judge `c` as well? They judge every file, except that they judge a program's
-// round trip only if no provider runs programs; the verdict then says so.
+// Returns true if this program's own readers judge `c` as well. They judge every file.
+// The only exception is a program's round trip, which they judge only if no provider runs programs.
+// The verdict then says so.
 bool is_judged_by_suite(const Case& c, std::span<const Offer* const> offers);
 
-// Sets the implementation or program runner of `c` to that of the provider and variant. Throws
-// std::runtime_error if `registry` does not have it.
+// Sets the implementation or program runner of `c` to the one with this provider and variant.
+// Throws std::runtime_error if `registry` does not have it.
 void bind_offer(Case& c, std::string_view provider, std::string_view variant, const Registry& registry);
 
-// "numerics.linear/int8_row/INPUT/builtin_avx2"
+// Returns "numerics.linear/int8_row/INPUT/builtin_avx2".
 std::string full_id(const Case& c, const Offer& offer);
 
 }  // namespace qcts

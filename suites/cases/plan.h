@@ -16,44 +16,47 @@ namespace qcts {
 
 inline constexpr const char* kDefaultPlan = "default";   // the plan of a run without --plan
 inline constexpr const char* kCompletePlan = "nightly";  // the plan of mustpass and the floor
-inline constexpr const char* kFullPlan = "full";         // searched last for an exact id
+inline constexpr const char* kFullPlan = "full";         // the plan that is searched last for an exact id
 
-// suites/plans/<name>.json has these fields as its keys and no others. `cover`, `schemes_per_input`,
-// `once_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once` and `kills` are optional; the
-// keys from latency_ops on are required if the kinds include latency.
+// The fields of suites/plans/<name>.json are its keys, and it has no other keys.
+// The optional keys are `cover`, `schemes_per_input`, `once_a_family`, `best_variant_alone`,
+// `determinism_once`, `emulated_once` and `kills`.
+// The keys from latency_ops on are required if the kinds include latency.
 struct Plan {
   std::string name;
   std::string description;
   std::vector<Kind> kinds;
   bool all_variants = true;  // false: only the best variant of each provider (suites/cases/best_variants.h)
   bool all_inputs = true;    // false: one shape and one m of each input family
-  // Samples schemes: each input runs on about this many schemes of a family, and every scheme gets at least
-  // one input; absent: every input runs on every scheme.
+  // Samples schemes: each input runs on about this many schemes of a family.
+  // Every scheme gets at least one input. nullopt: every input runs on every scheme.
   std::optional<int64_t> schemes_per_input;
-  // Input families with only one input for each family of schemes, kind, operation, layout and policy: those
-  // that are slow and test the same thing on every scheme.
+  // Input families that run only once for each family of schemes, kind, operation, layout and policy.
+  // Such families are slow and test the same thing on every scheme.
   std::vector<Generator> once_a_family;
-  // Input families that run only on each provider's best variant, never on an emulated one: the slowest.
+  // Input families that run only on each provider's best variant and never on an emulated one.
+  // Such families are the slowest.
   std::vector<Generator> best_variant_alone;
-  // Test determinism on one input of each input family, chosen in the same way: it is a property of kernels.
+  // If true, determinism is tested on one input of each input family, chosen as `once_a_family` chooses.
+  // One input is enough because determinism is a property of kernels.
   bool determinism_once = false;
-  // Run emulated variants on one input of each input family, chosen in the same way: their code is that of
-  // the native kernels.
+  // If true, emulated variants run on one input of each input family, chosen in the same way.
+  // One input is enough because emulated variants have the code of the native kernels.
   bool emulated_once = false;
-  // If set: of the goldens, judge only the first of each scheme and those of --fixtures, plus these case ids,
-  // even those that this or all_inputs leaves out.
+  // If set, only the first golden of each scheme and the goldens of --fixtures are judged.
+  // The case ids listed here are judged too, even if this rule or all_inputs leaves them out.
   std::optional<std::vector<std::string>> cover;
-  std::vector<std::string> kills;  // kinds of mutants of which the cases kill all; empty: all kinds
+  std::vector<std::string> kills;  // kinds of mutants that the cases must kill; empty: all kinds
   double case_timeout_s = 60;      // watchdog timeout of one case
-  double latency_budget_s = 0;     // for all latency cases together
+  double latency_budget_s = 0;     // budget of all latency cases together
   std::vector<int64_t> latency_m;
-  std::vector<std::pair<int64_t, int64_t>> latency_shapes;  // n, k
+  std::vector<std::pair<int64_t, int64_t>> latency_shapes;  // pairs (n, k)
   std::vector<Op> latency_ops;
   std::vector<std::string> latency_schemes;       // names; empty: every scheme
   std::vector<std::string> latency_activations;   // for linear and quantize_activation; empty: every policy
   std::vector<std::string> latency_cache_states;  // "cold", "warm" or both
   bool latency_best_only = false;  // only the best variant of each provider (suites/cases/best_variants.h)
 };
-Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error naming file and field
+Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error, which names file and field
 
 }  // namespace qcts

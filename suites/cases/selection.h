@@ -13,8 +13,9 @@
 namespace qcts {
 
 struct Selection {
-  // An exact case id or full id selects only itself (a case id: all its implementations); anything else is a
-  // glob that may match anywhere in the full id. A case is selected if any filter matches.
+  // An exact case id or full id selects only itself; for a case id, that means all its implementations.
+  // Anything else is a glob that may match anywhere in the full id.
+  // A case is selected if any filter matches.
   std::vector<std::string> filters;
   std::vector<std::string> kinds, schemes;
   std::string variant;
@@ -28,18 +29,18 @@ void parse_shard(const std::string& text, Selection& selection);
 
 struct Candidate {
   CaseName name;
-  size_t slot = 0;   // the provider that judges it, as an index into the caller's list
-  size_t index = 0;  // into the caller's list of cases
+  size_t slot = 0;   // index of the judging provider in the caller's list
+  size_t index = 0;  // index of the case in the caller's list
 };
 
-// Does any candidate have exactly this id, with or without its implementation?
+// Returns true if any candidate has exactly this id, with or without its implementation.
 bool names_exactly(const std::string& filter, const std::vector<Candidate>& candidates);
 
 // Returns the selected candidates, sorted by full id. Sharding applies after all other rules.
 std::vector<Candidate> select(const Selection& selection, std::vector<Candidate> candidates);
 
-// Returns the candidate id nearest to a filter that selected nothing: a case id if the filter names no
-// implementation; "" if none is near.
+// Returns the candidate id that is nearest to a filter that selected nothing.
+// Returns a case id if the filter names no implementation. Returns "" if no id is near.
 std::string nearest_id(const std::string& filter, const std::vector<Candidate>& candidates);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Helpers for commands (file_command.h has those for commands on files): checks of numbers, and exit codes of
-// errors.
+// Helpers for commands: checks of numbers, and exit codes of errors.
+// file_command.h has the helpers for commands on files.
 #pragma once
 
 #include <filesystem>
@@ -14,23 +14,23 @@
 
 namespace qcts::cli {
 
-// For options of unsigned type, for which "-1" would be read as a very large number.
+// Validates an option of unsigned type, which would read "-1" as a very large number.
 CLI::Validator not_negative();
 
-// Makes the last one win if an option with one value is repeated, so that scripts can put defaults before a
-// user's options. Call it after declaring the options.
+// If an option with one value is repeated, the last one wins.
+// Scripts can therefore put defaults before a user's options. Call this after declaring the options.
 void last_option_wins(CLI::App& command);
 
-// --junit cells|cases: what a testcase of junit.xml is.
+// Adds --junit cells|cases, which decides what a testcase in junit.xml stands for.
 void add_junit_option(CLI::App& command, JunitForm& form);
 
-// Writes a json_document() to a file and says so on stdout, unless the document is printed there as well.
-// Throws RunError (infrastructure) if it cannot be written.
+// Writes a json_document() to a file. Reports this on stdout, unless the document is printed there.
+// Throws RunError (infrastructure) if the file cannot be written.
 void write_document(const std::filesystem::path& file, std::string_view name,
                     const nlohmann::ordered_json& body, bool silent);
 
-// Returns the exit code of `body`. Prints an exception as one line on stderr and returns the code of its
-// RunError, or 5 for any other exception.
+// Returns the exit code of `body`. For an exception, prints one line on stderr.
+// A RunError has its own code, and any other exception has the code 5.
 int exit_code_of(const std::function<Outcome()>& body);
 
 }  // namespace qcts::cli

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One function per subcommand. It declares the subcommand's options on `app`; if the subcommand is chosen, it
-// runs it and stores its exit code. Exit codes: 0 conformant or done, 1 failed or refused, 2 usage, 3 nothing
-// proved, 4 inconclusive only, 5 infrastructure.
+// One function per subcommand. Each function adds the subcommand's options to `app`.
+// If the subcommand is chosen, the function runs it and stores its exit code.
+// The codes are 0 (conformant or done), 1 (failed or refused) and 2 (usage).
+// Further codes are 3 (nothing proved), 4 (inconclusive only) and 5 (infrastructure).
 #pragma once
 
 #include <string>
@@ -20,7 +21,7 @@ void add_quantize(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_schemes(CLI::App& app, int& exit_code);
-// `arguments`: the command line, for the report.
+// `arguments` is the command line, for the report.
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
 void add_report(CLI::App& app, int& exit_code);
 void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
@@ -34,9 +35,10 @@ void add_targets(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);
 void add_provider_process(CLI::App& app, int& exit_code);
 
-// For --history of `run` and `merge`. Before a run: throws RunError if the file cannot take a run.
+// Checks before a run with --history (`run` and `merge`). Throws RunError if the file cannot take a run.
 void check_history(const std::string& file);
-// After it: adds the run in `folder`, and says so on stderr. Throws RunError that says how to try again.
+// Adds the run in `folder` after it has finished, and reports this on stderr.
+// Throws RunError, which says how to try again.
 void add_to_history(const std::string& file, const std::string& folder);
 
 }  // namespace qcts::cli

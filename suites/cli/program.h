@@ -4,8 +4,8 @@
 
 namespace qcts::cli {
 
-// Runs the chosen subcommand and returns its exit code (commands.h). Exceptions other than parse errors go to
-// the caller.
+// Runs the chosen subcommand and returns its exit code (commands.h).
+// Exceptions other than parse errors go to the caller.
 int run_program(int argc, char** argv);
 
 }  // namespace qcts::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Readers under fuzzing. A target reads arbitrary bytes, uses what the reader accepted and checks its
-// invariants. Only Refused may be thrown by a reader; everything else that escapes (Finding, another
-// exception, a sanitizer's abort) is a finding.
+// Readers under fuzzing. A target reads arbitrary bytes, uses the accepted values and checks its invariants.
+// A reader may throw only Refused.
+// Anything else that escapes (Finding, another exception, a sanitizer's abort) is a finding.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,20 @@ namespace qcts::fuzz {
 
 using Input = std::span<const std::byte>;
 
-// The accepted input violates an invariant of the reader.
+// Reports that the accepted input violates an invariant of the reader.
 class Finding : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-#define QCTS_FUZZ_TARGET(name, seeds, max_bytes) bool use_##name(Input input);  // true: accepted
+#define QCTS_FUZZ_TARGET(name, seeds, max_bytes) bool use_##name(Input input);  // returns true if accepted
 #include "suites/fuzz/targets.inc"
 #undef QCTS_FUZZ_TARGET
 
 enum class SeedKind : uint8_t {
   files,              // all files
   archives,           // files that begin like a zip
-  pickles,            // data.pkl of each archive
+  pickles,            // the data.pkl of each archive
   legacies,           // files that begin like a pickle
   safetensors_files,  // *.safetensors
 };
@@ -46,8 +46,8 @@ struct Seed {
   std::string name;
   std::vector<std::byte> bytes;
 };
-// Returns a target's seeds from the files in `folders` and below, sorted by path, none longer than
-// max_bytes.
+// Returns a target's seeds from the files in `folders` and below, sorted by path.
+// No seed is longer than max_bytes.
 std::vector<Seed> seeds_of(const Target& target, const std::vector<std::filesystem::path>& folders);
 
 }  // namespace qcts::fuzz

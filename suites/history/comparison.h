@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `qcts compare`: what changed from one run to another, or to the last one in a history.
+// Implements `qcts compare`.
+// Lists the changes from one run to another, or from the last run in a history.
 #pragma once
 
 #include <optional>
@@ -19,8 +20,8 @@ inline constexpr int kComparisonSchema = 1;
 
 struct StatusChange {
   std::string id;
-  std::optional<Status> before, after;  // nullopt: the run does not have the case
-  std::string reason;  // of the verdict now, or of the one before if it is gone or passes now
+  std::optional<Status> before, after;  // nullopt: the run lacks the case
+  std::string reason;  // reason of the later verdict, or of the earlier one if the case is gone or passes now
 };
 
 struct BytesChange {
@@ -40,12 +41,12 @@ struct ComparedHead {
 
 struct RunComparison {
   ComparedHead before, after;
-  std::string not_comparable;  // why; then everything below but `environment` is empty
+  std::string not_comparable;  // the reason; if set, everything below except `environment` is empty
   std::vector<StatusChange> newly_failing, gone, newly_not_supported, newly_inconclusive;
   std::vector<StatusChange> fixed, newly_supported, added;
   uint64_t still_failing = 0, unchanged = 0;
   PaceComparison latency;
-  bool latency_left_out = false;  // as asked
+  bool latency_left_out = false;  // true if the user asked to leave latency out
   std::vector<BytesChange> sizes;
   std::vector<FieldChange> environment;
 };
@@ -57,17 +58,19 @@ struct CompareOptions {
 RunComparison compare(const RecordedRun& before, const RecordedRun& after, const CompareOptions& options = {},
                       const PaceHistory& history = {});
 
-// Failed if anything fails newly, is gone, is newly not supported or slower; inconclusive if only that is in
-// question; nothing_proved if the runs are not comparable; otherwise conformant.
+// Returns failed if a case fails newly, is gone, is newly not supported or is slower.
+// Otherwise returns inconclusive if a case is newly inconclusive or a change of latency is undecided.
+// Otherwise returns conformant. Returns nothing_proved if the runs are not comparable.
 Outcome outcome_of(const RunComparison& comparison);
 
-// Returns the reason why two runs cannot be compared: another plan, selection, shard, or, where both have
-// latency and `options` wants it, machine class or number of threads; "" if they can.
+// Returns the reason why two runs cannot be compared: another plan, selection or shard.
+// If both have latency and `options` asks for it, another machine class or number of threads is a reason too.
+// Returns "" if the runs can be compared.
 std::string why_not_comparable(const RecordedRun& before, const RecordedRun& after,
                                const CompareOptions& options);
 
 nlohmann::ordered_json comparison_json(const RunComparison& comparison);  // reports/comparison.schema.json
-// `lines`: of each list at most so many; 0: all.
+// `lines` is the maximum number of lines of each list; 0: all.
 std::string comparison_text(const RunComparison& comparison, size_t lines);
 std::string comparison_markdown(const RunComparison& comparison, size_t lines);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SQLite with destructors and exceptions. Every failure is a RunError (infrastructure) with the file's name
-// and SQLite's own words.
+// SQLite with destructors and exceptions.
+// Every failure throws RunError (infrastructure) with the file's name and SQLite's own message.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ class Statement {
  public:
   Statement(sqlite3* database, std::string file, std::string_view sql);
 
-  // Parameters count from 1, columns from 0. A bound value stays until it is replaced.
+  // Parameters count from 1, columns from 0. A bound value stays until another replaces it.
   Statement& bind(int parameter, int64_t value);
-  Statement& bind(int parameter, double value);  // NULL if it is not finite
+  Statement& bind(int parameter, double value);  // binds NULL if the value is not finite
   Statement& bind(int parameter, std::string_view value);
   Statement& bind_null(int parameter);
-  bool step();  // false: no further row
-  // Steps once, or to the end, and makes the statement ready to be bound and stepped again.
+  bool step();  // returns false if there is no further row
+  // Runs the statement to its end and makes it ready to be bound and stepped again.
   void run();
   void reset();
 
@@ -42,12 +42,12 @@ class Statement {
 
 class Database {
  public:
-  enum class Mode { read, write };  // write: creates the file
+  enum class Mode { read, write };  // `write` creates the file
   Database(const std::filesystem::path& file, Mode mode);
 
   Statement prepare(std::string_view sql) { return {database_.get(), file_, sql}; }
-  void execute(const std::string& sql);  // one or more statements
-  int64_t number(std::string_view sql);  // of the first row; 0 if there is none
+  void execute(const std::string& sql);  // one or more SQL statements
+  int64_t number(std::string_view sql);  // returns the number in the first row, or 0 if there is none
   int64_t last_inserted() const;
   const std::string& file() const { return file_; }
 
@@ -56,7 +56,7 @@ class Database {
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> database_;
 };
 
-// Takes the file's write lock; what was written is undone unless commit() is reached.
+// Takes the file's write lock. All changes are undone unless commit() is reached.
 class Transaction {
  public:
   explicit Transaction(Database& database);

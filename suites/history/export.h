@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `qcts export`: a run for other programs.
+// Implements `qcts export`, which writes a run for other programs.
 #pragma once
 
 #include <string>
@@ -10,16 +10,19 @@
 
 namespace qcts {
 
-// Latency as Google Benchmark's JSON (--benchmark_out), which its compare.py reads: of each case the medians
-// of up to kRepetitions consecutive parts of its samples as repetitions, and their mean, median, stddev and
-// cv. The times are wall times; cpu_time repeats them, because samples have no other.
+// Returns latency as Google Benchmark's JSON (--benchmark_out), which its compare.py reads.
+// The samples of each case are cut into at most kRepetitions consecutive parts.
+// The medians of the parts are the repetitions, with their mean, median, stddev and cv.
+// The times are wall times. cpu_time repeats them, because samples have no other time.
 inline constexpr size_t kRepetitions = 20;
 nlohmann::ordered_json gbench_json(const RunRecord& record);
 
-// One line a verdict (RFC 4180, with a header and LF line ends). Numbers that were not measured are empty.
+// Returns one line per verdict (RFC 4180, with a header and LF line ends).
+// Numbers that were not measured are empty.
 std::string csv_text(const RunRecord& record);
 
-// Counts, passes by scheme and operation, what is wrong, and latency, for a page or a comment.
+// Returns a text for a page or a comment.
+// The text has the counts, the passes by scheme and operation, the failures, and the latency.
 std::string run_markdown(const RunRecord& record);
 
 }  // namespace qcts

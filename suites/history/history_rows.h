@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rows of a history: names of cases, words, and the states of cases, of which only changes are stored.
+// The rows of a history: names of cases, words, and the states of cases. Only changes of states are stored.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace qcts {
 
-// The texts of one table and their ids; all are read at once, so that the table needs no index of its texts.
+// The texts of one table and their ids. All are read at once, so that the table needs no index of its texts.
 class TextTable {
  public:
-  // `table` has columns id and `column`.
+  // `table` has the columns "id" and `column`.
   TextTable(Database& database, const std::string& table, const std::string& column);
-  int64_t id_of(const std::string& text);  // adds it if it is new
+  int64_t id_of(const std::string& text);  // adds the text if it is new
 
  private:
   Database& database_;
@@ -30,11 +30,11 @@ class CaseNames : public TextTable {
   explicit CaseNames(Database& database) : TextTable(database, "case_name", "name") {}
 };
 
-// Stores the cases that are not as in the series' run before, and counts all.
+// Stores the cases that differ from the previous run of the series, and counts all.
 HistoryRun write_states(Database& database, int64_t series, int64_t run, const std::vector<CaseState>& cases,
                         CaseNames& names);
 
-// Returns the cases of a run, sorted by id, without their paces.
+// Returns the cases of a run without their paces, sorted by id.
 std::vector<CaseState> read_states(Database& database, int64_t series, int64_t run);
 
 }  // namespace qcts

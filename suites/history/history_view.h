@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `qcts history`: the runs of a history, cases whose status changes, and the trend of each latency case with
-// its change points.
+// Implements `qcts history`: shows the runs of a history and the cases whose status changes.
+// Also shows the trend of each latency case with its change points.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ inline constexpr const char* kHistorySchemaName = "qcts.history";
 inline constexpr int kHistoryViewSchema = 1;
 
 struct HistoryViewOptions {
-  std::string filter;  // glob that may match anywhere in a case's id; "": all
-  size_t nights = 30;  // shown in the text; 0: all. Change points come from all nights
-  size_t cases = 20;   // of each list in the text; 0: all
+  std::string filter;  // a glob that may match anywhere in a case's id; "": all cases
+  size_t nights = 30;  // nights in the text; 0: all; change points come from all nights
+  size_t cases = 20;   // cases of each list in the text; 0: all
 };
 
 struct PaceTrend {
   PaceSeries series;
   PaceLevels levels;
-  std::vector<ChangePoint> changes;  // `at` is an index in `levels`
+  std::vector<ChangePoint> changes;  // ChangePoint::at is an index into `levels`
 };
 
 struct SeriesView {
@@ -38,8 +38,8 @@ std::vector<SeriesView> view_history(History& history, const HistoryViewOptions&
 nlohmann::ordered_json history_json(const std::vector<SeriesView>& views);  // reports/history.schema.json
 std::string history_text(const std::vector<SeriesView>& views, const HistoryViewOptions& options);
 
-// Returns one character a night: "▁" for the fastest to "█" for the slowest, "x" for a night that is not
-// trusted.
+// Returns one character per night: "▁" for the fastest to "█" for the slowest.
+// "x" stands for a night that is not trusted.
 std::string sparkline(const PaceSeries& series, bool over_roof, size_t nights);
 
 }  // namespace qcts

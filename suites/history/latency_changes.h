@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides which latency cases of two runs are slower or faster. Each is compared as its time over that of the
-// roof timed in the same rounds, so that a machine that is slower as a whole makes no kernel slower; or as
-// its time alone where that has the narrower interval: of a kernel a hundred times slower than its roof, most
-// noise is the roof's. Either way both ratios have to point the same way.
+// Decides which latency cases of two runs are slower or faster.
+// A case is compared by its time over the time of the roof in the same rounds.
+// A machine that is slower as a whole therefore makes no kernel slower.
+// If the time of the case alone has the narrower interval, that time is compared.
+// For a kernel a hundred times slower than its roof, the roof contributes most of the noise.
+// In either case both ratios must point the same way.
 //
-// Two runs of the same kernels differ by more than the intervals within each run say: memory lies elsewhere,
-// neighbours come and go. How much more is estimated from the runs themselves:
-//   - with the history of a case, from the spread of its earlier nights (prediction interval of one further
-//   night);
-//   - otherwise from all cases of the pair: the spread, common to all, with which half of the cases lie
-//   within the median
-//     of their own distribution (a median instead of the sum in the estimate of Paule and Mandel 1982, so
-//     that the few cases that did change do not widen it). Fewer than kCasesForSpread cases say too little;
-//     then the roofs' own times, whose code is the same in both runs, tell how far apart the runs are.
-// Intervals are simultaneous (Bonferroni): in at most one comparison of twenty does any unchanged case seem
-// slower or faster.
+// Two runs of the same kernels differ by more than the intervals within each run suggest.
+// Memory lies elsewhere, and neighbours come and go.
+// The additional spread is estimated from the runs themselves:
+//   - With a history of the case, the spread follows from its earlier nights.
+//     The interval is the prediction interval of one further night.
+//   - Otherwise the spread follows from all cases of the two runs.
+//     With this common spread, half of the cases lie within the median of their own distribution.
+//     The estimate of Paule and Mandel 1982 uses a sum instead of this median.
+//     The median keeps the few cases that did change from widening the spread.
+//     Fewer than kCasesForSpread cases are not enough.
+//     The times of the roofs, whose code is the same in both runs, then show how far apart the runs are.
+// Intervals are simultaneous (Bonferroni).
+// At most one of twenty comparisons finds an unchanged case slower or faster.
 #pragma once
 
 #include <map>
@@ -29,31 +33,33 @@ inline constexpr size_t kCasesForSpread = 5, kNightsForSpread = 5;
 
 // A case's earlier nights, on the level of the last of them.
 struct PaceLevel {
-  bool over_roof = true;  // logarithms of the time over the roof's; otherwise of the time in us
+  bool over_roof = true;  // true: logarithms of the time over the roof's; false: of the time in us
   std::vector<double> logs;
 };
-using PaceHistory = std::map<std::string, PaceLevel>;  // by case
+using PaceHistory = std::map<std::string, PaceLevel>;  // maps a case to its level
 
 struct PaceChange {
   std::string id;
   Interval ratio;  // time now over time before, simultaneous interval
   double before_us = 0, after_us = 0;
-  size_t nights = 0;  // of the history that the interval rests on; 0: on the two runs alone
-  std::string doubt;  // why it is undecided
+  size_t nights = 0;  // nights of the history that give the interval; 0: the two runs alone give it
+  std::string doubt;  // the reason why it is undecided
 };
 
 struct PaceComparison {
   std::vector<PaceChange> slower, faster;
-  std::vector<PaceChange> undecided;  // would be slower or faster, but a measurement is not to be trusted
+  // Cases that would be slower or faster, but have a measurement that is not trusted.
+  std::vector<PaceChange> undecided;
   size_t compared = 0;
-  double spread = 0;      // standard deviation of log time between the runs, beyond their own intervals
-  double resolution = 0;  // half of the unchanged cases would have to be slower by this fraction to be found
+  // The standard deviation of log time between the runs, in addition to their own intervals.
+  double spread = 0;
+  double resolution = 0;  // fraction by which half of the unchanged cases would have to be slower to be found
 };
 
 PaceComparison compare_paces(const RecordedRun& before, const RecordedRun& after, const PaceHistory& history);
 
-// Returns the s >= 0 at which the median of deviation² / (error² + s²) is that of a chi-squared variable of
-// one degree of freedom.
+// Returns the s >= 0 at which the median of deviation² / (error² + s²) has a given value.
+// The value is the median of a chi-squared variable with one degree of freedom.
 double spread_beyond(const std::vector<double>& deviations, const std::vector<double>& errors);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Texts of verdicts in Markdown tables.
+// Makes texts of verdicts safe for Markdown tables.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace qcts {
 
-// Escapes what Markdown or HTML would interpret. One line.
+// Escapes everything that Markdown or HTML would interpret. The result is one line.
 std::string markdown_text(std::string_view text);
-// Returns the text as a code span for a cell of a table; "" if it is empty. A vertical bar is escaped, which
-// GitHub's tables need even in code.
+// Returns the text as a code span for a cell of a table, or "" for an empty text.
+// Escapes vertical bars, because GitHub's tables need that even in code.
 std::string code_span(std::string_view text);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A finished run as comparisons and the history see it: of each verdict only what can change from one night
-// to the next.
+// A finished run as comparisons and the history see it.
+// Each verdict is reduced to the parts that can change from one night to the next.
 #pragma once
 
 #include <filesystem>
@@ -16,9 +16,9 @@ namespace qcts {
 
 // One latency measurement. An interval that was not measured is [0, +inf].
 struct Pace {
-  Interval us;       // the median of the call
-  Interval of_roof;  // time over that of the roof that was timed in the same rounds: 1.25 is a share of 0.8
-  bool trusted = true;  // the kernel did not differ from itself, and the canary kept its speed
+  Interval us;          // median time of a call
+  Interval of_roof;     // time over the time of the roof in the same rounds: 1.25 is a share of 0.8
+  bool trusted = true;  // true if the kernel did not differ from itself and the canary kept its speed
 
   bool has_roof() const { return of_roof.value > 0; }
 };
@@ -28,12 +28,12 @@ struct CaseState {
   Status status = Status::internal;
   std::string reason;
   std::map<std::string, uint64_t>
-      bytes;                 // measures in bytes: of kind size, and a latency case's prepared_bytes
-  std::optional<Pace> pace;  // of latency cases that were timed
+      bytes;                 // measures in bytes: those of kind size, or a latency case's prepared_bytes
+  std::optional<Pace> pace;  // set for latency cases that were timed
 };
 
 struct RecordedRun {
-  std::string name;  // as given
+  std::string name;  // the name that the user gave
   RunHead head;
   std::vector<CaseState> cases;  // sorted by id
   LatencyTrust latency_trust;
@@ -42,17 +42,18 @@ struct RecordedRun {
 CaseState case_state(const Verdict& verdict);
 RecordedRun recorded_run(std::string name, const RunRecord& record);
 
-// Reads the record in a folder, or a record. Throws RunError: usage if there is none or it is damaged,
-// nothing_proved if the run is unfinished or without a case.
+// Reads the record in a folder, or a record file.
+// Throws RunError (usage) if there is no record or the record is damaged.
+// Throws RunError (nothing_proved) if the run is unfinished or has no case.
 RecordedRun read_recorded_run(const std::filesystem::path& folder_or_file);
 
-// The statuses that are no answer to be content with: a failure, a death, or too little evidence.
+// Returns true for a failure, a death, or too little evidence.
 bool is_bad(Status status);
 
 // Returns machine_class() of the machine that a record's head describes.
 std::string machine_class_of(const RunHead& head);
-// Returns the words that narrowed the run, and the names of the providers if that narrowed it too: paths of
-// plans and of providers are left out, so that two versions of a provider can be compared.
+// Returns the words that narrowed the run, and the names of the providers if they narrowed it too.
+// Leaves out paths of plans and of providers, so that two versions of a provider can be compared.
 std::string selection_of(const RunHead& head);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs for the tests of this folder.
+// Makes runs for the tests of this folder.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ inline CaseState sample_case(const std::string& id, Status status = Status::pass
   return {id, status, status == Status::pass ? "" : "a reason", {}, {}};
 }
 
-// A latency case whose interval is half a percent wide on either side of `us`; its roof takes 80 us.
+// Returns a latency case whose interval is half a percent wide on either side of `us`. Its roof takes 80 us.
 inline CaseState timed_case(const std::string& id, double us, bool trusted = true) {
   CaseState state = sample_case(id);
   const auto around = [](double value) { return Interval{value, value / 1.005, value * 1.005, 200}; };
@@ -38,7 +38,7 @@ inline RecordedRun sample_run(std::vector<CaseState> cases,
   return run;
 }
 
-// Eight latency cases of 100 us, each off by noise of a third of a percent.
+// Returns eight latency cases of 100 us, each with noise of a third of a percent.
 inline std::vector<CaseState> eight_timed_cases(uint64_t seed) {
   std::vector<CaseState> cases;
   for (uint64_t i = 0; i < 8; ++i)

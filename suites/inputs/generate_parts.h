@@ -14,7 +14,7 @@
 
 namespace qcts {
 
-// A float matrix held in double, rounded once when it is stored.
+// A float matrix whose values are held in double and rounded once when they are stored.
 struct Floats {
   DType dtype;
   int64_t rows, cols;
@@ -44,57 +44,60 @@ inline Plane& codes_plane(Planes& planes) {
   return planes.front();
 }
 
-// Is it 2:4 sparse? Such a scheme refuses weights with more than two nonzeros of four.
+// Returns true for a 2:4 sparse scheme. Such a scheme refuses weights with more than two nonzeros of four.
 inline bool is_sparse(const Scheme& scheme, const WeightShape& shape) {
   for (const PlaneSpec& spec : scheme.plane_specs(shape))
     if (spec.name == "sparse_metadata") return true;
   return false;
 }
 
-// The smallest and the largest element of a group, in units of its scale, for which the recipe's scale is a
-// power of two and small integers are restored exactly. Suitable pairs are found by trying the reference.
+// The smallest and the largest element of a group, in units of its scale.
+// With these elements, the recipe's scale is a power of two, and small integers are restored exactly.
+// Suitable pairs are found by trying the reference.
 struct AnchorPair {
   double low, high;
 };
 
-// Is the dequantized form of a row of small integers finite? With one symmetric bit and no clipping the
-// recipe divides by zero, and linear cannot show any code.
+// Returns true if the dequantized form of a row of small integers is finite.
+// With one symmetric bit and no clipping, the recipe divides by zero, and linear cannot show any code.
 bool has_finite_weights(const Scheme& scheme, const WeightShape& shape);
 
-// Can some weight of this scheme hold small integers exactly, as exact_sums() requires?
+// Returns true if a weight of this scheme can hold small integers exactly, as exact_sums() requires.
 bool has_exact_sums(const Scheme& scheme, const WeightShape& shape);
-// Makes a linear whose sums are exact in every order and at every stage. `order`: a permutation of the k
-// columns of both the weight and x that keeps each column in its group; empty: none.
+// Makes a linear whose sums are exact in every order and at every stage.
+// `order` is a permutation of the k columns of both the weight and x; empty: none.
+// The permutation must keep each column in its group.
 Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
                      const std::vector<int64_t>& order = {});
 
-// Does a group have room for the elements that outliers() plants, and is there no zero point?
+// Returns true if a group has room for the elements that outliers() plants, and there is no zero point.
 bool has_outliers(const Scheme& scheme, const WeightShape& shape);
-// Weight only: makes an x with a large element whose weights are zero, next to the far smaller elements of
-// the last group whose exact sum is the answer.
+// Supports the policy weight_only. Makes an x with a large element whose weights are zero.
+// The elements of the last group are far smaller, and their exact sum is the answer.
 Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
 
-// Makes large terms with a sum near zero: the second half of k repeats the first in the weight and negates it
-// in x. Partial sums of the first half exceed the range of float16.
+// Makes large terms whose sum is near zero. Partial sums of the first half exceed the range of float16.
+// The second half of k repeats the first half in the weight and negates it in x.
 void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input);
-// Puts every code at an end of its range, all but one of a group at the same end, with x of one magnitude and
-// sign.
+// Puts every code at an end of its range, with all but one code of a group at the same end.
+// All elements of x have one magnitude and one sign.
 void one_sign(const Scheme& scheme, const Synthetic& synthetic, KernelInput& input);
 
 // Returns the dequantized values of quantized x, row-major.
 std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, Policy activation,
                                      const Planes& planes);
 
-// Elements of x with which a policy represents -1, 0 and 1 exactly: the smallest and the largest of each
-// block of `every` columns. A policy that also has a scale for all of x needs its maximum, `of_all`, in the
-// first of these blocks, which then represents nothing else; 0: none.
+// Elements of x with which a policy represents -1, 0 and 1 exactly.
+// The elements are the smallest and the largest of each block of `every` columns.
+// If a policy also has a scale for all of x, `of_all` is the maximum that this scale needs.
+// The first of the blocks has this maximum and represents nothing else. Without such a scale, `of_all` is 0.
 struct ActivationAnchors {
   AnchorPair pair;
   int64_t every = 0;
   double of_all = 0;
 };
-// Returns nullopt if the policy represents -1, 0 and 1 exactly in any x. Throws std::logic_error if no
-// anchors are known.
+// Returns nullopt if the policy represents -1, 0 and 1 exactly in any x.
+// Throws std::logic_error if no anchors are known.
 std::optional<ActivationAnchors> activation_anchors(const Scheme& scheme, const WeightShape& shape,
                                                     Policy activation, const Planes& planes);
 

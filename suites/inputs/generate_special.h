@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Synthetic inputs with values that noise never has: NaN, infinities, zero points of every size, exponents at
-// the ends of their range. Each finds kernels that pass on all the others.
+// Synthetic inputs with values that noise never has.
+// Such values are NaN, infinities, zero points of every size, and exponents at the ends of their range.
+// Each input finds kernels that pass on all other inputs.
 #pragma once
 
 #include <string_view>
@@ -11,26 +12,31 @@
 
 namespace qcts {
 
-// Is the scale of x stored in the checkpoint under this policy?
+// Returns true if the checkpoint stores the scale of x under this policy.
 bool has_given_scale(const Scheme& scheme, const WeightShape& shape, Policy activation);
-// Returns the values of m that "given_scales" uses, one for each scale; for linear only those with which the
-// product is visible.
+// Returns the values of m that "given_scales" uses, one for each scale.
+// For linear, returns only the values of m whose scale leaves the product visible.
 std::vector<int64_t> given_scale_batches(Op op);
 
-// Does this scheme support the generator in this dtype? True for every generator of another file.
+// Returns true if this scheme supports the generator in this dtype.
+// Always true for the generators of other files.
 bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape);
 
 // Turns an input of generator "noise" into one of those below. Returns false for any other generator.
-// non_finite   quantize: a NaN, +Inf or -Inf in three rows of four. linear: a NaN in a row of x before the
-//              last, an infinity in another where no zero is subtracted, both in the bias; a NaN scale, or
-//              NaN codes where there are such; zeros in the first row of x under the latter
-// zero_points  integer zero points over a byte's whole range, another in each row; so in linear of hard_x,
-//              and where a producer's forward never reads them
-// tiny_scales  scales (and zeros) times 2^-60 in even rows or groups, 2^-122 in odd ones
-// block_scales scales of blocks in e4m3 and e8m0, a row each: subnormals, the largest, exponents far from 0
-// given_scales the given scale of x is one that no quantizer finds; some of x is zero, no bias
-// overflow     answers of odd rows, sums of positive terms, beyond the largest finite number; even ones small
-// half_overflow  the same of float16
+// non_finite     For quantize, three rows of four have a NaN, +Inf or -Inf.
+//                For linear, the next to last row of x has a NaN, and the bias has a NaN and an infinity.
+//                Another row of x has an infinity if no zero is subtracted.
+//                If the scheme has codes that are NaN, some codes are NaN, and they meet zeros in x.
+//                Otherwise a scale is NaN.
+// zero_points    Integer zero points cover the whole range of a byte and differ in each row.
+//                The input hard_x of linear has them too, even if the producer's forward never reads them.
+// tiny_scales    Scales (and zeros) are multiplied by 2^-60 in even rows or groups and by 2^-122 in odd ones.
+// block_scales   Scales of blocks in e4m3 and e8m0 have one value per row.
+//                The values are subnormals, the largest, and exponents far from 0.
+// given_scales   The given scale of x is one that no quantizer finds. Some of x is zero. There is no bias.
+// overflow       Answers of odd rows are sums of positive terms beyond the largest finite number.
+//                Answers of even rows are small.
+// half_overflow  The same as overflow, but in float16.
 bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint64_t seed, KernelInput& input);
 
 }  // namespace qcts

@@ -14,11 +14,11 @@ namespace qcts {
 using Shape = std::pair<int64_t, int64_t>;  // n, k
 
 constexpr int64_t kDecodeColumns = 520;    // for one row of x: 8 blocks of 64, and a remainder
-constexpr int64_t kManyRows = 65536 + 16;  // more than 16 bits can count
+constexpr int64_t kManyRows = 65536 + 16;  // a number of rows that 16 bits cannot count
 
-// Returns ordinary shapes, the first two with tails. `layout` is "plain" except for pack and unpack.
+// Returns ordinary shapes. The first two have tails. `layout` is "plain" except for pack and unpack.
 std::vector<Shape> shapes(const Scheme& scheme, Layout layout);
-// Returns a family's shapes in order of preference; a scheme may refuse some.
+// Returns a family's shapes in order of preference. A scheme may refuse some of them.
 std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const Scheme& scheme, Layout layout,
                                     InputSet set);
 

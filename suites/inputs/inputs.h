@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of synthetic inputs for each operation. expand() combines it with schemes and implementations;
-// numerics and determinism make the data. Each input is there because some wrong kernel fails on it.
+// The table of synthetic inputs for each operation.
+// expand() combines the table with schemes and implementations.
+// The kinds numerics and determinism make the data.
+// Each input is there because some wrong kernel fails on it.
 #pragma once
 
 #include <map>
@@ -18,22 +20,23 @@ namespace qcts {
 
 struct InputFamily {
   Generator generator;
-  std::string_view hunts;  // the fault of a kernel that fails it
+  std::string_view hunts;  // the fault of a kernel that fails on it
   std::vector<Op> ops;
-  bool every_shape = false;  // in bfloat16, weight only: use all shapes of the scheme
-  bool every_dtype = false;  // float32 and float16 in addition to bfloat16
-  // Skipped in reduced plans and excluded from sampling over schemes: for inputs that take up to a second,
-  // and for new inputs that must not change how the others are sampled.
+  bool every_shape = false;  // in bfloat16 and weight_only, use all shapes of the scheme
+  bool every_dtype = false;  // use float32 and float16 in addition to bfloat16
+  // Skipped in reduced plans and excluded from sampling over schemes.
+  // The flag is for inputs that take up to a second.
+  // The flag is also for new inputs that must not change how the others are sampled.
   bool excluded_from_sampling = false;
-  size_t max_shapes = 2;  // unless every_shape
+  size_t max_shapes = 2;  // applies unless every_shape is set
 };
-std::span<const InputFamily> input_families();  // one for each Generator, in its order
+std::span<const InputFamily> input_families();  // one for each Generator, in the order of the enum
 const InputFamily& input_family(Generator generator);
 
 enum class InputSet : uint8_t { all, few };  // few: one shape and one m per family
 
-// Tells which generators a scheme supports. Finding out quantizes a row with the reference, so answers are
-// cached by (dtype, k).
+// Tells which generators a scheme supports.
+// To find out, quantizes a row with the reference. Answers are therefore cached by (dtype, k).
 class GeneratorSupport {
  public:
   explicit GeneratorSupport(const Scheme& scheme) : scheme_(&scheme) {}
@@ -48,18 +51,21 @@ class GeneratorSupport {
   std::map<std::tuple<Generator, DType, int64_t>, bool> relations_;
 };
 
-// Returns the inputs of (kind, op, scheme, layout) that the scheme accepts, for every activation policy of
-// the op (linear: all; quantize_activation: all but weight_only). `layout` is "plain" except for pack and
-// unpack. Seeds derive from the input's name, so a new input does not change the others. `known`: a cache
-// that the caller keeps between calls.
+// Returns the inputs of (kind, op, scheme, layout) that the scheme accepts.
+// Every activation policy of the op has inputs.
+// A linear has all policies, quantize_activation has all but weight_only.
+// `layout` is "plain" except for pack and unpack.
+// Seeds derive from the input's name, so a new input does not change the others.
+// `known` is a cache that the caller keeps between calls.
 std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout, InputSet set,
                                         GeneratorSupport* known = nullptr);
 
-// Returns "noise_m3_n37_k216_bf16" or "noise_dyn_row_sym_m3_n37_k216_bf16": without m if the op has none,
-// with the layout if it is not plain, and with the policy if it is not weight_only.
+// Returns "noise_m3_n37_k216_bf16" or "noise_dyn_row_sym_m3_n37_k216_bf16".
+// The name omits m if the op has none.
+// The name has the layout if it is not plain, and the policy if it is not weight_only.
 std::string input_name(const Synthetic& input, Op op, Layout layout);
 
-// Returns "bf16", "f32", "f16", otherwise torch's name.
+// Returns "bf16", "f32", "f16", or torch's name for any other type.
 std::string_view short_dtype(DType dtype);
 
 }  // namespace qcts

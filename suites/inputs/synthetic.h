@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Describes an input that is made at run time from a seed.
+// Describes an input that is made from a seed at run time.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace qcts {
 
-// The generator of an input's values; suites/inputs/inputs.cc says which faults each one finds.
+// The generator of an input's values. suites/inputs/inputs.cc says which fault each one finds.
 enum class Generator : uint8_t {
   noise,
   halfway,
@@ -36,7 +36,7 @@ enum class Generator : uint8_t {
   not_sparse,
   given_scales,
   panels,
-  long_rows,  // "long" in names
+  long_rows,  // named "long" in ids
   rows,
   columns,
   wide_bias,
@@ -51,19 +51,19 @@ enum class Generator : uint8_t {
 };
 inline constexpr int kGeneratorCount = static_cast<int>(Generator::one_sign) + 1;
 
-// Returns the name in case ids and files, from which seeds derive.
+// Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);
 std::optional<Generator> find_generator(std::string_view name);
 
-bool is_wide(Generator generator);  // x, y or the bias is float32, the weight narrower
-bool is_half(Generator generator);  // float16 only
+bool is_wide(Generator generator);  // true if x, y or the bias is float32 and the weight narrower
+bool is_half(Generator generator);  // true for generators that use float16 only
 
 struct Synthetic {
   Generator generator = Generator::noise;
   WeightShape weight;
   int64_t m = 1;
   uint64_t seed = 0;
-  Policy activation;  // linear and quantize_activation: one of the scheme's policies
+  Policy activation;  // one of the scheme's policies; used by linear and quantize_activation
 };
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges a case. judge_guarded() is the only place where an exception becomes a verdict: Refused and wrong
-// results are fail, bad_alloc is resource, anything else is internal.
+// Judges a case. judge_guarded() is the only place where an exception becomes a verdict.
+// Refused and wrong results become fail, bad_alloc becomes resource, and anything else becomes internal.
 #pragma once
 
 #include <filesystem>
@@ -21,37 +21,42 @@ struct JudgeContext {
   std::filesystem::path scratch;  // an empty folder for a case's files
   std::filesystem::path targets;  // suites/targets
   std::string program;            // first word of a rerun line: "build/release/bin/qcts"
-  std::string rerun_options;  // options of a rerun beside --filter: "--plan quick --seed 7"; empty by default
-  uint32_t threads = 1;       // for numerics; determinism also tries others
-  double latency_budget_s = 3.0;            // per latency case
+  // Options of a rerun in addition to --filter: "--plan quick --seed 7". By default there are none.
+  std::string rerun_options;
+  uint32_t threads = 1;                     // used by numerics; determinism also tries other numbers
+  double latency_budget_s = 3.0;            // budget per latency case
   Seconds spent = process_seconds;          // clock that counts a latency case's busy threads
-  bool gate_latency = false;                // a missed latency target fails instead of being reported
+  bool gate_latency = false;                // a missed latency target fails; otherwise it is only reported
   uint64_t seed = 0;                        // mixed into synthetic inputs
-  OpenOptions open;                         // how round_trip, assign and size open the file
-  const Registry* registry = nullptr;       // latency: where to look for the dense baseline; may be null
-  TestVectorCache* test_vectors = nullptr;  // numerics, determinism: the last test vector made; may be null
+  OpenOptions open;                         // options with which round_trip, assign and size open the file
+  const Registry* registry = nullptr;       // latency: registry with the dense baseline; may be null
+  TestVectorCache* test_vectors = nullptr;  // numerics, determinism: the last test vector; may be null
   CoverageLog* coverage = nullptr;          // numerics: records every input that was judged; may be null
 };
 
 Verdict judge(const Case& c, const JudgeContext& context);
 
-// Calls `judging`, which fills in `verdict`; turns an exception into status and reason.
+// Calls `judging`, which fills in `verdict`. Turns an exception into a status and a reason.
 void judge_guarded(Verdict& verdict, const std::function<void()>& judging);
 
-// "build/release/bin/qcts run --filter 'FULL_ID' ..."
+// Returns "build/release/bin/qcts run --filter 'FULL_ID' ...".
 std::string rerun_line(const JudgeContext& context, const std::string& full_id);
 
-// Each kind is implemented in suites/judge/<kind>.cc. They fill in status, reason, mismatch, measures and
-// evidence; judge() fills in the rest.
+// The functions that judge one kind, implemented in suites/judge/<kind>.cc.
+// These functions fill in status, reason, mismatch, measures and evidence; judge() fills in the rest.
 void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
-// Why the round trip of a program without recorded runs is weak evidence: its contents were kept, and its
-// code was not run.
+// Says why the round trip of a program without recorded runs is weak evidence.
 inline constexpr const char* kProgramNotRun =
-    "load and save keep its contents; no run of it is recorded, so its code was not run";
-// The round trip of a TorchScript program, which only a provider can save. `before` is the golden as read.
+    "load and save keep its contents; no run of it is recorded, so its methods were not called";
+// Ends the reason why a round trip is weak evidence although the contents of the file survive it (E2).
+// A part of the rebuilt file is a copy, so equal bytes (E3) prove nothing about it.
+inline constexpr const char* kSpelledOtherwise =
+    " was copied from the file: qcts cannot encode it the way its writer did";
+// Judges the round trip of a TorchScript program, which only a provider can save.
+// `before` is the golden as read.
 void judge_program(const Case& c, const JudgeContext& context, const Checkpoint& before, Verdict& verdict);
 void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict);
-// The same kinds for a provider that loads and saves files itself: suites/judge/load_save.cc.
+// Judge the same kinds for a provider that loads and saves files itself (suites/judge/load_save.cc).
 void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_provider_reject(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_reject(const Case& c, const JudgeContext& context, Verdict& verdict);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Builds the problem of a latency case, runs it once and verifies it. Used by the latency kind and by
-// qcts_bench.
+// Builds the problem of a latency case, runs it once and verifies it.
+// The latency kind and qcts_bench use this.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace qcts {
 
-// Returns the problem of a latency case: random planes of c's shape and random x. quantize gets its weight as
-// x.
+// Returns the problem of a latency case: random planes of c's shape and random x.
+// For quantize, x is the weight.
 KernelInput latency_input(const Case& c, uint64_t seed);
 // Returns the dense layer of the same m, n, k and dtype, with plane "w" of scheme "dense".
 KernelInput dense_latency_input(const Case& c, uint64_t seed);
@@ -22,27 +22,29 @@ KernelInput dense_latency_input(const Case& c, uint64_t seed);
 // A kernel ready to be timed.
 class VerifiedKernel {
  public:
-  // Does not run anything yet. `kernel` must outlive the object.
+  // Prepares to run `kernel`, which must outlive the object, but runs nothing yet.
   VerifiedKernel(const qcts_kernel& kernel, KernelInput input, uint32_t threads);
-  // Runs c's own kernel on latency_input().
+  // Prepares to run c's own kernel on latency_input().
   VerifiedKernel(const Case& c, uint64_t seed, uint32_t threads);
 
   VerifiedKernel(const VerifiedKernel&) = delete;
   VerifiedKernel& operator=(const VerifiedKernel&) = delete;
 
   Support supports() const { return timed_->supports(); }
-  // Makes the copies for the cold measurement, calls the kernel once and checks the output: for linear at 256
-  // or more sampled outputs (first, last, tails and in between) against the bound, for other operations all
-  // of it bit for bit. Returns an empty string if it is right. Throws ProviderFault.
+  // Makes the copies for the cold measurement, calls the kernel once and checks the output.
+  // For linear, checks at least 256 sampled outputs (first, last, tails and in between) against the bound.
+  // For other operations, checks all of the output bit for bit.
+  // Returns an empty string if the output is right. Throws ProviderFault.
   std::string make_and_verify(size_t copies);
   // Checks the current contents of the buffers in the same way.
   std::string verify();
-  // Writes other data to the same addresses, prepares again if the kernel has a prepare(), calls and checks:
-  // a kernel that caches answers by address returns the old one. Not for kernels that are timed by their
-  // provider.
+  // Writes other data to the same addresses and prepares again if the kernel has a prepare().
+  // Then calls the kernel and checks its answer.
+  // A kernel that caches answers by address would return the old answer.
+  // Must not be called for kernels that their provider times.
   std::string verify_on_other_data(uint64_t seed);
   TimedKernel& timed() { return *timed_; }
-  // Multiplications and additions of a linear; 0 for other operations.
+  // Returns the multiplications and additions of a linear, or 0 for other operations.
   double operations() const;
 
  private:

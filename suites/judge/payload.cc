@@ -21,12 +21,16 @@ using pickle::Ref;
 template <typename Object>
 void replace_in(std::shared_ptr<const Object>& object, const Storage* before,
                 const std::shared_ptr<const Storage>& after) {
+  const auto is_array = [&](const auto& array) { return array.second.storage.get() == before; };
   if (std::ranges::find(object->storages, before, &std::shared_ptr<const Storage>::get) ==
-      object->storages.end())
+          object->storages.end() &&
+      std::ranges::none_of(object->arrays, is_array))
     return;
   auto copy = std::make_shared<Object>(*object);
   for (auto& storage : copy->storages)
     if (storage.get() == before) storage = after;
+  for (auto& array : copy->arrays)
+    if (is_array(array)) array.second.storage = after;
   object = std::move(copy);
 }
 

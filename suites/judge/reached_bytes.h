@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts the storage bytes that a file's tensors reach: a slice that was saved keeps its whole storage.
+// Counts the storage bytes that a file's tensors reach. A slice that was saved keeps its whole storage.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ class ReachedBytes {
   uint64_t add(const Tensor& tensor);
   // Adds the whole storage.
   uint64_t add_whole(const Storage& storage);
-  // Returns the bytes of the storage that were added.
+  // Returns the number of bytes of the storage that were added.
   uint64_t reached(const Storage& storage) const;
 
  private:
-  // Disjoint intervals that do not touch: begin to end.
+  // Disjoint intervals that do not touch. Each maps its begin to its end.
   using Intervals = std::map<uint64_t, uint64_t>;
   static uint64_t insert(Intervals& intervals, uint64_t begin, uint64_t end);
 

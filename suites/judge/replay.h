@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A failing input, shrunk and saved to a file that can be run on any kernel.
+// A failing input that was shrunk and saved to a file, so that it can be run on any kernel.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace qcts {
 
-// The contents of a replay file: an input of one op with all its bytes. The expected answer is not stored;
-// the reference computes it again.
+// The contents of a replay file: an input of one op with all its bytes.
+// The expected answer is not stored, because the reference computes it again.
 struct Replay {
   KernelInput input;
   bool exact_sums = false;  // linear: y must match bit for bit
-  CaseId case_id;           // the case it came from
+  CaseId case_id;           // the case in which the input failed
   std::string provider;     // the kernel that failed: "vendor_avx2"
 };
 
@@ -28,28 +28,29 @@ struct Replay {
 nlohmann::ordered_json to_json(const Replay& replay);
 Replay replay_from_json(const nlohmann::ordered_json& json);
 
-// The same as a text file, one field per line. read_replay throws std::runtime_error naming the file and
-// field if it is invalid.
+// Formats a replay as a text file with one field per line.
+// If the file is invalid, read_replay throws std::runtime_error, which names the file and field.
 std::string replay_text(const Replay& replay);
 Replay read_replay(const std::filesystem::path& path);
 
-// Makes the replay's test vector, with the reference's answer. Throws std::invalid_argument for an op that
-// cannot be replayed.
+// Makes the replay's test vector with the reference's answer.
+// Throws std::invalid_argument for an op that cannot be replayed.
 TestVector test_vector_of(const Replay& replay);
 
 // Judges a given test vector as the numerics kind does: fills in status, reason, mismatch and measures.
 void judge_test_vector(const qcts_kernel& kernel, const TestVector& test_vector, const JudgeContext& context,
                        Verdict& verdict);
 
-// Judges a replay like a numerics case; status is internal if the reference refuses it.
+// Judges a replay like a numerics case. The status is internal if the reference refuses the replay.
 Verdict judge_replay(const Replay& replay, const Implementation& implementation, const JudgeContext& context);
 
 struct ShrinkStats {
   uint64_t tried = 0, kept = 0;
 };
-// Returns the smallest input found that still fails. Uses delta debugging (Zeller and Hildebrandt 2002) over
-// m, n and k, then zeroes ever smaller runs of bytes in x, bias and planes. Calls `fails` at most `budget`
-// times; it must be true for `start`.
+// Returns the smallest input found that still fails.
+// Uses delta debugging (Zeller and Hildebrandt 2002) over m, n and k.
+// Then zeroes ever smaller runs of bytes in x, bias and planes.
+// Calls `fails`, which must be true for `start`, at most `budget` times.
 Replay shrink(const Replay& start, const std::function<bool(const Replay&)>& fails, uint64_t budget,
               ShrinkStats* stats = nullptr);
 
@@ -58,13 +59,15 @@ struct ShrunkReplay {
   Verdict verdict;
 };
 struct Shrinking {
-  ShrunkReplay same;                    // the smallest found with the status and the hypothesis of the start
-  std::optional<ShrunkReplay> smaller;  // a still smaller one of the same status, without that hypothesis
+  ShrunkReplay same;  // the smallest replay with the status and the hypothesis of the start
+  // A still smaller replay that has the same status but not that hypothesis.
+  std::optional<ShrunkReplay> smaller;
   uint64_t tried = 0;
 };
-// Shrinks while the answer keeps the status and the hypothesis of `first`, the verdict on `start`; then goes
-// on from there with the status alone. An input that can no longer be judged counts as not failing. Calls
-// `judge` at most `budget` times.
+// Shrinks as long as the answer keeps the status and the hypothesis of `first`, the verdict on `start`.
+// Then continues from there with the status alone.
+// An input that can no longer be judged counts as not failing.
+// Calls `judge` at most `budget` times.
 Shrinking shrink_both(const Replay& start, const Verdict& first,
                       const std::function<Verdict(const Replay&)>& judge, uint64_t budget);
 

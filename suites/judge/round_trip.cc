@@ -155,16 +155,14 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
   verdict.measures.push_back({"file_bytes", "bytes", static_cast<double>(before.file_bytes), {}, {}, {}});
   verdict.measures.push_back({"tensors", "tensors", static_cast<double>(before.tensors.size()), {}, {}, {}});
   verdict.measures.push_back({"linear_weights", "tensors", static_cast<double>(answers.size()), {}, {}, {}});
-  for (const WrittenFile& file : rebuilt) {
-    if (file.taken_over.empty()) continue;
-    verdict.status = Status::weak_evidence;
-    verdict.reason =
-        file.taken_over + " was copied from the file: qcts cannot encode it the way its writer did";
-    return;
-  }
   const std::string unnoticed = unnoticed_perturbation(before, rebuilt, answers);
-  verdict.status = unnoticed.empty() ? Status::pass : Status::weak_evidence;
-  if (!unnoticed.empty()) verdict.reason = unnoticed + " would not have been noticed";
+  const auto copied =
+      std::ranges::find_if(rebuilt, [](const WrittenFile& file) { return !file.taken_over.empty(); });
+  verdict.status = unnoticed.empty() && copied == rebuilt.end() ? Status::pass : Status::weak_evidence;
+  if (!unnoticed.empty())
+    verdict.reason = unnoticed + " would not have been noticed";
+  else if (copied != rebuilt.end())
+    verdict.reason = copied->taken_over + kSpelledOtherwise;
 }
 
 }  // namespace qcts

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Caller-owned buffers for one kernel call. Each buffer has no more alignment than its element type needs, is
-// filled before the call and checked afterwards, and is surrounded by red zones. Inaccessible pages follow
-// the red zones: an access beyond them ends the worker in this case and damages nothing else.
+// Caller-owned buffers for one kernel call. Each buffer has no more alignment than its element type needs.
+// A buffer is filled before the call, checked afterwards, and surrounded by red zones.
+// Inaccessible pages follow the red zones.
+// An access beyond the red zones therefore ends the worker in this case and damages nothing else.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +16,19 @@ namespace qcts {
 
 // The contents of an output before a call. An answer that depends on them was not written by the call.
 enum class Poison : uint8_t {
-  nan,  // every byte 0xff: NaN in every float type, -1 in the integers
+  nan,  // every byte is 0xff: NaN in every float type, -1 in the integers
   zeros,
   previous,  // an earlier answer, or its bitwise inverse if there is none
 };
 
-// `rows` runs of `row_bytes` bytes, `stride_bytes` apart; one row for contiguous data. Red zones are before
-// the first row, after the last one, and in the gaps between rows.
+// A buffer of `rows` runs of `row_bytes` bytes, `stride_bytes` apart; one row for contiguous data.
+// Red zones are before the first row, after the last one, and in the gaps between rows.
 class GuardedBuffer {
  public:
   static constexpr size_t kRedZoneBytes = 256;
-  static constexpr size_t kForbiddenBytes = size_t{1} << 20;  // inaccessible, on either side
+  static constexpr size_t kForbiddenBytes = size_t{1} << 20;  // inaccessible bytes on either side
 
-  // The first byte is at `misalign_bytes` modulo 64. stride_bytes >= row_bytes.
+  // Places the first byte at `misalign_bytes` modulo 64. Requires stride_bytes >= row_bytes.
   GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes);
   GuardedBuffer(std::string name, size_t bytes, size_t misalign_bytes)
       : GuardedBuffer(std::move(name), 1, bytes, bytes, misalign_bytes) {}
@@ -35,7 +36,7 @@ class GuardedBuffer {
   GuardedBuffer(const GuardedBuffer&) = delete;
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;
 
-  // nullptr if empty, so that an unchecked read crashes.
+  // Returns nullptr if the buffer is empty, so that an unchecked read crashes.
   std::byte* data() { return bytes_ == 0 ? nullptr : first_; }
   const std::string& name() const { return name_; }
   size_t stride_bytes() const { return stride_bytes_; }
@@ -43,21 +44,23 @@ class GuardedBuffer {
   // Copy the rows without the gaps.
   void write(std::span<const std::byte> bytes);
   std::vector<std::byte> read() const;
-  // Returns read() == bytes.
+  // Returns true if read() == bytes.
   bool holds(std::span<const std::byte> bytes) const;
 
-  // Fills the rows (previous: with `answer`, or with 0xa5 if its length differs) and paints the red zones
-  // with a pattern that depends on the poison, so that values read from outside the rows change between runs.
+  // Fills the rows and paints the red zones.
+  // For Poison::previous, the rows get `answer`, or 0xa5 if its length differs.
+  // The pattern of the red zones depends on the poison.
+  // Values that are read from outside the rows therefore change between runs.
   void poison(Poison poison, std::span<const std::byte> answer = {});
   // Paints the red zones only.
   void paint(Poison poison);
 
-  // Describes the bytes outside the rows that have changed: "y: 1 byte written after the end, the first at
-  // +0".
+  // Describes the bytes outside the rows that have changed. Returns nullopt if there are none.
+  // An example is "y: 1 byte written after the end, the first at +0".
   std::optional<std::string> violation() const;
 
  private:
-  // Returns paint()'s pattern at `position` and after it, as far as one period.
+  // Returns one period of paint()'s pattern, starting at `position`.
   std::span<const std::byte> zone_pattern(size_t position) const;
   template <class Visit>
   void visit_zones(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls a kernel once on caller-owned, guarded buffers. Used by numerics and determinism; latency has its own
-// buffers.
+// Calls a kernel once on caller-owned, guarded buffers.
+// The kinds numerics and determinism use this; latency has its own buffers.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,10 @@ struct KernelAnswer {
 
 struct RunOptions {
   uint32_t threads = 1;
-  // Offset of every buffer except workspace and prepared from a 64-byte boundary.
+  // Offset of every buffer from a 64-byte boundary, except for workspace and prepared.
   size_t misalign_elems = 0;
-  size_t gap_elems = 0;          // between the rows of x and of y
-  bool planes_reversed = false;  // last first: kernels must find them by name
+  size_t gap_elems = 0;          // gap between the rows of x and of y
+  bool planes_reversed = false;  // true: the last plane comes first, so kernels must find planes by name
 };
 
 // Returns the planes that quantize, quantize_activation, pack and unpack write.
@@ -45,13 +45,13 @@ class KernelRun {
   KernelRun& operator=(const KernelRun&) = delete;
 
   Support supports() const;
-  // The same with every data pointer NULL, before any buffer exists.
+  // Calls supports() with every data pointer NULL, before any buffer exists.
   Support supports_before_data() const;
-  // Poisons the outputs and the workspace, prepares once, calls the kernel, checks the red zones, the inputs
-  // and the prepared weight, and returns run's status. Throws ProviderFault for a broken contract. Call only
-  // if supports() accepts the problem.
+  // Poisons the outputs and the workspace, prepares once, and calls the kernel.
+  // Then checks the red zones, the inputs and the prepared weight, and returns run's status.
+  // Throws ProviderFault for a broken contract. Call this only if supports() accepts the problem.
   qcts_status attempt(Poison poison, const KernelAnswer* previous = nullptr);
-  // The same, but throws ProviderFault for any status other than QCTS_OK.
+  // Calls attempt(). Throws ProviderFault for any status other than QCTS_OK.
   KernelAnswer run(Poison poison, const KernelAnswer* previous = nullptr);
 
   // Replaces x by other rows of the same total size.
@@ -59,9 +59,9 @@ class KernelRun {
 
   const qcts_problem& problem() const { return problem_; }
   uint64_t prepared_bytes() const { return problem_.prepared_bytes; }
-  // Lets `other`, for the same weight, use what this one prepared instead of preparing. Overwrites this one's
-  // planes, so that only the prepared form remains. Afterwards only `other` may run, while this one must stay
-  // alive.
+  // Lets `other`, which has the same weight, use this run's prepared weight and not prepare again.
+  // Overwrites the planes of this run, so that only the prepared form remains.
+  // Afterwards only `other` may run, while this one must stay alive.
   void hand_over_prepared(KernelRun& other);
 
  private:

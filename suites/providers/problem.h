@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Builds a qcts_problem from a kernel's input; the only place that does. Buffers are the caller's.
+// Builds a qcts_problem from a kernel's input. No other code does. The buffers belong to the caller.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace qcts {
 
-// QCTS_OP_LINEAR for Op::linear; 0 for Op::file.
+// Returns the ABI's number of an op: QCTS_OP_LINEAR for Op::linear, 0 for Op::file.
 uint32_t abi_op(Op op);
 // Returns Op::file for 0 and for unknown numbers.
 Op op_of(uint32_t abi_op);
@@ -21,15 +21,15 @@ Op op_of(uint32_t abi_op);
 uint32_t abi_dtype(DType dtype);
 qcts_scheme_params abi_params(const Scheme& scheme);
 
-// The input of an op. The op decides which fields count, as in qcts_kernel.h.
+// The input of an op. As in qcts_kernel.h, the op decides which fields count.
 struct KernelInput {
   Op op = Op::linear;
   const Scheme* scheme = nullptr;
   WeightShape weight;
-  Layout layout;  // of the packed planes of pack and unpack
-  int64_t m = 0;  // linear, quantize_activation
-  // dequantize, pack, linear, quantize_activation: plain; unpack: in `layout`. The policy's planes follow the
-  // weight's.
+  Layout layout;  // layout of the packed planes of pack and unpack
+  int64_t m = 0;  // used by linear and quantize_activation
+  // Planes in layout "plain" for dequantize, pack, linear and quantize_activation.
+  // For unpack, the planes are in `layout`. The policy's planes follow the weight's.
   Planes planes;
   DType x_dtype = DType::bfloat16, y_dtype = DType::bfloat16, bias_dtype = DType::bfloat16;
   std::vector<std::byte> x;     // linear, quantize_activation: [m, k]; quantize: the float weight [n, k]
@@ -48,8 +48,9 @@ struct KernelInput {
 // Owns the text and parameters that a qcts_problem points to.
 class ProblemBuilder {
  public:
-  // Sets op, scheme and its parameters, layout, policy, m, n, k, group, dtypes and unpadded row strides, but
-  // no data. Without a scheme the family is `kernel_scheme`, for a dense layer, and there are no parameters.
+  // Sets op, scheme and its parameters, layout, policy, m, n, k, group and dtypes.
+  // Row strides are unpadded. Sets no data.
+  // Without a scheme, as for a dense layer, the family is `kernel_scheme` and there are no parameters.
   ProblemBuilder(const KernelInput& input, uint32_t threads, const char* kernel_scheme = "");
   ProblemBuilder(const ProblemBuilder&) = delete;
   ProblemBuilder& operator=(const ProblemBuilder&) = delete;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The only way to call a provider's functions. Every call saves the floating-point control state (rounding
-// mode, exception masks, flush to zero, denormals are zero), checks it afterwards and restores it: a changed
-// state would change the answers of all later cases in the process. Sticky exception flags may change.
+// The only way to call a provider's functions.
+// Every call saves the floating-point control state, checks it afterwards and restores it.
+// The state is rounding mode, exception masks, flush to zero, and denormals are zero.
+// A changed state would change the answers of all later cases in the process.
+// Sticky exception flags may change.
 #pragma once
 
 #include <cstdint>
@@ -13,38 +15,40 @@
 
 namespace qcts {
 
-// The provider broke the contract of qcts_kernel.h. judge() turns it into a fail.
+// Reports that the provider broke the contract of qcts_kernel.h. judge() turns this into a fail.
 class ProviderFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The provider wrote out of bounds and may have damaged anything, so this process must not judge more cases.
+// Reports that the provider wrote out of bounds.
+// The write may have damaged anything, so this process must not judge more cases.
 class OverrunFault : public ProviderFault {
  public:
   using ProviderFault::ProviderFault;
 };
 
-// Returns MXCSR without its sticky flags on x86; 0 elsewhere.
+// Returns MXCSR without its sticky flags on x86, or 0 on other machines.
 uint32_t float_control();
 void set_float_control(uint32_t control);
-// Returns "MXCSR 0x1f80 -> 0x9fc0 (flush to zero, denormals are zero)"; empty if equal.
+// Returns "MXCSR 0x1f80 -> 0x9fc0 (flush to zero, denormals are zero)".
+// Returns an empty string if the states are equal.
 std::string float_control_change(uint32_t before, uint32_t after);
 
 struct Support {
   qcts_status status = QCTS_OK;
-  std::string reason;  // never empty unless status is QCTS_OK
+  std::string reason;  // set unless status is QCTS_OK
 };
 
-// All throw ProviderFault if the control state changed, the call threw, or the answer violates the ABI (an
-// unknown status, a reason without NUL).
+// These functions throw ProviderFault if the control state changed or if the call threw.
+// ProviderFault is also thrown if the answer violates the ABI (an unknown status, a reason without NUL).
 Support provider_supports(const qcts_kernel& kernel, const qcts_problem& problem);
 uint64_t provider_workspace_bytes(const qcts_kernel& kernel,
-                                  const qcts_problem& problem);  // 0 if the kernel has none
+                                  const qcts_problem& problem);  // returns 0 if the kernel has no workspace
 uint64_t provider_prepared_bytes(const qcts_kernel& kernel,
-                                 const qcts_problem& problem);  // 0 if run reads the planes
+                                 const qcts_problem& problem);  // returns 0 if run reads the planes
 qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& problem, void* prepared);
-// `provider` must have the function, see runs_programs(). Status and reason are as in supports().
+// `provider` must have the function (see runs_programs()). Status and reason are as in supports().
 Support provider_load_save(const qcts_provider& provider, const std::string& input,
                            const std::string& output);
 Support provider_run_program(const qcts_provider& provider, const qcts_program_call& call);

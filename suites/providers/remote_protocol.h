@@ -14,20 +14,20 @@ namespace qcts {
 // One tensor of a problem: the caller's `data`, and its place in the shared memory.
 struct RemoteTensor {
   void* data = nullptr;
-  size_t bytes = 0;  // from the first to the last element, including gaps between rows
+  size_t bytes = 0;  // bytes from the first to the last element, including gaps between rows
   size_t offset = 0;
 };
 
-// Returns x, bias, y, planes and out_planes, those that the problem has, in this order.
+// Returns x, bias, y, planes and out_planes in this order, but only those that the problem has.
 std::vector<RemoteTensor> tensors_of(const qcts_problem& problem);
-// Includes offsets if `tensors` is the result of tensors_of; omits them if it is empty.
+// Includes offsets if `tensors` is the result of tensors_of(), and omits them if it is empty.
 nlohmann::ordered_json problem_json(const qcts_problem& problem, const std::vector<RemoteTensor>& tensors);
 
-// All throw std::runtime_error naming the unknown word.
+// These functions throw std::runtime_error, which names the unknown word.
 uint32_t claims_from(const nlohmann::ordered_json& names);
 qcts_numerics numerics_from(const nlohmann::ordered_json& json);
-// Reads {"status": "ok" | "unsupported" | "invalid" | "failed", "reason": "..."}; throws ProviderFault for
-// anything else.
+// Reads {"status": "ok" | "unsupported" | "invalid" | "failed", "reason": "..."}.
+// Throws ProviderFault for anything else.
 qcts_status answered(const nlohmann::ordered_json& answer, char* why, size_t why_size);
 
 }  // namespace qcts

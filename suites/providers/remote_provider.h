@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A provider that is a program instead of a shared library: line-JSON on its standard input and output, data
-// in shared memory. kernels/abi/README.md documents the protocol. To the registry it is a provider like any
-// other.
+// A provider that is a program instead of a shared library.
+// The program speaks line-JSON on its standard input and output, and passes data in shared memory.
+// The protocol is documented in kernels/abi/README.md.
+// For the registry, it is a provider like any other.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@ class SharedMemory {
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
-  void reserve(size_t bytes);  // discards the contents; never shrinks. Throws std::runtime_error
+  void reserve(size_t bytes);  // discards the contents and never shrinks; throws std::runtime_error
   std::span<std::byte> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
 
@@ -40,13 +41,13 @@ class SharedMemory {
 
 class RemoteProvider {
  public:
-  // Starts the program and does the handshake. Throws std::runtime_error. memory_limit_bytes limits the
-  // program's private memory; 0: no limit.
+  // Starts the program and does the handshake.
+  // `memory_limit_bytes` limits the program's private memory; 0: no limit. Throws std::runtime_error.
   RemoteProvider(const std::filesystem::path& program, uint64_t memory_limit_bytes);
   RemoteProvider(const RemoteProvider&) = delete;
   RemoteProvider& operator=(const RemoteProvider&) = delete;
 
-  // Valid for the lifetime of this object. Call its kernels only through provider_call.
+  // Valid for the lifetime of this object. Its kernels must be called through provider_call only.
   const qcts_provider& table() const { return table_; }
   bool offers_load_save() const { return offers_load_save_; }
 
@@ -56,19 +57,20 @@ class RemoteProvider {
     std::string scheme_text, variant_text, description_text;
   };
 
-  // Returns nullptr for kernels of shared libraries and builtin ones.
+  // Returns nullptr for builtin kernels and for kernels of shared libraries.
   static const Kernel* kernel_of(const qcts_kernel& kernel);
 
-  // These throw ProviderFault for an answer that violates the protocol. If the program died, they end this
-  // process, and its parent blames the case.
+  // These functions throw ProviderFault for an answer that violates the protocol.
+  // If the program died, these functions end this process, and its parent blames the case.
   qcts_status supports(const Kernel& kernel, const qcts_problem& problem, char* why, size_t why_size);
   qcts_status run(const Kernel& kernel, const qcts_problem& problem);
-  // For timing: the program makes `copies` copies of the problem's inputs, prepares as it would at load time,
-  // and times calls itself. begin_timing throws ProviderFault if it cannot.
+  // Starts a measurement. The program makes `copies` copies of the problem's inputs.
+  // The program prepares as it would at load time, and times calls itself.
+  // Throws ProviderFault if the program cannot do this.
   void begin_timing(const Kernel& kernel, const qcts_problem& problem, size_t copies);
   double time_us(size_t first, size_t calls, bool rotate);  // see TimedTarget::time_us
-  // Writes the last call's answer to the outputs of the problem given to begin_timing, which must still
-  // exist; returns further measures, {"name_us": 1.5}.
+  // Writes the last call's answer to the outputs of the problem that begin_timing() received.
+  // That problem must still exist. Returns further measures, such as {"name_us": 1.5}.
   nlohmann::ordered_json end_timing();
   qcts_status load_save(const char* input, const char* output, char* why, size_t why_size);
 
@@ -90,10 +92,11 @@ class RemoteProvider {
   std::vector<const qcts_kernel*> kernel_pointers_;
   qcts_provider table_{};
   bool offers_load_save_ = false;
-  std::vector<RemoteTensor> timed_;  // of the problem being timed
+  std::vector<RemoteTensor> timed_;  // tensors of the problem that is being timed
 };
 
-// Hidden subcommand: makes this process die with its parent, limits its memory and executes `program`.
+// Implements a hidden subcommand.
+// Makes this process die with its parent, limits its memory and executes `program`.
 // Returns only on failure, with an exit code.
 int become_provider(const std::string& program, uint64_t memory_limit_bytes);
 

@@ -2,6 +2,7 @@
 """Files that torch's C++ side writes: torch::pickle_save, and TorchScript archives without checksums."""
 
 import io
+import json
 import struct
 import zipfile
 
@@ -15,6 +16,24 @@ torch = pinned("torch", "2.13")
 def from_cpp(value):
     """What torch's C++ pickler writes: torch::pickle_save."""
     return torch._C._pickle_save(value)
+
+
+def with_changed_element(value, number):
+    """A copy in which the last element of one of the tensors, counted depth first, is another."""
+    left = [number]
+
+    def copy(item):
+        if isinstance(item, torch.Tensor):
+            left[0] -= 1
+            item = item.clone()
+            if left[0] == -1:
+                item[-1] += 1
+            return item
+        if isinstance(item, dict):
+            return {key: copy(each) for key, each in item.items()}
+        return type(item)(copy(each) for each in item) if isinstance(item, list | tuple) else item
+
+    return copy(value)
 
 
 CPP = {
@@ -35,6 +54,12 @@ def test_files_of_the_cpp_pickler(what, tmp_path):
     qcts("resave", path, copy)
     assert copy.read_bytes() == path.read_bytes()
     qcts("diff", path, copy)
+    checked = qcts("check", path)
+    assert "pass           round_trip.file" in checked.stdout and "spelled in another way" in checked.stderr
+    for tensor in range(len(names)):
+        changed = tmp_path / "changed.pt"
+        changed.write_bytes(from_cpp(with_changed_element(value, tensor)))
+        assert json.loads(qcts("diff", path, changed, "--json", code=1).stdout)["e1"]["differing"] == 1
     qcts("dequantize", path, tmp_path / "o.safetensors")
     assert sorted(read_safetensors(tmp_path / "o.safetensors")) == sorted(names)
 

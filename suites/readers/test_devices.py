@@ -2,11 +2,12 @@
 """Device tags and --map-location; tensors of devices without storages, in the numpy form and in the host's."""
 
 import json
+import subprocess
 
 import numpy as np
 import pytest
-from dialect_files import read_safetensors
-from qcts_program import inspect, pinned, qcts
+from dialect_files import read_safetensors, write_safetensors
+from qcts_program import BIN, inspect, pinned, qcts
 
 torch = pinned("torch", "2.13")
 
@@ -59,6 +60,33 @@ def test_map_location(what, container, tagged, tmp_path):
     moved = json.loads(qcts("diff", path, tmp_path / "moved.pt", "--json", code=int(wanted != ["cuda:0", "cuda:1", "cuda"])).stdout)
     assert moved["e1"]["equal"] and all(entry["field"] == "device" for entry in moved["e2"]["differences"])
     qcts("diff", path, tmp_path / "moved.pt", *words)
+
+
+COMMANDS = {
+    "inspect": [], "check": [], "diff": ["again.pt"], "dequantize": ["out.safetensors"], "resave": ["out.pt"],
+    "quantize": ["out.pt"], "convert": ["out.safetensors"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_map_of_a_tag_that_is_not_in_the_file_is_told(command, container, tagged, tmp_path):
+    """A mistyped tag is never silent; beside it, a map that matches is not complained of."""
+    path = tagged(tmp_path / "a.pt", container, w=(counting((2,)), "cuda:0"))
+    (tmp_path / "again.pt").write_bytes(path.read_bytes())
+    words = [command, path, *[tmp_path / name for name in COMMANDS[command]]]
+    words += {"quantize": ["--scheme", "int8_row"]}.get(command, [])
+    for wrong in ("cud:0=cpu", "cuda:1=cpu", "xpu=cpu"):
+        done = run(*words, "--map-location", wrong, "--map-location", "cuda:0=cpu")
+        tag = wrong.split("=")[0]
+        assert f"--map-location {wrong} changes nothing: no storage lies on {tag} (but on cuda:0)" in done.stderr
+        assert "--map-location cuda:0=cpu changes nothing" not in done.stderr
+    other = write_safetensors(tmp_path / "x.safetensors", {"a": ("F32", [1], bytes(4))})
+    assert "no storage lies on cuda" in qcts("inspect", other, "--map-location", "cuda=cpu").stderr
+
+
+def run(*words):
+    """Whatever its exit code: some commands have nothing to do with the file."""
+    return subprocess.run([BIN, *map(str, words)], capture_output=True, text=True, timeout=60)
 
 
 def test_a_changed_tag_is_a_difference_unless_it_is_mapped(container, tagged, tmp_path):

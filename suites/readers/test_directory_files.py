@@ -159,6 +159,23 @@ KINDS = {
     "gguf": ({"model.Q4_K_M.gguf": "GGUF"}, "model.Q4_K_M.gguf"),
     "saved_model": ({"saved_model.pb": "x"}, "TensorFlow"),
     "empty": ({}, "empty"),
+    "megatron_distributed": ({".metadata": "x", "__0_0.distcp": "x", "common.pt": "x"}, "dcp_to_torch_save"),
+    "nemo": ({"weights/__0_0.distcp": "x", "context/model.yaml": "x"}, "weights is a distributed checkpoint"),
+    "accelerate": ({"pytorch_model_fsdp_0/.metadata": "x", "scheduler.bin": "x"}, "pytorch_model_fsdp_0 is a distributed"),
+    "deepspeed_step": ({"mp_rank_00_model_states.pt": "x", "zero_pp_rank_0_mp_rank_00_optim_states.pt": "x"}, "zero_to_fp32.py"),
+    "deepspeed_bf16": ({"bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt": "x"}, "zero_to_fp32.py"),
+    "vllm": ({"model-rank-0-part-0.safetensors": {"a": ONES}, "model-rank-1-part-0.safetensors": {"a": ONES}}, "vLLM"),
+    "tensorrt_llm": ({"rank0.safetensors": {"a": ONES}, "rank1.safetensors": {"a": ONES}}, "TensorRT-LLM"),
+    "llama": ({"consolidated.00.pth": "x", "consolidated.01.pth": "x"}, "consolidated.00.pth is one rank's part"),
+    "coreml": ({"Manifest.json": "{}", "Data/com.apple.CoreML/model.mlmodel": "x"}, "Core ML"),
+    "openvino": ({"openvino_model.xml": "<net/>", "openvino_model.bin": "x", "config.json": "{}"}, "openvino_model.xml"),
+    "ncnn": ({"net.ncnn.param": "7767517", "net.ncnn.bin": "x"}, "net.ncnn.param"),
+    "onnx_below": ({"onnx/model.onnx": "x", "config.json": "{}"}, "onnx/model.onnx"),
+    "two_below": ({"a/b/model.safetensors": {"a": ONES}}, "a/b: name that folder"),
+    "not_finished": ({"model.safetensors.incomplete": "x", "config.json": "{}"}, "not finished"),
+    "torchsnapshot": ({".snapshot_metadata": "x", "0/a": "x"}, "torchsnapshot"),
+    "ollama": ({"blobs/sha256-0": "GGUF", "manifests/x": "{}"}, "Ollama"),
+    "folder_named_as_weights": ({"model.safetensors/readme": "x", "config.json": "{}"}, "no .safetensors"),
 }
 
 
@@ -167,6 +184,103 @@ def test_other_directories_are_named(case, tmp_path):
     files, word = KINDS[case]
     found = refusal(folder_of(tmp_path, files))
     assert found["class"] == "NotArchive" and word in found["detail"]
+
+
+STEMS = ["model-{}-of-{}.safetensors", "pytorch_model-{}-of-{}.bin", "model--{}-of-{}.safetensors", "my.v2-{}-of-{}.safetensors"]
+
+
+def numbered(stem, total, digits=5):
+    return [stem.format(f"{part:0{digits}}", f"{total:0{digits}}") for part in range(1, total + 1)]
+
+
+def write_shards(folder, names):
+    folder.mkdir(exist_ok=True)
+    for number, name in enumerate(names):
+        if name.endswith(".safetensors"):
+            write_safetensors(folder / name, {f"t{number}": ONES})
+        else:
+            torch = pytest.importorskip("torch", reason="torch is not installed")
+            torch.save({f"t{number}": torch.ones(2)}, folder / name)
+    return folder
+
+
+@pytest.mark.parametrize("stem", STEMS)
+@pytest.mark.parametrize("total, digits", [(2, 5), (3, 5), (11, 5), (2, 6), (3, 1)])
+def test_shards_without_an_index_are_all_read_or_refused(stem, total, digits, tmp_path):
+    """Protects: half of a model is never taken for the whole."""
+    names = numbered(stem, total, digits)
+    folder = write_shards(tmp_path / "model", names)
+    done = qcts("inspect", folder, "--json")
+    assert len(json.loads(done.stdout)["tensors"]) == total and "there is no index" in done.stderr
+    qcts("check", folder)
+    qcts("resave", folder, tmp_path / "copy")
+    qcts("diff", folder, tmp_path / "copy")
+    for gone in {names[0], names[-1]}:
+        (folder / gone).unlink()
+        found = refusal(folder)
+        assert found["class"] == "StorageRef" and f"{gone} is not there" in found["detail"]
+        qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
+        write_shards(folder, names)
+
+
+def test_a_shard_is_read_where_it_is_named_itself_or_the_only_one(tmp_path):
+    folder = write_shards(tmp_path / "model", numbered(STEMS[0], 2)[:1])
+    assert len(inspect(folder / numbered(STEMS[0], 2)[0])["tensors"]) == 1
+    assert len(inspect(write_shards(tmp_path / "one", numbered(STEMS[0], 1)))["tensors"]) == 1
+
+
+@pytest.mark.parametrize("begin", ["model", "diffusion_pytorch_model", "adapter_model"])
+def test_the_index_of_a_variant_is_an_index(begin, tmp_path):
+    names = [f"{begin}.fp16-0000{n}-of-00002.safetensors" for n in (1, 2)]
+    files = {names[0]: {"a": ONES}, names[1]: {"b": ZEROS}}
+    folder = folder_of(tmp_path, files | {f"{begin}.safetensors.index.fp16.json": index(a=names[0], b=names[1])})
+    assert {t["name"] for t in inspect(folder)["tensors"]} == {"a", "b"}
+    qcts("check", folder)
+
+
+@pytest.mark.parametrize("marker", [".aria2", ".part", ".crdownload", ".incomplete"])
+@pytest.mark.parametrize("shard", [False, True])
+def test_a_download_that_was_not_finished_is_refused(marker, shard, tmp_path):
+    """Downloaders allocate the whole file first: what is not there yet reads as zeros."""
+    names = numbered(STEMS[0], 2) if shard else ["model.safetensors"]
+    folder = write_shards(tmp_path / "model", names)
+    (folder / (names[-1] + marker)).write_text("x")
+    for target in (folder, folder / names[-1]):
+        found = refusal(target)
+        assert found["class"] == "Truncated" and names[-1] + marker in found["detail"]
+
+
+@pytest.mark.parametrize("word", ["Infinity", "-Infinity", "NaN"])
+@pytest.mark.parametrize("place", ["config", "index"])
+def test_pythons_numbers_are_no_fault_of_a_json_file(word, place, tmp_path):
+    """Configs of Mamba models have "time_step_limit": [0.0, Infinity]."""
+    said = '{"time_step_limit": [0.0, WORD], "text": "WORD \\" WORD", "dtype": "float32", "WORD": 1}'.replace("WORD", word)
+    folder = write_shards(tmp_path / "model", ["model-1.safetensors"])
+    (folder / "config.json").write_text(said)
+    (folder / "model.safetensors.index.json").write_text(
+        f'{{"metadata": {{"total_size": {word if place == "index" else 8}}}, "weight_map": {{"t0": "model-1.safetensors"}}}}'
+    )
+    assert inspect(folder)["config"]["dtype"] == "float32"
+    qcts("check", folder)
+    (folder / "config.json").write_text(said.replace("[0.0, ", "[0.0, x"))
+    assert refusal(folder)["class"] == "StJson"
+
+
+def test_quantize_keeps_pythons_numbers_of_the_config(tmp_path):
+    folder, out = tmp_path / "model", tmp_path / "out"
+    folder.mkdir()
+    write_safetensors(folder / "model.safetensors", {"a.weight": ("F32", [8, 64], bytes(2048))})
+    said = {"model_type": "mamba2", "time_step_limit": [0.0, float("inf")], "low": float("-inf"), "none": float("nan")}
+    (folder / "config.json").write_text(json.dumps(said))
+    qcts("quantize", "--scheme", "int8_row", "--include", "a.weight", folder, out)
+    written = (out / "config.json").read_text()
+    kept = json.loads(written)
+    assert kept["time_step_limit"] == [0.0, float("inf")] and kept["low"] == float("-inf") and "NaN" in written
+
+
+def test_modules_of_sentence_transformers_that_are_not_read_are_named(tmp_path):
+    files = {"model.safetensors": {"a": ONES}, "modules.json": "[]", "2_Dense/model.safetensors": {"b": ONES}}
+    assert "2_Dense/model.safetensors" in qcts("inspect", folder_of(tmp_path, files)).stderr
 
 
 def tied_file(path, names, described, stored):

@@ -5,67 +5,8 @@ import json
 
 import pytest
 from dialect_files import write_safetensors
+from foreign_samples import FORMATS, M, entry, named
 from qcts_program import inspect, qcts
-
-SIZES = {"I16": 2, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "BF16": 2, "F16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8}
-
-
-def entry(dtype, *shape):
-    count = 1
-    for size in shape:
-        count *= size
-    return dtype, list(shape), bytes(count * SIZES[dtype])
-
-
-M = "model.layers.0.mlp.down_proj"
-# name -> (quant_method of config.json or None, the dialect that is named, parts: ending, dtype and shape)
-FORMATS = {
-    "gptq": ("gptq", "gptq", ".qweight:I32:8x64 .qzeros:I32:2x8 .scales:F16:2x64 .g_idx:I32:64"),
-    "gptq_by_keys": (None, "gptq", ".qweight:I32:8x64 .qzeros:I32:2x8 .scales:F16:2x64 .g_idx:I32:64"),
-    "gptq_by_shape": (None, "gptq", ".qweight:I32:8x64 .qzeros:I32:2x8 .scales:F16:2x64"),
-    "awq": ("awq", "awq", ".qweight:I32:64x8 .qzeros:I32:2x8 .scales:F16:2x64"),
-    "awq_by_shape": (None, "awq", ".qweight:I32:64x8 .qzeros:I32:2x8 .scales:F16:2x64"),
-    "packed": (
-        "compressed-tensors", "compressed-tensors",
-        ".weight_packed:I32:64x8 .weight_scale:BF16:64x1 .weight_shape:I64:2",
-    ),
-    "packed_by_keys": (
-        None, "compressed-tensors",
-        ".weight_packed:U8:64x32 .weight_scale:F8_E4M3:64x4 .weight_global_scale:F32:1",
-    ),
-    "int8": ("compressed-tensors", "compressed-tensors", ".weight:I8:64x64 .weight_scale:BF16:64x1"),
-    "float8": (None, "weight_scale", ".weight:F8_E4M3:64x64 .weight_scale:F32:64x1"),
-    "float8_blocks": ("fp8", "fp8", ".weight:F8_E4M3:200x160 .weight_scale_inv:F32:2x2"),
-    "float8_blocks_by_keys": (None, "fp8", ".weight:F8_E4M3:200x160 .weight_scale_inv:F32:2x2"),
-    "float8_experts": (None, "fp8", ".gate_up_proj:F8_E4M3:2x64x64 .gate_up_proj_scale_inv:F32:2x1x1"),
-    "float8_dot_scale": (None, "fp8", ".weight:F8_E4M3:64x64 .scale:F32:1x1"),
-    "comfy": (None, "comfy_fp8", ".weight:F8_E4M3:64x64 .scale_weight:F32:"),
-    "modelopt": (
-        "modelopt", "modelopt",
-        ".weight:U8:64x32 .weight_scale:F8_E4M3:64x4 .weight_scale_2:F32: .input_scale:F32:",
-    ),
-    "modelopt_by_keys": (None, "modelopt", ".weight:U8:64x32 .weight_scale:F8_E4M3:64x4 .weight_scale_2:F32:"),
-    "gpt_oss": ("mxfp4", "mxfp4", ".experts.gate_up_proj_blocks:U8:2x64x2x16 .experts.gate_up_proj_scales:U8:2x64x2"),
-    "gpt_oss_by_keys": (None, "mxfp4", ".experts.down_proj_blocks:U8:2x64x2x16 .experts.down_proj_scales:U8:2x64x2"),
-    "bnb_int8": ("bitsandbytes", "bitsandbytes", ".weight:I8:64x64 .SCB:F32:64"),
-    "bnb_nf4": (
-        None, "bitsandbytes",
-        ".weight:U8:2048x1 .weight.absmax:F32:64 .weight.quant_map:F32:16 "
-        ".weight.quant_state.bitsandbytes__nf4:U8:90",
-    ),
-    "hqq": (None, "hqq", ".W_q:U8:32x64 .scale:F16:64x1 .zero:F16:64x1"),
-    "quanto": (None, "quanto", ".weight._data:I8:64x64 .weight._scale:BF16:64x1"),
-    "mlx": (None, "mlx", ".weight:U32:64x8 .scales:F16:64x1 .biases:F16:64x1"),
-    "group_codes": (None, "group_codes", ".weight:I8:64x64 .scales:F32:64x2 .zeros:F32:64x2"),
-    "unknown_method": ("brand_new", "scaled_codes", ".codes_of_mine:U8:64x32 .my_scale_table:F32:64"),
-    "hqq_of_a_pickle": (None, "hqq", ".W_q:U8:32x64 .meta.scale:F16:64x1 .meta.zero:F16:64x1"),
-    "marlin24": (None, "compressed-tensors", ".weight_packed:I32:2x128 .scale_packed:F16:1x64 .meta:I16:2x16"),
-    "vptq": (None, "vptq", ".indices:I32:1x4x8 .centroids.weight:F16:1x2048 .weight_scale:F16:64"),
-    "tensorrt_llm": (None, "scaled_codes", ".weight:F8_E4M3:64x64 .weights_scaling_factor:F32:1 .activation_scaling_factor:F32:1"),
-    "lookup_table": (None, "scaled_codes", ".weight_codes:U8:64x64 .weight_lut:F16:16"),
-    "palette": (None, "scaled_codes", ".indices:U8:64x64 .palette:F16:16"),
-    "unknown_keys": (None, "scaled_codes", ".kernel:I8:64x64 .kernel_absmax:F32:64"),
-}
 
 
 def directory(tmp_path, method, tensors, config=None):
@@ -75,14 +16,6 @@ def directory(tmp_path, method, tensors, config=None):
     config = config or ({"quantization_config": {"quant_method": method}} if method else {})
     (folder / "config.json").write_text(json.dumps(config))
     return folder
-
-
-def named(parts):
-    tensors = {"model.norm.weight": entry("BF16", 64)}
-    for part in parts.split():
-        ending, dtype, shape = part.split(":")
-        tensors[M + ending] = entry(dtype, *(int(size) for size in shape.split("x") if size))
-    return tensors
 
 
 def codes_of(parts):
@@ -113,8 +46,7 @@ def test_partial_leaves_every_part_of_it_out(case, tmp_path):
     method, _, parts = FORMATS[case]
     out = tmp_path / "out.safetensors"
     done = qcts("dequantize", "--partial", directory(tmp_path, method, named(parts)), out)
-    names = {t["name"] for t in inspect(out)["tensors"]}
-    assert "model.norm.weight" in names and codes_of(parts) not in names
+    assert {t["name"] for t in inspect(out)["tensors"]} == {"model.norm.weight"}
     assert "left out" in done.stderr
 
 
@@ -129,6 +61,53 @@ ROOTS = {
 @pytest.mark.parametrize("dialect", ROOTS)
 def test_a_layer_that_is_in_no_module_is_named_too(dialect, tmp_path):
     assert inspect(write_safetensors(tmp_path / "x.safetensors", ROOTS[dialect]))["dialect"] == dialect
+
+
+def named_by_inspect(tmp_path, tensors):
+    path = write_safetensors(tmp_path / "x.safetensors", tensors)
+    return {t["name"]: t.get("foreign") for t in inspect(path)["tensors"]}
+
+
+BESIDE = ["step", "delta", "w_s", "sf", "alpha", "quant_step", "weight_zero_point", "qparams", "gamma", "scale_and_zero"]
+
+
+@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("dtype", ["I8", "U8", "I16", "U16", "I32", "U32"])
+def test_an_integer_weight_beside_a_float_is_a_quantized_layer(dtype, name, tmp_path):
+    """Whatever the float is called; a layer's bias is no scale, and stays."""
+    tensors = {M + ".weight": entry(dtype, 64, 16), f"{M}.{name}": entry("F32", 64, 1), M + ".bias": entry("F32", 64)}
+    found = named_by_inspect(tmp_path, tensors)
+    assert found[M + ".weight"] and found[f"{M}.{name}"] and found[M + ".bias"] is None
+    qcts("check", tmp_path / "x.safetensors", code=3)
+    qcts("dequantize", tmp_path / "x.safetensors", tmp_path / "out.safetensors", code=1)
+
+
+MODULES = ["weight_quantizer", "weight_fake_quant", "quantizer.0", "meta", "qparams", "parametrizations.weight", "pre_ops.0"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("dtype", ["I8", "U8", "F8_E4M3", "I32"])
+def test_a_scale_in_a_module_of_the_layer_is_the_layers(dtype, module, tmp_path):
+    layer = {M + ".weight": entry(dtype, 64, 16), f"{M}.{module}.scale": entry("F32", 64), f"{M}.{module}.numbers": entry("I64", 2)}
+    others = {
+        M + ".bias": entry("F32", 64),
+        M + ".lora_A.weight": entry("BF16", 4, 64),
+        M + ".norm.weight": entry("BF16", 64),
+        "model.head.weight": entry("BF16", 8, 8),
+    }
+    found = named_by_inspect(tmp_path, layer | others)
+    assert all(found[name] for name in layer) and not any(found[name] for name in others)
+    done = qcts("dequantize", "--partial", tmp_path / "x.safetensors", tmp_path / "out.safetensors")
+    assert {t["name"] for t in inspect(tmp_path / "out.safetensors")["tensors"]} == set(others), done.stderr
+
+
+@pytest.mark.parametrize("dtype", ["I8", "U8", "I16", "I32", "U32"])
+def test_an_integer_weight_alone_is_plain_with_a_note(dtype, tmp_path):
+    path = write_safetensors(tmp_path / "x.safetensors", {"a.weight": entry(dtype, 8, 8), "b.weight": entry("BF16", 8)})
+    done = qcts("inspect", path, "--json")
+    assert json.loads(done.stdout)["dialect"] == "plain"
+    assert "a.weight: " in done.stderr and "without a scale beside it, read as plain numbers" in done.stderr
+    qcts("check", path)
 
 
 @pytest.mark.parametrize("dtype", ["I8", "U8", "I32"])
@@ -160,6 +139,41 @@ def test_a_config_that_promises_codes_over_float_tensors_fails_the_check(case, t
     assert not (tmp_path / "out.safetensors").exists()
 
 
+FLOATS = {
+    "cache_alone": {
+        "quant_method": "compressed-tensors", "format": "dense", "config_groups": {}, "kv_cache_scheme": {"num_bits": 8},
+        "quantization_status": "compressed",
+    },
+    "dense": {"quant_method": "compressed-tensors", "format": "dense", "config_groups": {"group_0": {}}},
+    "frozen": {"quant_method": "compressed-tensors", "quantization_status": "frozen", "config_groups": {"group_0": {}}},
+    "bitnet_online": {"quant_method": "bitnet", "quantization_mode": "online", "linear_class": "autobitlinear"},
+    "fp_quant_pseudo": {"quant_method": "fp_quant", "pseudoquantization": True},
+    "bnb_off": {"quant_method": "bitsandbytes", "load_in_4bit": False, "load_in_8bit": False},
+    "modelopt_cache": {"quant_method": "modelopt", "quant_algo": None, "kv_cache_quant_algo": "FP8"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FLOATS)
+@pytest.mark.parametrize("nested", [None, "text_config", "thinker_config"])
+def test_a_config_that_leaves_the_weights_in_floats_promises_nothing(case, nested, tmp_path):
+    said = {"quantization_config": FLOATS[case]}
+    tensors = {M + ".weight": entry("BF16", 8, 8), M + ".k_scale": entry("F32", 1), M + ".weight_scale": entry("BF16", 8, 1)}
+    folder = directory(tmp_path, None, tensors, {nested: said} if nested else said)
+    assert inspect(folder)["dialect"] == "plain"
+    qcts("check", folder)
+    qcts("dequantize", folder, tmp_path / "out.safetensors")
+
+
+@pytest.mark.parametrize("spelling", ["GPTQ", "QuantizationMethod.GPTQ"])
+@pytest.mark.parametrize("part", ["text_config", "language_config", "thinker_config.text_config"])
+def test_a_method_is_found_in_every_part_of_a_config(spelling, part, tmp_path):
+    said = {"quantization_config": {"quant_method": spelling}}
+    for name in reversed(part.split(".")):
+        said = {name: said}
+    tensors = named(FORMATS["gptq"][2])
+    assert inspect(directory(tmp_path, None, tensors, said))["dialect"] == "gptq"
+
+
 NEIGHBOURS = {
     "hf_quant_config.json": ({"quantization": {"quant_algo": "FP8"}}, "modelopt"),
     "quantize_config.json": ({"bits": 4, "group_size": 128}, "gptq"),
@@ -185,6 +199,59 @@ def test_a_promised_scale_that_is_missing_fails_the_check_by_name(dtype, tmp_pat
     assert "no c.weight_scale beside it" in qcts("check", needed, code=1).stdout
 
 
+SHARDED = ["packed_by_keys", "gpt_oss_by_keys", "hqq", "bnb_nf4", "quanto", "exl3", "packed_experts"]
+
+
+@pytest.mark.parametrize("case", SHARDED)
+def test_a_shard_of_several_may_lack_the_parts_that_are_in_another(case, tmp_path):
+    """Protects: a good shard that is named alone is not judged, and does not fail; in their folder the parts meet."""
+    _, dialect, parts = FORMATS[case]
+    tensors = named(parts)
+    shard = write_safetensors(tmp_path / "model-00002-of-00007.safetensors", dict([*tensors.items()][:2]))
+    checked = qcts("check", shard, code=0 if inspect(shard)["dialect"] == "plain" else 3)
+    assert "beside it, which" not in checked.stdout
+    folder = tmp_path / "parted"
+    folder.mkdir()
+    places = {name: f"model-{number}.safetensors" for number, name in enumerate(tensors)}
+    for name, tensor in tensors.items():
+        write_safetensors(folder / places[name], {name: tensor})
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+    assert inspect(folder)["dialect"] == dialect
+    qcts("check", folder, code=3)
+
+
+TORCH = {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "BF16": "bfloat16", "F16": "float16", "F32": "float32", "I8": "int8",
+         "U8": "uint8", "I16": "int16", "U16": "uint16", "I32": "int32", "U32": "uint32", "I64": "int64"}  # fmt: skip
+
+
+def in_modules(state):
+    """{"model": {"norm": {"weight": ...}}}, or None where a part is named below the codes."""
+    root = {}
+    for name, tensor in state.items():
+        *modules, last = name.split(".")
+        inner = root
+        for module in modules:
+            inner = inner.setdefault(module, {}) if isinstance(inner, dict) else None
+        if not isinstance(inner, dict) or last in inner:
+            return None
+        inner[last] = tensor
+    return root
+
+
+BY_KEYS = [case for case in FORMATS if FORMATS[case][0] is None]
+NESTED = [case for case in BY_KEYS if in_modules(named(FORMATS[case][2]))]
+
+
+@pytest.mark.parametrize("case, nested", [*((case, False) for case in BY_KEYS), *((case, True) for case in NESTED)])
+def test_pickles_are_named_as_safetensors_are(case, nested, tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    _, dialect, parts = FORMATS[case]
+    state = {name: torch.zeros(shape, dtype=getattr(torch, TORCH[dtype])) for name, (dtype, shape, _) in named(parts).items()}
+    torch.save(in_modules(state) if nested else state, tmp_path / "x.pt")
+    assert inspect(tmp_path / "x.pt")["dialect"] == dialect
+    qcts("check", tmp_path / "x.pt", code=3)
+
+
 def test_float8_alone_is_plain_with_a_note(tmp_path):
     path = write_safetensors(tmp_path / "x.safetensors", {"a.weight": entry("F8_E4M3", 8, 8), "b.weight": entry("BF16", 8)})
     done = qcts("inspect", path, "--json")
@@ -198,6 +265,12 @@ INNOCENT = {
     "logit_scale": {"attn.logit_scale": entry("F32", 4), "attn.relative_position_index": entry("I64", 4, 4)},
     "mask": {"attn.bias": entry("U8", 1, 1, 8, 8), "attn.scale": entry("F32", 1)},
     "integers": {"table": entry("I8", 8, 8), "other.weight": entry("F32", 8)},
+    "placeholder_of_comfy": {"q.weight": entry("BF16", 8, 8), "q.comfy_quant": entry("U8", 30)},
+    "attention_scale": {"a.in_proj_weight": entry("F8_E4M3", 8, 8), "a.q_norm.scale": entry("F32", 8)},
+    "float8_everywhere": {"q.weight": entry("F8_E4M3", 8, 8), "q.bias": entry("F8_E4M3", 8), "n.weight": entry("F8_E4M3", 8)},
+    "scale_of_the_model": {"logit_scale": entry("F32"), "table.codes": entry("U8", 8, 8), "a.weight": entry("F32", 8, 8)},
+    "extra_state": {"q.weight": entry("BF16", 8, 8), "q._extra_state": entry("U8", 1000)},
+    "cache_scales": {"q.weight": entry("BF16", 8, 8), "q.k_scale": entry("F32", 1), "q.v_scale": entry("F32", 1)},
 }
 
 

@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from dialect_files import read_safetensors, write_safetensors
+from dialect_files import metadata_of, read_safetensors, write_safetensors
 from qcts_program import inspect, qcts
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -136,6 +136,50 @@ def test_dequantize_writes_all_or_nothing_unless_asked(tmp_path):
     assert ": q: " in refused.stderr and "--partial" in refused.stderr and not out.exists()
     done = qcts("dequantize", "--partial", path, out)
     assert "left out: q: " in done.stderr and list(read_safetensors(out)) == ["a"]
+
+
+def test_an_array_of_numpy_is_not_left_out_in_silence(tmp_path):
+    np = pytest.importorskip("numpy", reason="numpy is not installed")
+    names = allow("numpy._core.multiarray._reconstruct", "numpy.ndarray", "numpy.dtype", "_codecs.encode")
+    for value in ({"w": np.ones((2, 2)), "t": torch.ones(2)}, [np.ones(3), torch.ones(2)], {"a": {"b": (np.ones(1),)}, "t": torch.ones(1)}):
+        path, out = saved(value, tmp_path / "x.pt"), tmp_path / "out.safetensors"
+        out.unlink(missing_ok=True)
+        told = qcts("dequantize", path, out, *names, code=1).stderr
+        assert "a numpy array, which is no tensor" in told and "--partial" in told and not out.exists()
+        assert "left out: " in qcts("dequantize", "--partial", path, out, *names).stderr and len(read_safetensors(out)) == 1
+
+
+NOT_STRIDED = {
+    "meta": (torch.ones(2, device="meta"), "meta device"),
+    "sparse": (torch.eye(3).to_sparse(), "to_dense()"),
+    "sparse_rows": (torch.eye(3).to_sparse_csr(), "to_dense()"),
+    "nested": (torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "nested tensor"),
+    "jagged": (torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged), "nested tensor"),
+    "conj": (torch.ones(2, dtype=torch.complex64).conj(), "resolve_conj()"),
+    "quantized": (torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), "dequantize()"),
+    "complex32": (torch.ones(2, dtype=torch.complex32), "no dtype for complex32"),
+    "bits": (torch.zeros(3, dtype=torch.bits8), "no dtype for bits8"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_STRIDED)
+def test_a_tensor_that_no_safetensors_can_hold_says_what_to_save(case, tmp_path):
+    value, word = NOT_STRIDED[case]
+    path, out = saved({"a": torch.ones(2), "v": value}, tmp_path / "x.pt"), tmp_path / "out.safetensors"
+    told = qcts("dequantize", path, out, code=1).stderr
+    assert ": v: " in told and word in told and not out.exists()
+    qcts("dequantize", "--partial", path, out)
+    assert list(read_safetensors(out)) == ["a"]
+
+
+def test_dequantize_keeps_the_metadata_that_a_user_added(tmp_path):
+    said = {"ss_network_dim": "32", "modelspec.title": "größe\n", "format": "pt"}
+    path = write_safetensors(tmp_path / "x.safetensors", {"a": ("F32", [1], bytes(4))}, said)
+    qcts("dequantize", path, tmp_path / "out.safetensors")
+    assert metadata_of(tmp_path / "out.safetensors") == said
+    del said["format"]
+    qcts("dequantize", write_safetensors(path, {"a": ("F32", [1], bytes(4))}, said), tmp_path / "out.safetensors")
+    assert metadata_of(tmp_path / "out.safetensors") == {**said, "format": "pt"}
 
 
 def test_allow_takes_several_names(tmp_path):

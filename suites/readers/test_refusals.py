@@ -59,6 +59,36 @@ FILES = {
     "zeros": (bytes(5000), "download or copy that was not finished"),
     "tensorrt": (b"ftrt" + bytes(60), "TensorRT"),
     "tensorflow_index": (bytes(8) + b"\1" * 40 + b"\x57\xfb\x80\x8b\x24\x75\x47\xdb", "TensorFlow checkpoint"),
+    "utf16": (b"\xff\xfe" + "Entry not found".encode("utf-16le"), "UTF-16"),
+    "utf16_page": (b"\xff\xfe" + "<!DOCTYPE html><html>".encode("utf-16le"), "UTF-16"),
+    "one_word": (b"Unauthorized", "Unauthorized"),
+    "one_line": (b"Forbidden\n", "Forbidden"),
+    "page_below_empty_lines": (b"\n" * 5000 + b"<!DOCTYPE html><html></html>", "HTML"),
+    "page_with_a_comment": (b"<!-- x -->\n<html></html>", "HTML"),
+    "page_without_html": (b"<head><title>Sign in</title></head>", "HTML"),
+    "xet": (b"# xet version 0\nfilesize = 100\nhash = 'ab'\n", "pointer of Xet"),
+    "dvc": (b"outs:\n- md5: abc\n  size: 3\n  path: model.pt\n", "dvc pull"),
+    "annex": (b"/annex/objects/SHA256E-s100--ab.safetensors\n", "git annex get"),
+    "annex_link": (b"../.git/annex/objects/aa/bb/SHA256E-s100--ab/SHA256E-s100--ab", "git annex get"),
+    "apple_double": (b"\0\5\x16\7\0\2\0\0Mac OS X        " + bytes(50), "AppleDouble"),
+    "coreml_weights": (b"\1\0\0\0\2\0\0\0" + bytes(56) + b"\xef\xbe\xad\xde" + bytes(100), "Core ML"),
+    "coreml": (b"\x08\x05\x12\x50com.github.apple.coremltools.version", "Core ML"),
+    "openvino": (b'<?xml version="1.0"?>\n<net name="Model0" version="11">\n', "OpenVINO"),
+    "answer_of_a_server": (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + bytes(80), "save its body"),
+    "upload_form": (b'--b\r\nContent-Disposition: form-data; name="f"\r\n\r\n' + bytes(80), "upload form"),
+    "header_alone": (b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' + bytes(4), "header of safetensors"),
+    "openssl": (b"Salted__" + bytes(60), "openssl"),
+    "age": (b"age-encryption.org/v1\n-> X25519 abc\n" + bytes(60), "age"),
+    "empty_zip": (b"PK\5\6" + bytes(18), "empty zip"),
+    "split_zip": (b"PK\7\x08PK\3\4" + bytes(60), "join the parts"),
+    "jpeg": (b"\xff\xd8\xff\xe0" + bytes(30), "JPEG"),
+    "gif": (b"GIF89a" + bytes(20), "GIF"),
+    "windows_program": (b"MZ\x90\0" + bytes(60), "Windows"),
+    "shortcut": (b"L\0\0\0\1\x14\2\0" + bytes(60), "shortcut"),
+    "sqlite": (b"SQLite format 3\0" + bytes(80), "SQLite"),
+    "arrow": (b"ARROW1\0\0" + bytes(30), "Arrow"),
+    "adapter_config": (b'{"peft_type": "LORA", "r": 8}', "config.json"),
+    "diffusers_config": (b'{"_class_name": "UNet2DConditionModel"}', "config.json"),
     "pickle_protocol_0": (pickle.dumps({"a": [1, 2.5, "three"]}, 0), "protocol 0"),
 }
 
@@ -114,6 +144,26 @@ def test_other_archives_are_named(tmp_path):
     assert "other files (a.txt)" in refusal(zipped(tmp_path / "w.pt", ["a.txt", "b.txt"]))["detail"]
 
 
+def test_programs_and_packages_of_torch_are_named(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    torch.export.save(torch.export.export(torch.nn.Linear(2, 2), (torch.ones(1, 2),)), tmp_path / "a.pt2")
+    assert "torch.export" in refusal(tmp_path / "a.pt2")["detail"]
+    with torch.package.PackageExporter(str(tmp_path / "b.pt")) as package:
+        package.save_pickle("model", "model.pkl", {"w": torch.ones(2)})
+    assert "torch.package" in refusal(tmp_path / "b.pt")["detail"]
+
+
+@pytest.mark.parametrize("kept", [7, 8, 20, 100, 0.5, 0.9, -1])
+def test_a_file_that_is_cut_off_is_told_as_that(kept, tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    whole = write_safetensors(tmp_path / "x.safetensors", {"a": WEIGHT, "b": ("F32", [99], bytes(396))}).read_bytes()
+    torch.save({"a": torch.ones(200)}, tmp_path / "x.pt")
+    for name, data in {"x.safetensors": whole, "x.pt": (tmp_path / "x.pt").read_bytes()}.items():
+        (tmp_path / name).write_bytes(data[: int(kept * len(data)) if isinstance(kept, float) else kept])
+        detail = refusal(tmp_path / name)["detail"]
+        assert any(word in detail for word in ("downloaded whole", "cut off", "shorter than", "ends")), detail
+
+
 def test_parts_of_a_distributed_checkpoint_are_named(tmp_path):
     for name, data in {".metadata": b"\x80\x04.", "__0_0.distcp": b"PK\3\4"}.items():
         (tmp_path / name).write_bytes(data)
@@ -133,6 +183,20 @@ def test_a_class_on_no_list_says_how_to_keep_it(tmp_path):
 def test_a_plain_pickle_is_told_from_a_file_of_torch_save(protocol, tmp_path):
     (path := tmp_path / "x.pt").write_bytes(pickle.dumps({"a": np.zeros(3)}, protocol))
     assert "pickle.dump" in (told := refusal(path)["detail"]) and "torch.save" in told
+
+
+ADDRESSES = {
+    "https://huggingface.co/a/b/resolve/main/model.safetensors": "download the file first", "hf://a/b": "download the file first",
+    "s3://bucket/x.pt": "download the file first", "file:///x.pt": "without file://", "~/x.pt": "replaces ~",
+    "*.safetensors": "no file matches", "some-org/Some-Model-7B": "hf download some-org/Some-Model-7B",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("command", ["inspect", "check"])
+def test_an_address_is_no_path(address, command):
+    told = qcts(command, address, code=2).stderr
+    assert ADDRESSES[address] in told and "No such file or directory" in told and told.count("\n") == 1
 
 
 def test_empty_files_are_named(tmp_path):

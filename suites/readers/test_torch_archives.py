@@ -148,7 +148,7 @@ def test_unknown_location_is_refused_unless_allowed(tag, container, tagged, tmp_
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("protocol", [3, 4, 5])
+@pytest.mark.parametrize("protocol", [4, 5])
 def test_other_pickle_protocols_are_refused_by_name(protocol, container, tmp_path):
     file = tmp_path / "model.pt"
     torch.save({"x": counting((3,))}, file, pickle_protocol=protocol, **CONTAINERS[container])

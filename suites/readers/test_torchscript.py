@@ -159,13 +159,57 @@ class Branch(torch.nn.Module):
         return self.fc(x) if bool(x.sum() > 0) else x
 
 
+class Restored(torch.nn.Module):
+    """Its __setstate__, which LibTorch runs when it loads the file, writes a file."""
+
+    def __init__(self, place: str):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(2))
+        self.place = place
+
+    @torch.jit.export
+    def __getstate__(self):
+        return self.weight, self.training, self.place
+
+    @torch.jit.export
+    def __setstate__(self, state: tuple[torch.Tensor, bool, str]):
+        self.training, self.place = state[1], state[2]
+        self.weight = state[0] + torch.from_file(state[2], True, 4).fill_(7.0).sum() * 0
+
+    def forward(self, x):
+        return x + self.weight
+
+
+READING = [["inspect"], ["inspect", "--json"], ["check"], ["check", "--json"], ["check", "--lenient"], ["check", "--no-crc"]]
+
+
+@pytest.mark.parametrize("words", READING, ids="_".join)
+def test_code_of_a_file_is_not_run_unasked(words, tmp_path):
+    """A program that writes a file as it is loaded: with --run-program it does, which shows that it would have."""
+    place, program = tmp_path / "written", tmp_path / "hostile.pt"
+    torch.jit.script(Restored(str(place))).save(program)
+    qcts(*words, program)
+    qcts("diff", program, program)
+    qcts("dequantize", program, tmp_path / "out.safetensors")
+    assert not place.exists()
+    asked = qcts("check", "--run-program", program)
+    assert place.exists() == HAS_ATEN and ("not_supported" in asked.stdout) == (not HAS_ATEN)
+
+
+def test_check_says_that_a_program_is_not_run_unasked(tmp_path):
+    torch.jit.script(Branch()).save(tmp_path / "mine.pt")
+    done = qcts("check", tmp_path / "mine.pt")
+    assert "not_supported  round_trip.file: a program is not loaded unasked" in done.stdout and "--run-program" in done.stdout
+    assert "pass           size.file" in done.stdout
+
+
 def test_check_lets_the_plug_in_load_and_save(tmp_path):
     """Without the plug-in it says which one is needed."""
     torch.jit.script(Branch()).save(tmp_path / "mine.pt")
-    done = qcts("check", tmp_path / "mine.pt")
+    done = qcts("check", "--run-program", tmp_path / "mine.pt")
     if HAS_ATEN:
         assert "pass           round_trip.file" in done.stdout and "not_supported" not in done.stdout
-        assert "its code was not run: no inputs are known" in done.stderr
+        assert "its methods were not called: no inputs are known" in done.stderr
     else:
         assert "not_supported  round_trip.file: no provider here loads" in done.stdout
         assert "QCTS_TORCH=ON" in done.stdout

@@ -10,14 +10,14 @@ namespace qcts {
 std::string suite_version();
 // Returns the processor and its features, the operating system, the compiler and the build options.
 nlohmann::ordered_json environment_json();
-// Returns name, family, summary, source, group and layouts of every scheme.
+// Returns the name, family, summary, source, group and layouts of every scheme.
 nlohmann::ordered_json schemes_json();
-// Returns the choices ledger with the schemes of each choice, and documented claims that do not hold
-// (reference/schemes/choices.h).
+// Returns the list of choices with the schemes of each choice (reference/schemes/choices.h).
+// Also returns the documented claims that are not true.
 nlohmann::ordered_json choices_json();
-// Returns the KeptLayouts of reference/schemes/choices.h; choices_json() includes them.
+// Returns the KeptLayouts of reference/schemes/choices.h. choices_json() includes them.
 nlohmann::ordered_json kept_layouts_json();
-// Returns fixtures/readers.json, which says which libraries read which files; null if it is missing.
+// Returns fixtures/readers.json, which says which libraries read which files, or null if it is missing.
 nlohmann::ordered_json readers_json();
 std::string utc_now();  // "2026-01-31T12:34:56Z"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `qcts merge`: joins the shards of one run into one report.
+// Implements `qcts merge`, which joins the shards of one run into one report.
 #pragma once
 
 #include <filesystem>
@@ -12,15 +12,16 @@
 namespace qcts {
 
 struct MergePart {
-  std::string name;  // as given
+  std::string name;  // the name that the user gave
   RunRecord record;
 };
-// Checks that the parts form one complete run. Throws RunError (usage) if they belong to different runs, a
-// shard is missing, duplicate or unfinished, or a case is judged twice or never.
+// Checks that the parts form one complete run. Throws RunError (usage) if they belong to different runs.
+// Throws RunError (usage) if a shard is missing, duplicate or unfinished.
+// Throws RunError (usage) if a case is judged twice or never.
 void check_parts(const std::vector<MergePart>& parts);
 
 struct MergeRequest {
-  std::vector<std::filesystem::path> parts;     // folders with a record, or such files
+  std::vector<std::filesystem::path> parts;     // folders that contain a record, or record files
   std::vector<std::filesystem::path> fixtures;  // the shards' --fixtures, at their paths on this machine
   std::filesystem::path out = "out";
   bool json = false;
@@ -28,9 +29,11 @@ struct MergeRequest {
   std::vector<std::string> arguments;  // the command line, for the report
 };
 
-// Writes out/{run.jsonl.gz,report.json,junit.xml,report.html,summary.md} as the undivided run would have and
-// prints its summary. Throws RunError (usage) as check_parts() does, and if the parts come from a different
-// installation: version, plan, fixtures, selection, providers and their hashes, processor.
+// Writes the files that the undivided run would have written, and prints its summary.
+// The files are run.jsonl.gz, report.json, junit.xml, report.html and summary.md in `out`.
+// Throws RunError (usage) as check_parts() does.
+// Throws RunError (usage) if the parts come from a different installation.
+// That is a difference in version, plan, fixtures, selection, processor, providers, or their hashes.
 Outcome merge(const MergeRequest& request);
 
 }  // namespace qcts

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Progress of a run on standard error: on a terminal one line that is rewritten, from the first moment on;
-// elsewhere one line a minute.
+// Shows the progress of a run on standard error.
+// On a terminal, one line is rewritten, from the first moment on.
+// Elsewhere, progress is one line per minute.
 #pragma once
 
 #include <chrono>
@@ -19,16 +20,16 @@ struct ProgressState {
   double elapsed_s = 0;
   std::string current;  // a case in flight; may be empty
 };
-// Returns "[12/475] 3 failed  0:12, about 1:40 left  CASE" in at most `columns`; the case is clipped or left
-// out first.
+// Returns "[12/475] 3 failed  0:12, about 1:40 left  CASE" in at most `columns`.
+// If the line is too long, the case is clipped or left out first.
 std::string progress_line(const ProgressState& state, size_t columns);
-// "0:07", "12:34", "1:02:03"
+// Formats a time as "0:07", "12:34" or "1:02:03".
 std::string clock_text(double seconds);
 
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
-  // Takes the screen anew for every line, because a window may change its size.
+  // `screen` is called for every line, because a window may change its size.
   struct Options {
     bool enabled = true;
     std::ostream* out = nullptr;
@@ -42,7 +43,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Says what happens before the first case: "starting 4 providers".
+  // Reports a step before the first case: "starting 4 providers".
   void say(const std::string& what);
   void start(size_t total);
   void saw(bool is_failure);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the providers of a run and sets the options of their workers. The parent never loads a provider.
+// Finds the providers of a run and sets the options of their workers.
+// The parent itself never loads a provider.
 #pragma once
 
 #include <filesystem>
@@ -14,19 +15,21 @@ namespace qcts {
 // Returns one word per provider: the name of a builtin one, or the path of a shared library. Throws RunError.
 std::vector<std::string> provider_words(const RunRequest& request);
 
-// Returns the slot for such a word, not started yet. `folders`: the fixture folders.
+// Returns the slot for a word of provider_words(). Its worker is not started yet.
+// `folders` are the fixture folders.
 ProviderSlot slot_for(const std::string& word, const RunRequest& request,
                       const std::vector<std::filesystem::path>& folders, const std::filesystem::path& logs,
                       const std::filesystem::path& scratch);
 
-// Returns the provider's name if the word alone tells it: "builtin" for "builtin", "aten" for
-// ".../libqcts_aten.so", "" for a vendor's library.
+// Returns the provider's name if the word alone reveals it, and otherwise "".
+// The word "builtin" gives "builtin", ".../libqcts_aten.so" gives "aten", a vendor's library gives "".
 std::string provider_of_word(const std::string& word);
-// Could the selection take a case of this provider? False only if the selection names other providers or only
-// kinds that this one never judges; it is then not started.
+// Returns true if the selection may take a case of this provider.
+// Returns false only if the selection names other providers, or only kinds that this one never judges.
+// The provider is then not started.
 bool may_judge(const std::string& word, const Selection& selection);
 
-// Returns false if the slot's handshake said that the variant cannot run here.
+// Returns false if the slot's handshake said that the variant cannot run on this machine.
 bool is_runnable(const ProviderSlot& slot, const std::string& variant);
 
 }  // namespace qcts

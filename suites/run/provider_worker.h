@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs one provider in worker processes, for commands that use a single provider. The provider's code never
-// runs in this process: a worker that dies, hangs or writes nonsense becomes a verdict, and the next case
-// gets a fresh worker.
+// Runs one provider in worker processes, for commands that use a single provider.
+// The provider's code never runs in this process.
+// If a worker dies, hangs or writes nonsense, this becomes a verdict, and the next case gets a fresh worker.
 #pragma once
 
 #include <functional>
@@ -16,19 +16,21 @@ namespace qcts {
 
 class ProviderWorker {
  public:
-  // `provider`: the result of located_provider(). The constructor fills in scratch and targets of `context`.
-  // `fixtures`: folders whose files the tasks name. Throws std::runtime_error with the worker's reason if the
-  // provider cannot be judged.
+  // `provider` is the result of located_provider().
+  // The constructor fills in scratch and targets of `context`.
+  // `fixtures` are the folders whose files the tasks name.
+  // Throws std::runtime_error with the worker's reason if the provider cannot be judged.
   ProviderWorker(const std::string& provider, JudgeContext context,
                  std::vector<std::filesystem::path> fixtures = {});
 
-  const std::vector<Offer>& offers() const { return offers_; }  // best first within an (op, family)
+  // Returns the provider's offers. Within an (op, family), the best comes first.
+  const std::vector<Offer>& offers() const { return offers_; }
 
   // Judges `tasks` in order with one worker and passes each verdict on.
   void ask(const std::vector<Task>& tasks, const std::function<void(Verdict)>& on_verdict);
 
-  // Returns the verdict of the offer's kernel on the replay. Throws std::runtime_error if no worker can be
-  // started any more.
+  // Returns the verdict of the offer's kernel on the replay.
+  // Throws std::runtime_error if no further worker can be started.
   Verdict ask(const Replay& replay, const Offer& offer, double timeout_s);
 
  private:

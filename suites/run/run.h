@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `qcts run`: judges providers on the cases of a plan and writes reports.
+// Implements `qcts run`, which judges providers on the cases of a plan and writes reports.
 #pragma once
 
 #include <filesystem>
@@ -19,14 +19,15 @@ struct RunRequest {
   std::string plan = kDefaultPlan;
   std::string device = "cpu";  // or "cuda", for which this build has no kernels, so a run proves nothing
   Selection selection;
-  std::vector<std::string> providers;  // "qcts", a provider's name, or a path; empty: all that are found
+  // The words "qcts", a provider's name, or a path. An empty list stands for all providers that are found.
+  std::vector<std::string> providers;
   std::vector<std::filesystem::path> fixtures;  // in addition to the repository's own
   std::filesystem::path out = "out";
   bool gate_latency = false, json = false, progress = true, list = false;
   JunitForm junit = JunitForm::cells;
-  bool resume = false;  // continue the record in `out`, if it is of the same run
-  uint64_t memory_limit_bytes =
-      kDefaultMemoryLimitBytes;  // of a worker, on top of the memory after loading its provider
+  bool resume = false;  // continue the record in `out` if it belongs to the same run
+  // Memory limit of a worker, in addition to its memory after loading the provider.
+  uint64_t memory_limit_bytes = kDefaultMemoryLimitBytes;
   uint64_t seed = 0;
   uint32_t threads = 1;
   unsigned jobs = 0;  // 0: one per logical CPU, at most 4
@@ -34,8 +35,8 @@ struct RunRequest {
   std::vector<std::string> arguments;  // the command line, for the report
 };
 
-// Judges the cases, writes out/{run.jsonl.gz,report.json,junit.xml,report.html,summary.md} and prints the
-// summary. Throws RunError.
+// Judges the cases and prints the summary. Throws RunError.
+// Writes run.jsonl.gz, report.json, junit.xml, report.html and summary.md to `out`.
 Outcome run(const RunRequest& options);
 
 }  // namespace qcts

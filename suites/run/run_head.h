@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes the head of a run's record, which describes the run before it judges anything.
+// Makes the head of a run's record. The head describes the run before anything is judged.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace qcts {
 
-// Returns the head without the providers, the cases and the latency note. `folders`: the fixture folders.
+// Returns the head without the providers, the cases and the latency note. `folders` are the fixture folders.
 RunHead head_of(const RunRequest& request, const Plan& plan,
                 const std::vector<std::filesystem::path>& folders);
 

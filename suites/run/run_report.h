@@ -15,24 +15,25 @@ namespace qcts {
 std::string fixtures_sha256(const std::vector<std::filesystem::path>& folders);
 std::string mustpass_sha256(const std::vector<std::string>& ids);
 
-// Returns a report with everything but the verdicts: from the head, this installation's lists (mustpass,
-// floor, waivers, schemes) and the goldens.
+// Returns a report that lacks only the verdicts. Makes the report from the head and the goldens.
+// The lists of this installation are added: mustpass, floor, waivers and schemes.
 RunReport report_from(const RunHead& head, const Fixtures& fixtures);
 struct ReportOptions {
-  bool print_json = false;  // instead of the summary
+  bool print_json = false;  // print JSON instead of the summary
   JunitForm junit = JunitForm::cells;
 };
 
-// Sorts and counts the verdicts, compares them with out/before.jsonl.gz if that has the same plan and
-// selection, writes report.json, junit.xml, report.html and summary.md to `out`, compresses the record there,
-// and prints the summary or the JSON.
+// Sorts and counts the verdicts.
+// Compares the verdicts with out/before.jsonl.gz if that has the same plan and selection.
+// Writes report.json, junit.xml, report.html and summary.md to `out` and compresses the record there.
+// Then prints the summary or the JSON.
 Outcome write_report(RunReport& report, const std::filesystem::path& out, const ReportOptions& options);
-// Writes report.html and summary.md from the report.json and the record in `folder`; load.json and
-// generate.json there add their sections. Throws std::runtime_error naming the file.
+// Writes report.html and summary.md from the report.json and the record in `folder`.
+// Adds sections for a load.json and a generate.json there. Throws std::runtime_error, which names the file.
 void write_page(const std::filesystem::path& folder);
 // Removes the reports of an earlier run.
 void remove_reports(const std::filesystem::path& out);
-// Does that for a new run, and keeps the record of a finished one as before.jsonl.gz.
+// Removes the reports of an earlier run, and keeps the record of a finished one as before.jsonl.gz.
 void start_reports(const std::filesystem::path& out);
 
 }  // namespace qcts

@@ -11,17 +11,20 @@
 
 namespace qcts {
 
-// Returns the text, of which no line is wider than the screen. The verdict, the counts and the reports come
-// last: counts by scheme, sizes, latency, reasons of not_supported, failures with their rerun lines, verdict.
-// `files`: the written reports, the one to open first at the front.
+// Returns a text in which no line is wider than the screen.
+// The text begins with counts by scheme, sizes, latency and reasons of not_supported.
+// Failures with their rerun lines follow.
+// The verdict, the counts and the reports come last.
+// `files` are the written reports, starting with the one to open first.
 std::string summary_text(const RunReport& report, const std::vector<std::string>& files,
                          const Screen& screen);
 
-// The verdicts that prevent conformance, in groups of one cause: wrong answers first, then crashes and the
-// like; of these numerics before determinism, then the largest group.
+// Returns the verdicts that prevent conformance, in groups of one cause.
+// Wrong answers come first, then crashes and similar failures.
+// Within these, numerics comes before determinism, and then the largest group is first.
 std::vector<Group> failure_groups(const RunReport& report);
 
-// The parts of the summary that have files of their own.
+// Print those parts of the summary that have source files of their own.
 void print_failures(const RunReport& report, Printout& out);
 void print_latency(const RunReport& report, Printout& out);
 

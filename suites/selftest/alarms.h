@@ -12,22 +12,23 @@
 namespace qcts::selftest {
 
 struct AlarmRequest {
-  // "builtin", "reference" (every scheme), or the path of a shared library
+  // "builtin", "reference" (every scheme), or the path of a shared library.
   std::vector<std::string> providers = {"builtin"};
   std::string plan = "seeds";
-  uint64_t first = 1, seeds = 200;  // from first to seeds
+  uint64_t first = 1, seeds = 200;  // seeds from `first` to `seeds`
 };
 
 // The results of one implementation.
 struct AlarmRow {
   std::string implementation;  // "builtin_avx2"
   uint64_t judged = 0, passed = 0;
-  std::vector<Verdict> alarms;  // neither pass nor not_supported; "crash" if the worker died
+  std::vector<Verdict> alarms;  // verdicts other than pass and not_supported; "crash" if the worker died
 };
 
-// Judges the plan's synthetic numerics and determinism cases in a worker, once per seed. A case that ends its
-// worker is an alarm. Throws RunError if the plan or a provider does not exist, std::runtime_error if a
-// provider cannot be loaded. Calls `on_seed` with the number of seeds done.
+// Judges the plan's synthetic numerics and determinism cases in a worker, once per seed.
+// A case that ends its worker is an alarm. Calls `on_seed` with the number of finished seeds.
+// Throws RunError if the plan or a provider does not exist.
+// Throws std::runtime_error if a provider cannot be loaded.
 std::vector<AlarmRow> alarms(const AlarmRequest& request, const std::function<void(uint64_t)>& on_seed);
 
 }  // namespace qcts::selftest

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests parts of the judge (comparator, runner, merge, bench) with questions whose answers are known. The
-// real parts must answer all of them right; a mutant, one part with a planted fault, must answer at least one
-// wrong.
+// Tests parts of the judge (comparator, runner, merge, bench) with questions whose answers are known.
+// The real parts must answer all questions right.
+// A mutant, which is one part with a planted fault, must answer at least one of them wrong.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct ExamResult {
   bool held = false;
 };
 
-// Asks all questions of a kind in kExaminedKinds of the real parts, or of those with the fault of `mutant`.
+// Asks all questions of a kind in kExaminedKinds. The real parts answer, or those with the fault of `mutant`.
 // Throws std::invalid_argument for a mutant of another kind.
 std::vector<ExamResult> examine(MutantKind kind, std::string_view mutant = "");
 

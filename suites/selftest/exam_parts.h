@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of the judge that an exam tests, as values, so that a faulty one can replace any of them.
+// The parts of the judge that an exam tests, as values, so that a faulty part can replace any of them.
 #pragma once
 
 #include <functional>
@@ -49,8 +49,8 @@ struct Parts {
   std::function<void(std::vector<Series>&, double, uint64_t)> time = time_rounds;
 };
 
-// Returns the real parts with the fault of `mutant`, whose kind is comparator, runner, merge or bench. Throws
-// std::invalid_argument.
+// Returns the real parts with the fault of `mutant`, whose kind must be comparator, runner, merge or bench.
+// Throws std::invalid_argument for other mutants.
 Parts mutated_parts(std::string_view mutant);
 
 struct Question {

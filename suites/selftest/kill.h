@@ -16,12 +16,12 @@ namespace qcts::selftest {
 
 struct KillRequest {
   std::string plan = kCompletePlan;
-  std::vector<std::string> mutants;  // globs over ids; empty: all
+  std::vector<std::string> mutants;  // globs over the ids of mutants; empty: all
   std::vector<MutantKind> kinds;     // empty: the plan's `kills`
   std::vector<std::string> cases;    // globs over case ids; empty: all
   std::string set = "all";           // "open", "held", "all"
-  bool every_case = false;           // all cases, not only up to the first kill
-  unsigned jobs = 1;                 // workers at a time if every_case
+  bool every_case = false;           // true: judge all cases; false: stop at the first kill
+  unsigned jobs = 1;                 // number of workers at a time if every_case
   uint64_t seed = 0;
 };
 
@@ -29,43 +29,46 @@ struct Killer {
   std::string case_id;
   std::string status;  // "fail", "crash", "timeout"
   std::string reason;
-  std::string where;  // what differs first: "optimizer.param_groups[0].lr"
+  std::string where;  // the first difference: "optimizer.param_groups[0].lr"
 };
 
-// One row of the matrix. A file mutant is judged twice: claiming that it keeps a file's bytes, so that any
-// other byte is wrong (E3), and without the claim, so that what it loses has to be seen (E2).
+// One row of the matrix. A file mutant is judged twice.
+// With the claim that the mutant keeps a file's bytes, any other byte is wrong (E3).
+// Without the claim, the values that the mutant loses have to be noticed (E2).
 struct KillRow {
   const MutantInfo* mutant = nullptr;
   std::vector<Killer> killers;  // in the order of judging
   std::vector<Killer> without_claim;
-  size_t judged = 0;     // cases that gave a verdict other than not_supported
-  double to_kill_s = 0;  // from the start of the mutant's worker to the first kill
+  size_t judged = 0;     // number of cases with a verdict other than not_supported
+  double to_kill_s = 0;  // time from the start of the mutant's worker to the first kill
   double wall_s = 0;
-  std::string problem;  // why the mutant could not be judged
+  std::string problem;  // the reason why the mutant could not be judged
   bool needs_both() const { return mutant->kind == MutantKind::format && mutant->bytes_alone.empty(); }
   bool killed() const { return !killers.empty() && (!needs_both() || !without_claim.empty()); }
 };
 
-// Returns the kinds of mutants to judge; empty: all. Throws RunError if the plan does not exist or names an
-// unknown kind.
+// Returns the kinds of mutants to judge; empty: all kinds.
+// Throws RunError if the plan does not exist or names an unknown kind.
 std::vector<MutantKind> mutant_kinds(const KillRequest& request);
 bool selects_any(const KillRequest& request);
 
-// Judges every mutant that the request selects and calls `on_row` after each. Throws RunError if the plan
-// does not exist, std::runtime_error if the library of mutants is missing.
+// Judges every mutant that the request selects and calls `on_row` after each.
+// Throws RunError if the plan does not exist, and std::runtime_error if the library of mutants is missing.
 std::vector<KillRow> kill(const KillRequest& request, const std::function<void(const KillRow&)>& on_row);
 
-// Returns one row for several faults planted at once, "a+b", all of kind kernel; "": no fault, judged as a
-// mutant of `kind`, with all killers in both lists. The row's `mutant` is the first.
+// Returns one row for several faults that are planted at once, "a+b", all of kind kernel.
+// "" plants no fault and is judged as a mutant of `kind`, with all killers in both lists.
+// The row's `mutant` is the mutant of the first fault.
 KillRow kill_together(const KillRequest& request, const std::string& faults,
                       MutantKind kind = MutantKind::kernel);
 
 // Returns the rows of mutants that survived and are not equivalent.
 std::vector<const KillRow*> survivors(const std::vector<KillRow>& rows);
 
-// Returns cases that together kill every killed mutant of kind kernel or format, by greedy set cover (Chvatal
-// 1979): each step takes the case that kills the largest number of the remaining mutants, the first by id
-// among equals. Needs rows of every_case.
+// Returns cases that together kill every killed mutant of kind kernel or format.
+// Uses greedy set cover (Chvatal 1979). Needs rows of every_case.
+// Each step takes the case that kills the largest number of the remaining mutants.
+// Among equal cases, a step takes the first by id.
 std::vector<std::string> greedy_cover(const std::vector<KillRow>& rows);
 
 nlohmann::ordered_json to_json(const KillRequest& request, const std::vector<KillRow>& rows);

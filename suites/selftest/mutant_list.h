@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The mutants by name. The faults themselves are in suites/selftest/mutants (providers and files) and in
-// suites/selftest/exam_mutants.cc (parts of the judge).
+// Lists the mutants by name. The faults of providers and files are in suites/selftest/mutants.
+// The faults of the judge's parts are in suites/selftest/exam_mutants.cc.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace qcts::selftest {
 
-// The thing that a mutant breaks.
+// The kind of part that a mutant breaks.
 enum class MutantKind : uint8_t { kernel, format, comparator, runner, merge, bench };
 std::string_view mutant_kind_name(MutantKind kind);
 std::optional<MutantKind> find_mutant_kind(std::string_view name);
-// Parts of the judge, which exams test; mutants of the other kinds are judged like any other provider or
-// file.
+// Kinds that are parts of the judge, which exams test.
+// Mutants of the other kinds are judged like any other provider or file.
 inline constexpr MutantKind kExaminedKinds[] = {MutantKind::comparator, MutantKind::runner, MutantKind::merge,
                                                 MutantKind::bench};
 
 struct MutantInfo {
   std::string_view id;
   MutantKind kind;
-  bool held = false;  // hidden from the authors of the cases until the cases were done
+  bool held = false;  // true if it was hidden from the authors of the cases until the cases were done
   std::string_view what;
-  std::string_view public_case;    // where this fault occurred; empty: a plausible mistake
-  std::string_view found{};        // if held: the gap that it showed in the cases; empty: none
-  std::string_view bytes_alone{};  // of a file mutant: why only a claim to keep the bytes makes it wrong
+  std::string_view public_case;    // the place where this fault occurred; empty: a plausible mistake
+  std::string_view found{};        // if held: the gap that it revealed in the cases; empty: none
+  std::string_view bytes_alone{};  // for a file mutant: why only a claim to keep the bytes makes it wrong
   std::string_view proof{};  // why no judge can tell it from a correct implementation; empty: a judge can
 };
 std::span<const MutantInfo> mutant_list();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measures the false alarms and detections of the timer: times each kernel of a latency plan many times
-// against itself and against a copy that is slower by a planted fraction.
+// Measures the false alarms and detections of the timer.
+// Times each kernel of a latency plan many times against itself.
+// Also times each kernel against a copy that is slower by a planted fraction.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace qcts {
 
-// Makes another target slower: after each call it waits for `part` of the call's time. The three clock reads
-// (0.3 % of a call of 26 us) are paid even if part is 0.
+// Makes another target slower: after each call, it waits for `part` of the call's time.
+// The three clock reads (0.3 % of a call of 26 us) cost time even if `part` is 0.
 class DelayedTarget final : public TimedTarget {
  public:
   DelayedTarget(TimedTarget& other, double part) : other_(other), part_(part) {}
@@ -29,24 +30,24 @@ class DelayedTarget final : public TimedTarget {
 
 struct TimerSelftestRequest {
   std::string plan = "latency_quick";
-  std::vector<std::string> filters;  // as `qcts run --filter`
+  std::vector<std::string> filters;  // as for `qcts run --filter`
   uint64_t runs = 50;
   double planted = 0.03;
-  double budget_s = 1;  // per case and run
+  double budget_s = 1;  // time for each case and run
 };
 
 struct TimerSelftestRow {
   std::string full_id;
   uint64_t runs = 0;
-  uint64_t alarms = 0;          // against itself, 0 % planted
-  uint64_t found = 0;           // the planted slowdown: is_slower()
-  uint64_t itself_missed = 0;   // the interval against itself does not contain 1
-  uint64_t planted_missed = 0;  // the interval of the planted slowdown does not contain it
-  double widest = 0;            // half-width of an A/A interval, relative
+  uint64_t alarms = 0;          // alarms of the kernel against itself, with 0 % planted
+  uint64_t found = 0;           // runs that found the planted slowdown: is_slower()
+  uint64_t itself_missed = 0;   // runs whose interval against itself does not contain 1
+  uint64_t planted_missed = 0;  // runs whose interval of the planted slowdown does not contain it
+  double widest = 0;            // the largest relative half-width of an A/A interval
 };
 
-// Tests with builtin kernels only, on one thread. Calls `on_run` with the number of runs done. Throws
-// RunError if the plan does not exist or if the filters leave no case that runs here.
+// Tests builtin kernels only, on one thread. Calls `on_run` with the number of finished runs.
+// Throws RunError if the plan does not exist or if the filters leave no case that runs here.
 std::vector<TimerSelftestRow> run_timer_selftest(const TimerSelftestRequest& request,
                                                  const std::function<void(uint64_t)>& on_run);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts the threads that a kernel keeps busy, from the CPU time of this whole process while it runs. A
-// kernel with more threads than the problem allows would have an unfair advantage.
+// Counts the threads that a kernel keeps busy, from the CPU time of this whole process while it runs.
+// A kernel with more threads than the problem allows would have an unfair advantage.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,29 @@ namespace qcts {
 
 class TimedTarget;
 
-// CPU time of all threads of this process divided by elapsed time: 1.0 is one thread that never waits.
+// CPU time of all threads of this process divided by elapsed time.
+// 1.0 stands for one thread that never waits.
 struct BusyThreads {
   double resting = 0;  // between calls
   double calling = 0;  // while this thread calls the target in a loop
 };
 
-// An excess above this is not clock error. The CPU time of a thread on another core is accurate to one tick
-// (4 ms of 40), and is never overstated.
+// A larger excess than this is not an error of the clock.
+// The CPU time of a thread on another core is accurate to one tick (4 ms of 40), and is never overstated.
 inline constexpr double kBusyMargin = 0.25;
 
-// Seconds counted by some clock; only differences matter.
+// A clock that counts seconds. Only differences matter.
 using Seconds = double (*)();
-// CPU time of all threads of this process.
+// Returns the CPU time of all threads of this process.
 double process_seconds();
 
-// Runs for 80 ms, or for 40 ms and one call if that is longer, after idle OpenMP threads have stopped
-// spinning. Other load on the machine can only lower the result. Throws what a call throws.
+// Runs for 80 ms, or for 40 ms and one call if that is longer.
+// First waits until idle OpenMP threads have stopped spinning.
+// Other load on the machine can only lower the result. Throws the exceptions of the call.
 BusyThreads count_busy_threads(TimedTarget& target, Seconds spent = process_seconds);
 
-// Returns an empty string if at most `threads` are busy, otherwise "keeps 2.0 threads busy (limit 1)". Counts
-// up to three times before it reports an excess.
+// Returns an empty string if at most `threads` are busy, or else "keeps 2.0 threads busy (limit 1)".
+// Counts up to three times before it reports an excess.
 std::string too_many_threads(TimedTarget& target, uint32_t threads, BusyThreads& busy,
                              Seconds spent = process_seconds);
 

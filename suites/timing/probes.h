@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Probes that measure the machine beside a kernel: one only moves bytes, the other only multiplies.
+// Probes that measure the machine next to a kernel. One probe only moves bytes, the other only multiplies.
 #pragma once
 
 #include <atomic>
@@ -14,16 +14,16 @@
 namespace qcts {
 
 struct StreamRequest {
-  uint64_t read_bytes = 0, write_bytes = 0;  // per copy
+  uint64_t read_bytes = 0, write_bytes = 0;  // bytes per copy
   size_t copies = 1;
-  bool writes_rotate = false;  // each copy has its own output; otherwise all share one
+  bool writes_rotate = false;  // true: each copy has its own output; false: all copies share one
   uint32_t threads = 1;
 };
 
-// Measures memory throughput for the bytes of a problem, on rotating copies and with `threads` threads:
-// copies as many bytes as are both read and written, then reads or fills the rest. The constructor picks the
-// fastest of stream_loops() and copy_loops(). Data that does not rotate stays in a cache and is copied
-// through it.
+// Measures memory throughput for the bytes of a problem, on rotating copies and with `threads` threads.
+// The bytes that are both read and written are copied. The rest is read or filled.
+// The constructor picks the fastest of stream_loops() and copy_loops().
+// Data that does not rotate stays in a cache and is copied through it.
 class StreamProbe final : public TimedTarget {
  public:
   explicit StreamProbe(const StreamRequest& request);
@@ -57,7 +57,7 @@ class PeakProbe final : public TimedTarget {
   void call(size_t copy) override;
   size_t copies() const override { return 1; }
   const PeakLoop& loop() const { return loop_; }
-  uint64_t operations() const { return turns_ * loop_.operations * threads_; }  // per call
+  uint64_t operations() const { return turns_ * loop_.operations * threads_; }  // operations per call
 
  private:
   const PeakLoop& loop_;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The machine's limits for one timed problem, timed as series beside the kernel: memory (a stream of the same
-// bytes) and arithmetic (the fastest multiply-adds that the kernel's variant may use). And the canary, a
-// fixed amount of arithmetic timed before and after a measurement to detect a change of clock speed.
+// The machine's limits for one timed problem, timed as series next to the kernel.
+// The memory limit is a stream of the same bytes.
+// The arithmetic limit is the fastest multiply-adds that the kernel's variant may use.
+// The canary is a fixed amount of arithmetic.
+// The canary is timed before and after a measurement to detect a change of clock speed.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +19,22 @@
 namespace qcts {
 
 struct RoofRequest {
-  std::string_view variant{};  // of the kernel
+  std::string_view variant{};  // the kernel's variant
   bool int8_x = false;  // linear: the activation policy quantizes x to integers, so products are int8 x int8
   bool integers = false;  // the weight's codes are integers: products with x in fixed point use 16-bit words
   bool nibbles = false;   // integers with at most 16 codes: byte products are int8 x int4
   DType x_dtype = DType::bfloat16;
   StreamRequest stream{};
-  double operations = 0;  // 0: no arithmetic limit
+  double operations = 0;  // 0: there is no arithmetic limit
 };
 
 class Roof {
  public:
   explicit Roof(const RoofRequest& request);
-  // Adds "probe", and "peak" if there is an arithmetic limit. A sample is scaled to the time of the whole
-  // problem.
+  // Adds "probe", and also "peak" if there is an arithmetic limit.
+  // A sample is scaled to the time of the whole problem.
   void add_series(std::vector<Series>& series, bool cold);
-  // Returns the longer of the two times of each round; NaN if a series was not timed.
+  // Returns the longer of the two times of each round, or NaN if a series was not timed.
   static std::vector<double> roof_us(std::span<const Series> series);
   const PeakLoop* peak() const { return peak_ ? &peak_->loop() : nullptr; }
   // Returns the operations per second of the peak series, whose median sample is `us`.
@@ -44,12 +46,14 @@ class Roof {
   double operations_ = 0, peak_scale_ = 1;
 };
 
-// Returns whether the loop's products match the problem's. Products of a weight that alone is quantized are
-// floats, words, or bytes with x split in two, which can hold 16 bits of x.
+// Returns true if the loop's products match the problem's.
+// If only the weight is quantized, its products are floats, words, or bytes.
+// With bytes, x is split in two, which can hold 16 bits of x.
 bool can_multiply(const PeakLoop& loop, const RoofRequest& request);
 
-// Returns the loop that bounds a kernel of this variant; nullptr if none is known. loop_operations_each: loop
-// operations for each operation of the kernel, two if x is split into two bytes.
+// Returns the loop that bounds a kernel of this variant, or nullptr if none is known.
+// `loop_operations_each` receives the loop operations for each operation of the kernel.
+// The kernel needs two loop operations if x is split into two bytes.
 const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operations_each);
 
 class Canary {

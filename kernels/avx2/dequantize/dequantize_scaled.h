@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Multiplies one-byte codes by a scale, for the AVX2 variants of dequantize. Writing the result is the bound:
-// in bfloat16 an element costs one operation where the scale allows it; any other dtype or scale costs two.
+// Multiplies one-byte codes by a scale, for the AVX2 variants of dequantize.
+// Writing the result limits the speed. In bfloat16, an element costs one operation if the scale allows it.
+// For any other dtype or scale, it costs two.
 #pragma once
 
 #include "kernels/avx2/dequantize/e4m3_table.h"
@@ -25,18 +26,20 @@ template <class Decode>
   store_some(dtype, to + k * bytes, _mm256_mul_ps(decode(rest), scale), count - k);
 }
 
-constexpr int64_t kWorthATable = 256;  // codes that share a scale, from which a table pays
+constexpr int64_t kWorthATable = 256;  // min. number of codes with one scale for which a table pays off
 
-// True if finite_small_float's factor times the scale can act as one factor: the product is rounded once and
-// stays a normal number whose magnitude follows the code's.
+// True if the scale and the factor of finite_small_float can act as one factor.
+// The product is then rounded once.
+// It stays a normal number, and its magnitude follows the magnitude of the code.
 template <Float8 kFormat>
 bool is_one_factor(float scale) {
   return scale >= 0x1p-100f && scale <= 0x1p126f / Float8Bits<kFormat>::kUnit;
 }
 
-// Converts 32 codes, none of them NaN or infinite, to bfloat16. Even and odd codes of each sixteen are moved
-// to their places as magnitudes, multiplied, rounded by bf16_rounded and joined in order: 34 operations. For
-// past_caches see kernels/avx2/stores.h.
+// Converts 32 codes to bfloat16. None of them may be NaN or infinite.
+// In each 16 codes, even and odd codes are moved to their places as magnitudes,
+// multiplied, rounded by bf16_rounded and joined in order.
+// The conversion takes 34 operations. kernels/avx2/stores.h explains past_caches.
 template <Float8 kFormat>
 [[gnu::always_inline]] inline void scale_32_floats(const uint8_t* codes, __m256 factor, bool past_caches,
                                                    char* to) {
@@ -57,7 +60,7 @@ template <Float8 kFormat>
   }
 }
 
-// Sets the bytes of those of the 32 codes that are NaN or infinite.
+// Returns a mask of 32 bytes that is set where a code is NaN or infinite.
 template <Float8 kFormat>
 [[gnu::always_inline]] inline __m256i special_codes(const uint8_t* codes) {
   if (Float8Bits<kFormat>::kSixBits) return _mm256_setzero_si256();
@@ -72,8 +75,8 @@ template <Float8 kFormat>
   scale_codes(dtype, codes, count, factor, to, [](const uint8_t* at) { return small_float<kFormat>(at); });
 }
 
-// Converts `groups` consecutive groups of `length` codes each, with float32 scales. Codes for which
-// scale_32_floats is wrong are converted again.
+// Converts `groups` consecutive groups of `length` codes each, with float32 scales.
+// Codes for which scale_32_floats is wrong are converted again.
 template <Float8 kFormat>
 void scale_float_groups(uint32_t dtype, const uint8_t* codes, int64_t groups, int64_t length,
                         const void* scales, bool past_caches, char* to) {
@@ -103,9 +106,11 @@ void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float sca
   scale_float_groups<kFormat>(dtype, codes, 1, count, &scale, past_caches, to);
 }
 
-// Converts 32 codes, less their zero point, to bfloat16. In 16-bit lanes a code is placed in the fraction of
-// 2^23, where it is added exactly; unpacking widens and packing narrows. bf16_rounded rounds the product, so
-// no -0 may arise. 32 elements cost 32 operations, of which one in four is a load or a store.
+// Converts 32 codes, minus their zero point, to bfloat16.
+// In 16-bit lanes, a code is placed in the fraction of 2^23, where additions are exact.
+// Unpacking widens the lanes and packing narrows them.
+// bf16_rounded rounds the product, so no product may be -0.
+// 32 elements cost 32 operations, of which one in four is a load or a store.
 template <bool kPastCaches>
 [[gnu::always_inline]] inline void scale_32_to_bf16(const int8_t* codes, __m256i below_512, __m256 scale,
                                                     char* to) {
@@ -125,9 +130,9 @@ template <bool kPastCaches>
   }
 }
 
-// Steps that a wider variant replaces. Converts as many of `count` codes as it can take 32 at a time, and
-// returns how many that is. below_512_twice holds zero point - 512 in both halves. The factor lies in
-// [2^-100, 2^100].
+// Converts codes 32 at a time, as many of `count` as it can, and returns their number.
+// The AVX-512 variant replaces this step. below_512_twice holds (zero point - 512) in both halves.
+// The factor lies in [2^-100, 2^100].
 struct Integers32 {
   template <bool kPastCaches>
   [[gnu::always_inline]] static int64_t scale_to_bf16(const int8_t* codes, int64_t count,
@@ -159,9 +164,10 @@ template <class Integers, bool kPastCaches>
               });
 }
 
-// Converts eight groups to bfloat16, each of a multiple of 32 codes, and computes their parameters together:
-// one at a time, groups of 32 took 1.4 times as long (AVX-512, EPYC Zen 5). Returns false and does nothing if
-// a factor is out of bounds.
+// Converts eight groups to bfloat16. Each group has a multiple of 32 codes.
+// The parameters of the eight groups are computed together:
+// one at a time, groups of 32 took 1.4 times as long (AVX-512, EPYC Zen 5).
+// Returns false and does nothing if a factor is out of bounds.
 template <class Integers, bool kPastCaches>
 [[gnu::always_inline]] inline bool scale_eight_groups(__m256 factors, const int8_t* zero_points,
                                                       const int8_t* codes, int64_t length, char* to) {
@@ -180,7 +186,8 @@ template <class Integers, bool kPastCaches>
   return true;
 }
 
-// Converts the int8 codes of row n. Its parameters begin at `first`; each holds for `length` elements.
+// Converts the int8 codes of row n.
+// The parameters of the row begin at `first`, and each serves `length` elements.
 template <class Integers, bool kPastCaches>
 void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t n, int64_t first,
                            int64_t length) {
@@ -215,7 +222,7 @@ template <class Integers>
 void dequantize_affine_tensor(const qcts_problem& p, int64_t first, int64_t last) {
   for (int64_t n = first; n < last; ++n) dequantize_affine_row<Integers>(p, QCTS_F32, n, 0, p.k);
 }
-// intx: a group may be the whole row, and scales may have the weight's dtype.
+// Converts rows of intx. A group may be the whole row, and scales may have the weight's dtype.
 template <class Integers>
 void dequantize_affine_groups(const qcts_problem& p, int64_t first, int64_t last) {
   const int64_t length = p.group != 0 ? p.group : p.k;

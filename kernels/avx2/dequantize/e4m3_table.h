@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks up float8 e4m3 codes times one scale in bfloat16, for the AVX2 variants of dequantize. A power of two
-// does not change how a product is rounded. So the low nibble of a code (its fraction and the last bit of its
-// exponent) selects one of 16 values, and the rest of the exponent is added to their upper byte. The first 16
-// codes, which include the subnormals, have a table of their own. 32 codes cost 22 operations; conversion,
-// product and rounding took 18 for eight.
+// Looks up the products of float8 e4m3 codes and one scale in bfloat16, for the AVX2 variants of dequantize.
+// A power of two does not change how a product is rounded.
+// So the low nibble of a code (its fraction and the last bit of its exponent) selects one of 16 values.
+// The rest of the exponent is added to the upper byte of the value.
+// The first 16 codes, which include the subnormals, have their own table. 32 codes cost 22 operations.
+// Conversion, multiplication and rounding would cost 18 operations for eight codes.
 #pragma once
 
 #include "kernels/avx2/float8.h"
@@ -13,11 +14,11 @@ namespace qcts::avx2 {
 namespace {
 
 struct E4m3Table {
-  __m256i first_low, first_high;  // bytes of codes 0 .. 15
-  __m256i low, high;              // of codes 16 .. 31, less 1 in the upper byte
+  __m256i first_low, first_high;  // bytes for codes 0 .. 15
+  __m256i low, high;              // bytes for codes 16 .. 31, less 1 in the upper byte
 };
 
-// True if the products of all codes are normal numbers of both dtypes.
+// True if the products of all codes with the scale are normal numbers in float32 and in bfloat16.
 [[maybe_unused]] bool has_e4m3_table(float scale) {
   const float magnitude = __builtin_fabsf(scale);
   return magnitude >= 0x1p-110f && magnitude <= 0x1p110f;
@@ -38,7 +39,7 @@ struct E4m3Table {
   return table;
 }
 
-// `codes` are in look_up_narrow's order. Both bytes of a NaN become all ones.
+// `codes` have the order that look_up_narrow expects. Both bytes of a NaN become all ones.
 [[gnu::always_inline]] inline void look_up_e4m3(const E4m3Table& table, __m256i codes, bool past_caches,
                                                 char* to) {
   const __m256i magnitude = _mm256_and_si256(codes, _mm256_set1_epi8(0x7F));

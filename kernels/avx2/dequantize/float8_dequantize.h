@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of float8 codes whose scales hold for a row, a group, the tensor or blocks of 128 x 128, for the AVX2
-// variants of dequantize: one byte in, two or four out. Rounds like kernels/scalar/float8.h.
+// Dequantizes rows of float8 codes, for the AVX2 variants.
+// A scale serves a row, a group, the tensor or a block of 128 x 128.
+// The kernel reads one byte and writes two or four bytes per element. It rounds like kernels/scalar/float8.h.
 #pragma once
 
 #include "kernels/avx2/dequantize/dequantize_scaled.h"
@@ -8,7 +9,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// A step that a wider variant replaces.
+// The AVX-512 variant replaces this step.
 struct Float8Groups {
   template <Float8 kFormat>
   static void scale_groups(uint32_t dtype, const uint8_t* codes, int64_t groups, int64_t length,

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of int4 groups, for the AVX2 variants of dequantize. A group's 16 values are computed once, rounded
-// once and looked up. For groups of 32 and 64 elements in bfloat16 the tables are the bound, so two are made
-// at a time, one in each half of the registers: 23 operations for both, and as many to look up 64 codes.
+// Dequantizes rows of int4 groups, for the AVX2 variants.
+// The 16 values of a group are computed and rounded once, and then looked up.
+// For groups of 32 and 64 elements in bfloat16, computing the tables limits the speed.
+// So two tables are made at a time, one in each half of the registers.
+// Both tables together cost 23 operations, and looking up 64 codes costs as many.
 //
-// A row of a tile has 512 bytes of codes for groups of 32, which end before a hardware prefetcher starts. So
-// the next row's codes are prefetched meanwhile, and a tile's parameters during the rows above it.
+// With groups of 32, a row of a tile has 512 bytes of codes.
+// The row ends before a hardware prefetcher starts. So the codes of the next row are prefetched early.
+// The parameters of a tile are prefetched during the rows above the tile.
 #pragma once
 
 #include "kernels/avx2/dequantize/int4_table.h"
@@ -13,7 +16,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// The values of two groups' codes, as bytes of bfloat16; the first group's are in the lower halves.
+// The values of the codes of two groups, as bytes of bfloat16. The first group is in the lower halves.
 struct TablePair {
   __m256i low, high;
 };
@@ -23,8 +26,9 @@ struct EightGroups {
   __m256 scale, zero;
 };
 
-// Returns a bit for each group whose values bf16_rounded may round: is_plain_sum holds, so that they are
-// exact or far from a tie in float32, and no scale makes a -0.
+// Returns a bit for each group whose values bf16_rounded may round.
+// For such a group, is_plain_sum holds, so its values are exact or far from a tie in float32.
+// No scale produces -0.
 [[gnu::always_inline]] inline uint32_t plain_groups(const EightGroups& groups) {
   const auto exponents = [](__m256 value) {
     return _mm256_srli_epi32(_mm256_slli_epi32(_mm256_castps_si256(value), 1), 24);
@@ -41,7 +45,8 @@ struct EightGroups {
       _mm256_movemask_ps(_mm256_and_ps(tame, _mm256_or_ps(_mm256_castsi256_ps(near), alone))));
 }
 
-// Returns the values of nibbles that mean kLower .. kLower + 7, then kUpper .. kUpper + 7.
+// Returns the values of two groups.
+// Nibbles 0 to 7 mean kLower to kLower + 7, and nibbles 8 to 15 mean kUpper to kUpper + 7.
 template <int kLower, int kUpper>
 [[gnu::always_inline]] inline TablePair bf16_table_pair(const float* scales, const float* zeros) {
   const auto both = [](const float* two) {
@@ -51,7 +56,7 @@ template <int kLower, int kUpper>
                                     _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
   };
   const __m256 scale = both(scales), zero = both(zeros);
-  // Returns eight values from `first` on: their low bytes, then their high bytes.
+  // Returns the values of eight codes, starting at `first`: their low bytes, then their high bytes.
   const auto eight = [&](float first) {
     const __m256 even = _mm256_add_ps(_mm256_set1_ps(first), _mm256_setr_ps(0, 2, 4, 6, 0, 2, 4, 6)),
                  odd = _mm256_add_ps(_mm256_set1_ps(first), _mm256_setr_ps(1, 3, 5, 7, 1, 3, 5, 7));
@@ -66,7 +71,7 @@ template <int kLower, int kUpper>
   return {_mm256_unpacklo_epi64(lower, upper), _mm256_unpackhi_epi64(lower, upper)};
 }
 
-// Looks up the codes of two consecutive groups of kGroup.
+// Looks up the codes of two consecutive groups of kGroup elements.
 template <bool kHighFirst, int64_t kGroup, bool kPastCaches>
 [[gnu::always_inline]] inline void look_up_pair(const TablePair& table, const uint8_t* codes, char* to) {
   const __m256i nibble = _mm256_set1_epi8(15);
@@ -91,7 +96,7 @@ template <bool kHighFirst, int64_t kGroup, bool kPastCaches>
   }
 }
 
-// Converts `groups` groups of kGroup elements, in one row of a tile. Params is described below.
+// Converts `groups` groups of kGroup elements in one row of a tile. Params is described below.
 template <class Params, int64_t kGroup, bool kPastCaches>
 void dequantize_short_groups(const Params& params, int64_t row, int64_t groups, int64_t row_bytes,
                              const uint8_t* codes, char* to) {
@@ -127,7 +132,7 @@ void dequantize_long_groups(const Params& params, int64_t row, int64_t groups, i
   }
 }
 
-// Converts rows of a tile to bfloat16 with byte shuffles; returns true if it did.
+// Converts rows of a tile to bfloat16 with byte shuffles. Returns true if it converted the row.
 struct ByteShuffles {
   template <class Params>
   static bool dequantize_row(const Params& params, int64_t row, int64_t groups, int64_t group,
@@ -142,17 +147,17 @@ struct ByteShuffles {
   }
 };
 
-// Params holds the parameters of a tile:
-//   kDtype, kHighFirst   the weight's dtype; whether the even code has the high nibble
-//   load(tile)
-//   table(row, g)        the values of one group
-//   kPairs               the value is code * scale + zero in bfloat16, so the following exist:
-//   kLower, kUpper       what nibbles 0 and 8 mean
-//   eight(row, g)        groups from g on, a multiple of 8; those beyond the end may hold anything
+// Params holds the parameters of a tile and has these members:
+//   kDtype, kHighFirst   the weight's dtype; true if the even code has the high nibble
+//   load(tile)           loads the parameters
+//   table(row, g)        returns the values of one group
+//   kPairs               true if the value is code * scale + zero in bfloat16; the rest exists only then
+//   kLower, kUpper       meaning of nibbles 0 and 8
+//   eight(row, g)        groups g to g + 7; g is a multiple of 8; groups beyond the end may hold anything
 //   plain(eight)         a bit for each group that bf16_table_pair may compute
 //
-// With kPairs, Pairs::dequantize_row(params, row, groups, group, row_bytes, codes, past_caches, to) is tried
-// first.
+// If kPairs is true, Pairs::dequantize_row is tried first.
+// dequantize_row has the parameters (params, row, groups, group, row_bytes, codes, past_caches, to).
 template <class Params, class Pairs>
 void dequantize_int4_rows(const qcts_problem& p, int64_t first, int64_t last) {
   constexpr int64_t kBytes = Params::kDtype == QCTS_F32 ? 4 : 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parameters of int4 groups in the form that kernels/avx2/dequantize/int4_dequantize.h asks for. AVX-512 uses
-// them too.
+// Parameters of int4 groups in the form that kernels/avx2/dequantize/int4_dequantize.h requires.
+// The AVX-512 variants use them too.
 #pragma once
 
 #include "kernels/avx2/dequantize/int4_dequantize.h"
@@ -8,7 +8,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// Scale and zero of a group are neighbours in memory.
+// The scale and the zero of a group are adjacent in memory.
 template <uint32_t kOfDtype>
 struct TinygemmParams {
   static constexpr uint32_t kDtype = kOfDtype;
@@ -60,8 +60,8 @@ struct PlainParams {
   ParameterTile<kBytes> scales, zeros;
 };
 
-// (code - zero_point) * scale has at most 19 bits, so float32 holds it exactly, and so it does code * scale
-// less zero_point * scale: nothing is rounded before the end.
+// (code - zero_point) * scale has at most 19 bits, so float32 holds it exactly.
+// The difference of code * scale and zero_point * scale is exact too. So nothing is rounded before the end.
 template <uint32_t kOfDtype>
 struct Int32Params {
   static constexpr uint32_t kDtype = kOfDtype;

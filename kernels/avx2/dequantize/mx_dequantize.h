@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of mx, for the AVX2 variants of dequantize. Rounds like dequantize/mx_scalar.cc.
+// Dequantizes blocks of mx, for the AVX2 variants. Rounds like dequantize/mx_scalar.cc.
 //
-// MXFP4: a block's 16 values are computed once and looked up; in bfloat16 that is six operations per block
-// and 0.3 per element. MXFP8 to bfloat16: a normal code is moved to its place and the scale is added to its
-// exponent, half an operation per element, including the check for codes that are not normal. Those codes,
-// other dtypes and MXFP6 go through kernels/avx2/dequantize/dequantize_scaled.h.
+// For MXFP4, the 16 values of a block are computed once and looked up.
+// In bfloat16, the table costs six operations per block, and the lookup 0.3 per element.
+// To convert MXFP8 to bfloat16, a normal code is moved to its place and the scale is added to its exponent.
+// The conversion costs half an operation per element, including the check for codes that are not normal.
+// Codes that are not normal, other dtypes and MXFP6 go through kernels/avx2/dequantize/dequantize_scaled.h.
 #pragma once
 
 #include "kernels/avx2/dequantize/dequantize_scaled.h"
@@ -17,11 +18,11 @@ constexpr int64_t kMxBlockK = 32;
 alignas(32) constexpr float kMxE2m1[16] = {0,     0.5f,  1,  1.5f,  2,  3,  4,  6,
                                            -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
 
-// The bits of a float8 code in the upper half of a word, without the copies of its sign.
+// Mask of the bits of a float8 code in the upper half of a word, without the copies of its sign.
 template <int kFractionBits>
 constexpr auto kMovedBits = static_cast<int16_t>(0x8000 | 127 << (7 - kFractionBits));
 
-// Returns 2^(code - 127); code 0 is a subnormal number, 255 is NaN.
+// Returns 2^(code - 127). Code 0 gives a subnormal number; code 255 gives NaN.
 [[maybe_unused]] float e8m0_value(uint8_t code) {
   if (code == 255) return __builtin_bit_cast(float, 0x7FC00000u);
   return __builtin_bit_cast(float, code == 0 ? 0x00400000u : static_cast<uint32_t>(code) << 23);
@@ -59,20 +60,20 @@ void dequantize_mx_floats(const qcts_problem& p, int64_t first, int64_t last) {
     }
 }
 
-// Blocks in bfloat16: steps that a wider variant replaces.
+// Steps for blocks in bfloat16. The AVX-512 variant replaces them.
 struct MxBlocks {
-  // Looks up the block's 16 products.
+  // Looks up the codes of a block in a table of 16 products.
   static void look_up_e2m1(__m256i products, const uint8_t* pairs, bool past_caches, char* to) {
     Lut16 table;
     split_bytes(products, &table.low, &table.high);
     look_up_codes<false, false>(table, pairs, kMxBlockK, to, past_caches);
   }
 
-  // Converts normal codes, adding `added` to their exponents.
+  // Converts normal codes and adds `added` to their exponents.
   template <int kFractionBits>
   static void move_float8(const uint8_t* codes, int added, bool past_caches, char* to) {
     const __m256i exponents = _mm256_set1_epi16(static_cast<int16_t>(added << 7));
-    for (int half = 0; half < 2; ++half) {  // the sign, extended, is shifted with the rest
+    for (int half = 0; half < 2; ++half) {  // the extended sign is shifted with the other bits
       const auto* from = reinterpret_cast<const __m128i*>(codes) + half;
       const __m256i moved = _mm256_slli_epi16(_mm256_cvtepi8_epi16(_mm_loadu_si128(from)), 7 - kFractionBits);
       const __m256i kept = _mm256_and_si256(moved, _mm256_set1_epi16(kMovedBits<kFractionBits>));
@@ -81,8 +82,8 @@ struct MxBlocks {
   }
 };
 
-// In bfloat16 the scale is added to the exponents of the 16 values, except those of the zeros. No value is
-// rounded.
+// In bfloat16, the scale is added to the exponents of the 16 values, except for the zeros.
+// No value is rounded.
 template <class Blocks>
 void dequantize_mxfp4_bf16(const qcts_problem& p, int64_t first, int64_t last) {
   const __m256i ones =
@@ -107,15 +108,15 @@ void dequantize_mxfp4_bf16(const qcts_problem& p, int64_t first, int64_t last) {
   }
 }
 
-// Converts a block to bfloat16 that has a code that is not normal, or a scale that is not within bfloat16's
-// exponents.
+// Converts a block to bfloat16 if it has a code that is not normal,
+// or if the exponent of its scale is outside the range of bfloat16.
 template <Float8 kFormat>
 [[gnu::noinline]] void dequantize_odd_mx_block(const uint8_t* codes, uint8_t scale, bool past_caches,
                                                char* to) {
   scale_floats<kFormat>(QCTS_BF16, codes, kMxBlockK, e8m0_value(scale), past_caches, to);
 }
 
-// Converts MXFP8 to bfloat16, which holds every product of a normal code whose exponent it has.
+// Converts MXFP8 to bfloat16. The product of a normal code is exact in bfloat16 if bfloat16 has its exponent.
 template <class Blocks, Float8 kFormat>
 void dequantize_mxfp8_bf16(const qcts_problem& p, int64_t first, int64_t last) {
   constexpr int kFractionBits = Float8Bits<kFormat>::kFractionBits, kBias = kFormat == Float8::e4m3 ? 7 : 15;
@@ -128,7 +129,8 @@ void dequantize_mxfp8_bf16(const qcts_problem& p, int64_t first, int64_t last) {
     const uint8_t* scales = static_cast<const uint8_t*>(in_plane(p, "scale")) + n * blocks;
     char* to = static_cast<char*>(p.y) + n * p.ldy_bytes;
     for (int64_t block = 0; block < blocks; ++block, from += kMxBlockK, to += 2 * kMxBlockK) {
-      const int added = scales[block] - kBias;  // added to a code's exponent, gives bfloat16's
+      // added to the exponent of a code, it gives the exponent in bfloat16
+      const int added = scales[block] - kBias;
       const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
       const __m256i above =
           _mm256_sub_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(127)), _mm256_set1_epi8(kMin));

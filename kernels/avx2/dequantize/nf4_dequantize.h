@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of NF4, for the AVX2 variants of dequantize. Half a byte in, two or four out: writing the result is
-// the bound. A block's 16 values are computed once, with the roundings of dequantize/nf4_scalar.cc, and
-// looked up. Blocks run on from one row to the next, so a row may begin and end inside a block.
+// Dequantizes blocks of NF4, for the AVX2 variants.
+// The kernel reads half a byte and writes two or four bytes per element,
+// so writing the result limits the speed.
+// The 16 values of a block are computed once, with the roundings of dequantize/nf4_scalar.cc, and looked up.
+// A block may continue from one row to the next, so a row may begin and end inside a block.
 #pragma once
 
 #include "kernels/avx2/lut16.h"
@@ -18,12 +20,12 @@ struct Nf4Planes {
   bool tame;  // every value is +0, or has a magnitude from 2^-20 to 2^20
 };
 
-// Scales of eight blocks, the first a multiple of eight: they share a factor. One at a time they would be a
-// chain of 80 cycles for 64 elements.
+// Scales of eight blocks. The index of the first block is a multiple of eight, so the blocks share a factor.
+// Computed one at a time, the scales would be a chain of 80 cycles for 64 elements.
 struct Nf4Scales {
   int64_t first_block;
   float of[8];
-  bool tame;  // all lie in [2^-80, 2^80]
+  bool tame;  // all scales lie in [2^-80, 2^80]
 };
 [[gnu::always_inline]] inline Nf4Scales nf4_scales(const Nf4Planes& from, uint32_t dtype,
                                                    int64_t first_block) {
@@ -39,7 +41,8 @@ struct Nf4Scales {
   return scales;
 }
 
-// Whole blocks in bfloat16 with tame values and scales: a step that a wider variant replaces.
+// Converts whole blocks to bfloat16 if their values and scales are tame.
+// The AVX-512 variant replaces this step.
 struct Nf4Bytes {
   static void dequantize_blocks(const float* values, const float* scales, int64_t blocks,
                                 const uint8_t* pairs, bool past_caches, char* to) {

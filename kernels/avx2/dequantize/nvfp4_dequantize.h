@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of NVFP4, for the AVX2 variants of dequantize: half a byte in, two or four out. Rounds like
-// dequantize/nvfp4_scalar.cc. A table of 16 values for every 16 elements would cost 3 operations per element.
-// But in bfloat16 a block has only two fractions, that of the scale and that of 1.5 times the scale; they are
-// computed for eight blocks together, and exponents are added: 16 operations for the tables of two blocks, 12
-// to look up 32 codes.
+// Dequantizes blocks of NVFP4, for the AVX2 variants.
+// The kernel reads half a byte and writes two or four bytes per element.
+// The kernel rounds like dequantize/nvfp4_scalar.cc.
+// A table of 16 values for every 16 elements would cost 3 operations per element.
+// But in bfloat16, the values of a block have only two fractions:
+// the fraction of the scale and the fraction of 1.5 times the scale.
+// These fractions are computed for eight blocks together, and exponents are added.
+// The tables of two blocks cost 16 operations, and looking up 32 codes costs 12.
 #pragma once
 
 #include "kernels/avx2/float8.h"
@@ -17,11 +20,12 @@ alignas(32) constexpr float kE2m1[16] = {0,     0.5f,  1,  1.5f,  2,  3,  4,  6,
 
 struct Nvfp4Planes {
   const uint8_t *pairs, *scales;
-  float whole;  // 1 at one level, where it changes nothing
+  float whole;  // scale of the whole weight; 1 if the scheme has one level
 };
 
-// Converts two blocks. `both` holds scale and 1.5 * scale of each, in bfloat16. The codes 1 .. 7 mean 0.5, 1,
-// 1.5, 2, 3, 4, 6: each is one of the two, moved by -1 to 2 binades.
+// Converts two blocks. `both` holds (scale) and (1.5 * scale) of each block in bfloat16.
+// The codes 1 .. 7 mean 0.5, 1, 1.5, 2, 3, 4 and 6.
+// So each value is one of these two numbers, moved by -1 to 2 binades.
 [[gnu::always_inline]] inline void dequantize_nvfp4_pair(const char* both, const uint8_t* pairs,
                                                          bool past_caches, char* to) {
   const __m256i fractions = _mm256_setr_epi8(-1, -1, 0, 1, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, -1, -1, 4, 5,
@@ -46,7 +50,8 @@ struct Nvfp4Planes {
   store32(to + 32, _mm256_permute2x128_si256(front, back, 0x31), past_caches);
 }
 
-// Eight blocks in bfloat16 whose scales lie in [2^-100, 2^100]: a step that a wider variant replaces.
+// Converts eight blocks to bfloat16 whose scales lie in [2^-100, 2^100].
+// The AVX-512 variant replaces this step.
 struct Nvfp4Fractions {
   static void dequantize_eight(__m256 scale, const uint8_t* pairs, bool past_caches, char* to) {
     const __m256i three_halves = round_to_upper(_mm256_mul_ps(scale, _mm256_set1_ps(1.5f)));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of fp8_sparse24, for the AVX2 variants of dequantize. A part of a row is expanded to codes of one byte
-// each, 32 at a time, then scaled by kernels/avx2/dequantize/dequantize_scaled.h. Results equal those of
-// dequantize/fp8_sparse24_scalar.cc.
+// Dequantizes rows of fp8_sparse24, for the AVX2 variants.
+// A part of a row is expanded to codes of one byte each, 32 at a time.
+// Then kernels/avx2/dequantize/dequantize_scaled.h scales them.
+// Results equal those of dequantize/fp8_sparse24_scalar.cc.
 #pragma once
 
 #include "kernels/avx2/dequantize/dequantize_scaled.h"
@@ -10,9 +11,9 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr int64_t kSparsePartElems = 1024;  // stay in L1
+constexpr int64_t kSparsePartElems = 1024;  // codes of a part; they stay in L1
 
-// `count` is a multiple of 8. Writes up to the next multiple of 32.
+// Expands `count` codes, a multiple of 8. Writes up to the next multiple of 32.
 [[maybe_unused]] void expand_part(const uint8_t* values, const uint8_t* metadata, int64_t count,
                                   uint8_t* codes) {
   const auto thirty_two = [&](int64_t k, const uint8_t* two, const uint8_t* places) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Vectors of eight lanes for kernels/vnni/int8_linear.h and kernels/vnni/fixed_dots.h: everything except the
-// products.
+// Operations on vectors of eight lanes for kernels/vnni/int8_linear.h and kernels/vnni/fixed_dots.h.
+// Products are not among them.
 #pragma once
 
 #include "kernels/vnni/int8_linear.h"
@@ -44,7 +44,7 @@ struct DotLanes : RowsToInt8 {
   static Floats add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
   static Floats fmadd(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
 
-  // Doubles have half as many lanes.
+  // A vector of doubles has half as many lanes.
   static Doubles set_double(double a) { return _mm256_set1_pd(a); }
   static Doubles load(const double* from) { return _mm256_loadu_pd(from); }
   static Doubles doubles_of_ints(const int32_t* from) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Micro-kernel for kernels/fixed/linear.h, for 4-bit codes on processors without a byte dot product.
 //
-// vpmaddubsw multiplies 32 pairs of bytes and adds neighbours in 16 bits. Eight such sums, each of two
-// products of 15 and -128, are -30720 and still fit. So the products of 32 k of a column are added up in 16
-// bits, those of x's high bytes apart from those of its low bytes; then one vpmaddwd each, by 256 and by 1,
-// widens them to 32 bits. 64 codes of a row take 3 operations to separate the nibbles, 4 products, 4
-// additions and a quarter of 4: 12 in all. Floats take 19 to decode and 8 to multiply.
+// vpmaddubsw multiplies 32 pairs of bytes and adds neighbouring products in 16 bits.
+// Eight sums of two products of 15 and -128 are -30720 and still fit.
+// So the products of 32 values of k of a column are added in 16 bits,
+// separately for the high bytes and the low bytes of x.
+// Then one vpmaddwd for each, by 256 and by 1, widens them to 32 bits.
+// 64 codes of a row take 3 operations to separate the nibbles, 4 products, 4 additions and a quarter of 4:
+// 12 in all. Floats take 19 operations to decode and 8 to multiply.
 #pragma once
 
 #include "kernels/avx2/byte_products.h"
@@ -16,7 +18,7 @@ namespace {
 
 struct FixedNibbleDots {
   static constexpr FixedValues kValues = FixedValues::bytes;
-  static constexpr int kTerms = 3;  // 12 sums in 16 bits, 2 vectors of codes, one of x, one of products
+  static constexpr int kTerms = 3;  // registers hold 12 sums, 2 vectors of codes, 1 of x, 1 of products
   static constexpr int kMaxSteps = 4;
 
   static constexpr int vectors_of(int terms) { return terms == 1 ? 4 : 2; }
@@ -33,7 +35,7 @@ struct FixedNibbleDots {
                         _mm256_add_epi32(_mm256_add_epi32(load(sum), of_high), of_low));
   }
 
-  // For one term: codes are loaded once for both nibbles, x once for V vectors of columns.
+  // For one term. Codes are loaded once for both nibbles. x is loaded once for V vectors of columns.
   template <int V, int kSteps, int kAhead>
   [[gnu::always_inline]] static void add_one(const uint8_t* at, int first, const int8_t* x, int32_t* sum,
                                              PassShare<kAhead, V>& share) {
@@ -94,7 +96,7 @@ struct FixedNibbleDots {
       for (int v = 0; v < V; ++v) widen(high[m][v], low[m][v], &sums[m][(first + v) * kLanes]);
   }
 
-  // sums += products, for one term here and for several below; prefetches kAhead bytes ahead.
+  // Adds products to sums: here for one term, below for several terms. Prefetches kAhead bytes ahead.
   template <int kAhead>
   [[gnu::noinline]] static void add_row(const uint8_t* codes, int64_t steps, const int8_t* x, int32_t* sum) {
     constexpr int V = vectors_of(1);
@@ -121,7 +123,7 @@ struct FixedNibbleDots {
     }
   }
 
-  // Sets or increments sums by the products of M terms.
+  // Adds the products of M terms to `sums`, or sets `sums` to them if kAdds is false.
   template <int M, int kAhead, bool kAdds>
   static void multiply_some(const uint8_t* codes, int64_t steps, const int8_t* const* x, fixed::Sums sums) {
     if (!kAdds) std::memset(sums, 0, M * sizeof sums[0]);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Entries of `linear` with 256-bit vectors. x of 16 bits is multiplied in fixed point
-// (kernels/fixed/linear.h). float32 x would need more than two fixed-point numbers for its 24 bits, so it is
-// multiplied as floats (kernels/avx2/linear.h): as floats int4 takes as long at m = 1, and 0.74 of the time
-// at m = 16 (EPYC Zen 3).
+// Entries of `linear` with 256-bit vectors.
+// If x has 16 bits, it is multiplied in fixed point (kernels/fixed/linear.h).
+// float32 x has 24 bits and would need more than two fixed-point numbers.
+// So it is multiplied as floats (kernels/avx2/linear.h).
+// For int4, floats take as long as fixed point at m = 1, and 0.74 of the time at m = 16 (EPYC Zen 3).
 #pragma once
 
 #include "kernels/avx2/linear.h"
@@ -11,7 +12,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// Fixed is a Scheme of kernels/fixed/linear.h, Floats one of kernels/avx2/linear.h.
+// Fixed is a Scheme of kernels/fixed/linear.h. Floats is a Scheme of kernels/avx2/linear.h.
 template <class Fixed, class Floats>
 struct FixedPointOrF32 {
   static bool has_floats(const qcts_problem* p) { return p->x_dtype == QCTS_F32; }

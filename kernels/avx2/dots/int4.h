@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int4 weights with a scale and a floating-point zero for each group, for `linear` with 256-bit vectors. y =
-// sum over groups of scale * sum(x * code) + zero * sum(x), plus bias, with codes from -8 to 7.
+// int4 weights with a scale and a floating-point zero for each group, for `linear` with 256-bit vectors.
+// y is the sum over groups of scale * sum(x * code) + zero * sum(x), plus bias. Codes are -8 to 7.
 //
-// x of 16 bits is multiplied as bytes (kernels/fixed/int4.h), float32 x as floats. For floats, codes are
-// looked up (kernels/avx2/nibbles.h), and scale and zero stay out of the inner loop: they act on the two sums
-// of a group, and all columns share the sums of x. A block of 64 columns holds, for each group, its codes,
-// then 64 scales and 64 zeros in the weight's dtype.
+// x of 16 bits is multiplied as bytes (kernels/fixed/int4.h), and float32 x is multiplied as floats.
+// For floats, codes are looked up (kernels/avx2/nibbles.h).
+// Scale and zero stay outside the inner loop:
+// they act on the two sums of a group, and all columns share the sums of x.
+// A block of 64 columns holds the codes of each group,
+// followed by 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
 #include "kernels/avx2/dots/fixed_point_or_f32.h"
@@ -15,7 +17,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// bfloat16 of -8 .. 7, indexed by the code plus 8: low bytes, then high bytes.
+// bfloat16 values of -8 .. 7, indexed by the code plus 8. The low bytes come first, then the high bytes.
 alignas(32) constexpr uint8_t kInt4Table[32] = {
     0x00, 0xE0, 0xC0, 0xA0, 0x80, 0x40, 0x00, 0x80, 0x00, 0x80, 0x00, 0x40, 0x80, 0xA0, 0xC0, 0xE0,
     0xC1, 0xC0, 0xC0, 0xC0, 0xC0, 0xC0, 0xC0, 0xBF, 0x00, 0x3F, 0x40, 0x40, 0x40, 0x40, 0x40, 0x40};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8 weights with a scale and a zero point for each row, for `linear` with 256-bit vectors: y = scale *
-// sum(x * (q - zero_point)) + bias.
+// int8 weights with a scale and a zero point for each row,
+// for `linear` with 256-bit vectors. y is scale * sum(x * (q - zero_point)) + bias.
 //
-// x of 16 bits is multiplied as integers (kernels/fixed/int8.h), float32 x as floats: eight codes then cost a
-// widening load, a conversion and a fused multiply-add. For floats, a block of 64 columns holds 64 zero
-// points (int32), then for each k one cache line, whose byte c belongs to column c, then 64 scales (float32).
+// x of 16 bits is multiplied as integers (kernels/fixed/int8.h), and float32 x is multiplied as floats.
+// With floats, eight codes cost a widening load, a conversion and a fused multiply-add.
+// A block of 64 columns for floats begins with 64 zero points (int32).
+// One cache line for each k follows; its byte c belongs to column c. 64 scales (float32) come last.
 #pragma once
 
 #include "kernels/avx2/dots/fixed_point_or_f32.h"
@@ -38,7 +39,7 @@ struct Int8Row {
     std::memcpy(scale, at, 4 * kColumns);
   }
 
-  // Symmetric weights, the usual case, skip the subtraction.
+  // Symmetric weights are the usual case and skip the subtraction.
   static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
     if constexpr (Source::kHasZeros) {
       const uint8_t* header = call.prepared + block * block_bytes<Int8Row>(*call.problem);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Micro-kernel for kernels/vnni/int8_linear.h, for 4-bit codes on processors without a byte dot product.
 //
-// vpmaddubsw multiplies 32 pairs of bytes and adds neighbours in 16 bits, where it saturates. 8-bit codes
-// would saturate, but eight sums of two products of 15 and -128 come to -30720. So a code is an unsigned
-// nibble, products of 32 k of a column are added up in 16 bits, and vpmaddwd widens them to 32 bits: 2
-// operations and an eighth of two for 32 products. Factors of 16 bits take 4, and the weight has to be
-// widened. With more than 6 rows, the first 6 leave the nibbles that they decode in a panel of bytes, 256 k
-// (16 KiB) at a time.
+// vpmaddubsw multiplies 32 pairs of bytes and adds neighbouring products in 16 bits, where it saturates.
+// 8-bit codes would saturate.
+// With 4-bit codes, eight sums of two products of 15 and -128 are -30720, which fits.
+// So a code is an unsigned nibble, and products of 32 values of k of a column are added in 16 bits.
+// vpmaddwd then widens the sums to 32 bits. So 32 products take 2 operations and an eighth of two more.
+// Factors of 16 bits would take 4 operations, and the weight would have to be widened.
+// With more than 6 rows, the first 6 rows store the nibbles that they decode in a panel of bytes.
+// The panel holds 256 values of k (16 KiB) at a time.
 #pragma once
 
 #include <type_traits>
@@ -20,18 +22,18 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr int kMaxRows = 6;  // at a time
-constexpr int kTerms = 8;    // sums of two products that 16 bits hold
+constexpr int kMaxRows = 6;  // rows at a time
+constexpr int kTerms = 8;    // sums of two products that fit into 16 bits
 
 struct NibbleLanes : DotLanes {
-  // Leaves room for 8 to 12 sums, their codes and one x.
+  // Leaves room for 8 to 12 sums, the codes of these sums and one x.
   static constexpr int vectors_of(int rows) { return rows == 1 ? 8 : rows == 2 ? 4 : 2; }
   static Ints dot_pairs(Ints sum, Ints weights, Ints x) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(weights, x));
   }
 };
 
-// Codes of quad `i` of a step, for the columns of one vector.
+// Returns the codes of quad `i` of a step for the columns of one vector.
 template <int kQuads>
 [[gnu::always_inline]] inline __m256i nibbles(const uint8_t* at, int vector, int i) {
   const __m256i bytes = NibbleLanes::load(at + vector * 4 * kLanes);
@@ -42,8 +44,9 @@ template <int kQuads>
 template <int kAhead, int V>
 using PassShare = Share<kAhead, vnni::kColumns / kLanes / V, vnni::kStepBytes>;
 
-// Adds the products of kSteps steps, which 16 bits hold, to the sums of M rows and V vectors. Unrolled,
-// because the compiler kept sums that a loop carries in memory.
+// Adds the products of kSteps steps to the sums of M rows and V vectors.
+// The products of these steps fit into 16 bits.
+// The loops are unrolled, because the compiler kept sums in memory when a loop carried them.
 template <int kQuads, int M, int V, int kSteps, bool kFill, class SomeShare>
 [[gnu::always_inline]] inline void add_products(const uint8_t* at, uint8_t* panel, int first, const int8_t* x,
                                                 int64_t ldx, SomeShare& share, __m256i (&sum)[M][V]) {
@@ -74,8 +77,8 @@ template <int kQuads, int M, int V, int kSteps, bool kFill, class SomeShare>
       sum[m][v] = NibbleLanes::dot_pairs(sum[m][v], pairs[m][v], _mm256_set1_epi16(1));
 }
 
-// The same for one row, step by step and vector by vector, because a step has more codes than there are
-// registers.
+// Does the same for one row, step by step and vector by vector,
+// because a step has more codes than there are registers.
 template <int kQuads, int V, int kSteps, class SomeShare>
 [[gnu::always_inline]] inline void add_row_products(const uint8_t* at, const int8_t* x, SomeShare& share,
                                                     __m256i (&sum)[1][V]) {
@@ -96,12 +99,12 @@ template <int kQuads, int V, int kSteps, class SomeShare>
   for (int v = 0; v < V; ++v) sum[0][v] = NibbleLanes::dot_pairs(sum[0][v], pairs[v], _mm256_set1_epi16(1));
 }
 
-// Multiplies M rows from `from` on with all columns; prefetches kAhead bytes ahead unless it is 0.
+// Multiplies M rows, starting at `from`, by all columns. Prefetches kAhead bytes ahead, unless kAhead is 0.
 template <int kQuads, int M, bool kFill, int kAhead>
 [[gnu::noinline]] void multiply_nibbles(const vnni::PackedPanel& packed, uint8_t* panel, int64_t from,
                                         vnni::Sums all_sums) {
   const vnni::Sums sums = all_sums + from;
-  // Copies, because the compiler must assume that a byte of the panel may belong to `packed`.
+  // Copies are needed, because the compiler must assume that a byte of the panel may belong to `packed`.
   const int64_t ldx = packed.ldx, steps = packed.steps;
   const bool begins = packed.first;
   constexpr int V = NibbleLanes::vectors_of(M), kMax = kTerms / kQuads;
@@ -146,7 +149,7 @@ struct NibbleDots {
 
   static constexpr int64_t chunk_steps(int quads, int64_t) { return kPanelBytes / vnni::kStepBytes / quads; }
   static int64_t padded_rows(int64_t m) { return m; }
-  // Several rows take several passes over the codes, each of which prefetches its share.
+  // Several rows take several passes over the codes. Each pass prefetches its share.
   static int tail_ahead_bytes(bool prefetches, int64_t rows) {
     return prefetches || rows > 1 ? kPrefetchBytes : 0;
   }
@@ -154,7 +157,7 @@ struct NibbleDots {
   static void open(const vnni::Layout&, int64_t) {}
   static void close() {}
 
-  // Multiplies as many of the rows from `from` on as fit, and returns how many.
+  // Multiplies as many rows as fit, starting at `from`, and returns their number.
   template <int kQuads>
   static int64_t multiply_some(const vnni::PackedPanel& packed, int64_t from, int64_t rows, vnni::Sums sums) {
     constexpr int kAhead = kQuads == 2 ? kPrefetchBytes : 0;
@@ -186,7 +189,7 @@ struct NibbleDots {
     for (int64_t m = kMaxRows; m < rows;) m += multiply_some<1>(rest, m, rows, sums);
   }
 
-  // Multiplies one row with kStreams blocks side by side; they lie `apart` from each other.
+  // Multiplies one row by kStreams blocks side by side. The blocks lie `apart` from each other.
   template <class Scheme>
   static void multiply_side_by_side(const vnni::LinearCall& call, int64_t block, int64_t apart) {
     constexpr int64_t kMax = kStreamBytes / vnni::kStepBytes, kColumns = vnni::kColumns;

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Micro-kernel for kernels/fixed/linear.h: 8-bit codes, multiplied as 16-bit words in 256-bit vectors.
 //
-// vpmaddwd makes 16 products of words and adds neighbours in 32 bits. Codes are widened as they are read; x
-// in fixed point already consists of words. With the widening and the addition that is 3 operations for 16
-// codes of one row, where floats take 6. Each further row takes 2, as floats do, but both of theirs are
-// multiplications. 1024 x 4096 in cache, one thread of an EPYC Zen 3, floats and this: m = 1 224 and 99 us, m
-// = 2 315 and 148, m = 16 1717 and 1100, m = 64 6250 and 4600.
+// vpmaddwd computes 16 products of words and adds neighbouring products in 32 bits.
+// Codes are widened as they are read. x in fixed point already consists of words.
+// With the widening and the addition, 16 codes of one row take 3 operations. With floats, they take 6.
+// Each further row takes 2 operations, as with floats, but both operations of floats are multiplications.
+// One thread of an EPYC Zen 3 took these times for 1024 x 4096 in cache, first with floats, then with words:
+//   m = 1: 224 and 99 us; m = 2: 315 and 148 us; m = 16: 1717 and 1100 us; m = 64: 6250 and 4600 us
 //
-// VPDPWSSD multiplies and adds in one instruction. VPDPBUSD takes as many products for a term (the high bytes
-// of x and the low bytes) and needs no widening, but has twice as many sums, so one row takes two passes over
-// 16 KiB. 1024 x 4096 cold, one thread of an EPYC Zen 5, bytes and words in 256 bits: m = 1 142 and 135 us, m
-// = 2 169 and 139, m = 4 255 and 231, m = 16 741 and 750, m = 64 2940 and 3310.
+// VPDPWSSD multiplies and adds in one instruction.
+// VPDPBUSD needs as many products for a term (for the high bytes and for the low bytes of x),
+// but no widening. VPDPBUSD has twice as many sums, so one row takes two passes over 16 KiB.
+// One thread of an EPYC Zen 5 took these times for 1024 x 4096 cold with 256 bits,
+// first with bytes, then with words:
+//   m = 1: 142 and 135 us; m = 2: 169 and 139 us; m = 4: 255 and 231 us
+//   m = 16: 741 and 750 us; m = 64: 2940 and 3310 us
 #pragma once
 
 #include "kernels/avx2/byte_products.h"
@@ -19,11 +23,11 @@
 namespace qcts::avx2 {
 namespace {
 
-// Products::dot_pairs(sum, weights, x) adds to each 32-bit lane of `sum` its two products of words.
+// Products::dot_pairs(sum, weights, x) adds two products of words to each 32-bit lane of `sum`.
 template <class Products>
 struct WordDotsOf {
   static constexpr FixedValues kValues = FixedValues::words;
-  static constexpr int kTerms = 6;  // 12 sums, 2 vectors of codes, one of x
+  static constexpr int kTerms = 6;  // registers hold 12 sums, 2 vectors of codes, one of x
 
   static constexpr int vectors_of(int terms) { return terms == 1 ? 8 : terms == 2 ? 4 : 2; }
 
@@ -32,8 +36,8 @@ struct WordDotsOf {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
   }
 
-  // Sets or increments sums by the products of M terms, V vectors of columns at a time; prefetches kAhead
-  // bytes ahead.
+  // Adds the products of M terms to `sums`, or sets `sums` to them if kAdds is false.
+  // Takes V vectors of columns at a time and prefetches kAhead bytes ahead.
   template <int M, int kAhead, bool kAdds>
   [[gnu::noinline]] static void multiply_some(const uint8_t* codes, int64_t steps, const int8_t* const* x,
                                               fixed::Sums sums) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes small floats, for the AVX2 variants of quantize. Eight arbitrary floats cost some twelve
-// operations; eight with few significant bits cost six.
+// Encodes small floats, for the AVX2 variants of quantize.
+// Eight arbitrary floats cost about twelve operations. Eight floats with few significant bits cost six.
 #pragma once
 
 #include "kernels/avx2/quantize.h"
@@ -28,8 +28,9 @@ struct SmallBits {
                                                                   : 6.0f;
 };
 
-// Encodes the magnitudes of eight floats, none NaN, as int32. Below the smallest normal number an addition
-// rounds: its sum counts units of the smallest subnormal. Above, half a unit is added to the bits.
+// Encodes the magnitudes of eight floats as int32. None of them may be NaN.
+// Below the smallest normal number, an addition rounds: its sum counts units of the smallest subnormal.
+// Above it, half a unit is added to the bits.
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline __m256i small_magnitudes(__m256 value) {
   using Bits = SmallBits<kFormat>;
@@ -60,8 +61,8 @@ struct Block {
            load8(dtype, from + 3 * bytes)}};
 }
 
-// Returns the largest magnitude of eight floats, or the quiet NaN if one is NaN. Magnitudes are ordered like
-// the integers of their bits.
+// Returns the largest magnitude of eight floats, or the quiet NaN if one is NaN.
+// Magnitudes have the same order as the integers of their bits.
 [[gnu::always_inline]] inline float largest_of8(__m256i magnitudes) {
   __m128i max = _mm_max_epu32(_mm256_castsi256_si128(magnitudes), _mm256_extracti128_si256(magnitudes, 1));
   max = _mm_max_epu32(max, _mm_shuffle_epi32(max, 0x4E));
@@ -70,15 +71,15 @@ struct Block {
   return __builtin_bit_cast(float, bits > 0x7F800000u ? 0x7FC00000u : bits);
 }
 
-// The lane-wise maximum of the parts [first, first + 2) of a block.
+// Returns the lane-wise maximum of parts `first` and first + 1 of a block.
 [[gnu::always_inline]] inline __m256i larger_magnitudes(const Block& block, int first) {
   const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
   return _mm256_max_epu32(_mm256_and_si256(_mm256_castps_si256(block.part[first]), mask),
                           _mm256_and_si256(_mm256_castps_si256(block.part[first + 1]), mask));
 }
 
-// Encodes 32 products, none NaN, as a byte each. The packs saturate; a pack of the products' own bits keeps
-// the signs.
+// Encodes 32 products as one byte each. None of them may be NaN. The packs saturate.
+// A pack of the bits of the products keeps the signs.
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline __m256i small_codes(const Block& product) {
   const __m256i codes =
@@ -91,7 +92,7 @@ template <SmallFloat kFormat>
   return _mm256_or_si256(codes, _mm256_srli_epi16(signs, SmallBits<kFormat>::kBelowSign));
 }
 
-// Packs two 4-bit codes into a byte, the even one in the low nibble.
+// Packs two 4-bit codes into a byte. The even code is in the low nibble.
 [[gnu::always_inline]] inline __m128i pairs_of(__m256i codes) {
   const __m256i joined =
       _mm256_and_si256(_mm256_or_si256(codes, _mm256_srli_epi16(codes, 4)), _mm256_set1_epi16(0xFF));
@@ -104,11 +105,11 @@ template <SmallFloat kFormat>
            _mm256_mul_ps(block.part[2], high), _mm256_mul_ps(block.part[3], high)}};
 }
 
-// The scales of the blocks of one pass over a row.
+// Scales of the blocks in one pass over a row.
 template <int64_t kBlocks>
 struct BlockScales {
   alignas(64) float largest[kBlocks], factor[kBlocks];
-  uint8_t odd[kBlocks / kLanes];  // a bit per block: left to quantize_odd_block
+  uint8_t odd[kBlocks / kLanes];  // one bit per block, set if quantize_odd_block encodes it
 };
 
 // Encodes a block that holds a NaN or has a NaN scale.
@@ -127,9 +128,10 @@ struct BlockScales {
   }
 }
 
-// Encodes eight magnitudes times 2^(bias - 127), as int32; overflow gives more than the largest code. The
-// format's exponents become those of float32, so its subnormals are float32's and round alike, and the bits
-// above kDropped are the code. A product within 32 units of a tie counts as a tie.
+// Encodes eight magnitudes times 2^(bias - 127) as int32. An overflow gives more than the largest code.
+// The exponents of the format become exponents of float32.
+// So its subnormals become subnormals of float32 and round alike, and the bits above kDropped are the code.
+// A product within 32 units of a tie counts as a tie.
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline __m256i short_quotient_codes(__m256i magnitudes, __m256 factor) {
   constexpr int kDropped = 23 - SmallBits<kFormat>::kFraction;
@@ -139,7 +141,7 @@ template <SmallFloat kFormat>
   return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(bits, odd), half), kDropped);
 }
 
-// The float with these bits of dtype; the quiet NaN if they are a NaN.
+// Returns the float with these bits of dtype, or the quiet NaN if they are a NaN.
 [[maybe_unused]] float largest_from(uint32_t dtype, uint32_t bits) {
   const float largest = float_of_bits(dtype, bits);
   return largest != largest ? __builtin_bit_cast(float, 0x7FC00000u) : largest;

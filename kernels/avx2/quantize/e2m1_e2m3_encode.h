@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes e2m1 and e2m3, for the AVX2 variants of mx and nvfp4. 64 elements of bfloat16 as e2m1 cost 72
-// operations. No product is a subnormal float, which can be slow: most e2m3 codes are subnormal, and
-// kernels/avx2/quantize/blocks.h took twice as long for them.
+// Encodes e2m1 and e2m3, for the AVX2 variants of mx and nvfp4.
+// Encoding 64 elements of bfloat16 as e2m1 costs 72 operations.
+// No product is a subnormal float, because subnormal floats can be slow.
+// Most e2m3 codes are subnormal, and kernels/avx2/quantize/blocks.h takes twice as long for e2m3.
 //
-// The e2m1 codes mean 0, 0.5, 1, 1.5, 2, 3, 4 and 6. So the code of a magnitude v is min(2v, v + 2, v / 2 +
-// 4), rounded to an integer, ties to even, as floats round. Rounding keeps order, so each of the three lines
-// may be rounded before the minimum. The last place of a float is 0.5 below 2^23 and 1 above. Hence the sum v
-// + 2^23 - 2 is rounded to halves if v < 2 and to integers otherwise, and its bits count both: they are the
-// bits of 2^23 less 4, plus the code. The third line is v / 2 + 2^23. e2m3 has four codes for each of those:
-// 2^21 replaces 2^23, and 16 replaces 4.
+// The e2m1 codes mean 0, 0.5, 1, 1.5, 2, 3, 4 and 6.
+// So the code of a magnitude v is min(2v, v + 2, v / 2 + 4),
+// rounded to an integer with ties to even, as floats round.
+// Rounding keeps order, so each of the three terms may be rounded before the minimum is taken.
+// The last place of a float is 0.5 below 2^23 and 1 above it.
+// So the sum v + 2^23 - 2 is rounded to halves if v < 2, and to integers otherwise.
+// The bits of the sum count both: they are the bits of 2^23 less 4, plus the code.
+// The third term is v / 2 + 2^23.
+// For each e2m1 code there are four e2m3 codes, so 2^21 replaces 2^23, and 16 replaces 4.
 #pragma once
 
 #include "kernels/avx2/quantize/blocks.h"
@@ -26,13 +30,14 @@ struct TwoExponentBits {
   static constexpr int32_t kFarBits = (127 + 24 - kFraction) << 23;
 };
 
-// 16 codes less kAbove2 in 16-bit lanes, in order: those of the magnitudes, where overflow gives too large
-// ones; and words that carry the elements' sign bits.
+// 16 codes minus kAbove2 in 16-bit lanes, in order.
+// `magnitudes` holds the codes of the magnitudes; an overflow gives a code that is too large.
+// `signs` holds words with the sign bits of the elements.
 struct CodeWords {
   __m256i magnitudes, signs;
 };
 
-// Encodes 16 elements at `at`; each product with its factor is below 2^13.
+// Encodes 16 elements at `at`. Each product of an element and its factor is below 2^13.
 template <SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline CodeWords code_words(const char* at, __m256 factor) {
   using Bits = TwoExponentBits<kFormat>;
@@ -44,7 +49,7 @@ template <SmallFloat kFormat, uint32_t kDtype>
   };
   const auto* from = reinterpret_cast<const __m256i*>(at);
   const __m256i first = _mm256_loadu_si256(from);
-  if (kDtype == QCTS_BF16) {  // even and odd elements, whose codes are joined again
+  if (kDtype == QCTS_BF16) {  // encodes even and odd elements separately and joins their codes
     const __m256i even = _mm256_slli_epi32(_mm256_and_si256(first, _mm256_set1_epi16(0x7FFF)), 16),
                   odd = _mm256_and_si256(first, _mm256_set1_epi32(0x7FFF0000));
     return {_mm256_blend_epi16(sum(_mm256_castsi256_ps(even)),
@@ -67,7 +72,7 @@ template <SmallFloat kFormat, uint32_t kDtype>
           _mm256_permute4x64_epi64(_mm256_packs_epi32(first, second), 0xD8)};
 }
 
-// Bytes of 32 codes, those of a and b in turn: a0-7 b0-7 | a8-15 b8-15.
+// Returns the bytes of 32 codes in the order a0-7 b0-7 | a8-15 b8-15.
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline __m256i code_bytes(const CodeWords& a, const CodeWords& b) {
   constexpr int kAbove2 = TwoExponentBits<kFormat>::kAbove2, kShift = SmallBits<kFormat>::kBelowSign;
@@ -78,7 +83,7 @@ template <SmallFloat kFormat>
   return _mm256_or_si256(_mm256_add_epi8(kept, _mm256_set1_epi8(kAbove2)), signs);
 }
 
-// Packs the codes of 64 elements two to a byte, the even one in the low nibble.
+// Packs the codes of 64 elements, two per byte. The even code is in the low nibble.
 [[gnu::always_inline]] inline __m256i e2m1_pairs(const CodeWords (&words)[4]) {
   const auto pairs = [](const CodeWords& a, const CodeWords& b) {
     return _mm256_maddubs_epi16(code_bytes<SmallFloat::e2m1>(a, b), _mm256_set1_epi16(0x1001));

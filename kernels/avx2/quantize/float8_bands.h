@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes bands of float8 weights and activations, for the AVX2 variants, in two passes over a block that
-// stays in cache. Eight codes of bfloat16 cost ten operations. If the scale or an element has more bits,
-// eight codes cost a division, 5 cycles in a unit of its own, and some 14 operations beside it.
+// Quantizes bands of float8 weights and activations, for the AVX2 variants.
+// There are two passes over a block, which stays in cache. Eight codes of bfloat16 cost ten operations.
+// If the scale or an element has more bits, eight codes cost a division,
+// which takes 5 cycles in its own unit, and about 14 operations that run in parallel.
 #pragma once
 
 #include "kernels/avx2/quantize/blocks.h"
@@ -11,10 +12,10 @@
 namespace qcts::avx2 {
 namespace {
 
-// A scale of zero, infinity or NaN makes quotients that are NaN.
+// A scale of zero, infinity or NaN makes some quotients NaN.
 [[maybe_unused]] bool is_plain_scale(float scale) { return scale > 0 && scale - scale == 0; }
 
-// Rounds the quotient of every element and the scale to float32, then to a code.
+// Rounds the quotient of each element and the scale to float32, then to a code.
 template <SmallFloat kFormat, uint32_t kDtype>
 void float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* codes) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
@@ -33,10 +34,13 @@ void float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* c
   }
 }
 
-// If x and the scale have at most 11 bits, the quotient is a tie of the format or at least 2^-16 away from
-// one. The product with the reciprocal has an error of 2^-23 and still tells them apart: within 2^-18 of a
-// tie it is one. The factor can also move the format's exponents to those of float32, so its subnormals are
-// float32's and round alike: bits >> kDropped is the code.
+// If x and the scale have at most 11 bits,
+// the quotient is a tie of the format or at least 2^-16 away from a tie.
+// The product with the reciprocal has an error of 2^-23.
+// The product still separates the two cases: if it is within 2^-18 of a tie, the quotient is a tie.
+// The factor can also move the exponents of the format to those of float32.
+// Then subnormals of the format become subnormals of float32 and round alike,
+// and (bits >> kDropped) is the code.
 [[maybe_unused]] bool is_short_scale(float scale) {
   return (__builtin_bit_cast(uint32_t, scale) & 0x1FFF) == 0 && scale >= 0x1p-110f && scale <= 32;
 }
@@ -44,9 +48,9 @@ void float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* c
 template <SmallFloat kFormat>
 constexpr float kShortUnit = kFormat == SmallFloat::e4m3 ? 0x1p-120f : 0x1p-112f;  // 2^(bias - 127)
 
-// Same result as float8_codes for 32 elements, none NaN, and a short scale; factor is kShortUnit / scale.
-// Unpacking with zeros widens bfloat16 and packing narrows the codes again; only the last pack changes the
-// order.
+// Gives the same result as float8_codes for 32 elements without NaN and a short scale.
+// `factor` is kShortUnit / scale. Unpacking with zeros widens bfloat16, and packing narrows the codes again.
+// Only the last pack changes the order.
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline __m256i bf16_32_codes(const char* at, __m256 factor) {
   const auto sixteen = [&](__m256i x) {
@@ -62,7 +66,8 @@ template <SmallFloat kFormat>
   return _mm256_permute4x64_epi64(_mm256_or_si256(bytes, signs), 0xD8);
 }
 
-// Prefetches what lies next_bytes ahead, for the first pass over it, and what follows that.
+// Encodes bfloat16 elements. Prefetches the bytes that lie next_bytes ahead, for the first pass over them,
+// and the bytes that follow them.
 template <SmallFloat kFormat>
 void bf16_float8_codes(const char* from, int64_t next_bytes, int64_t count, float plain_scale,
                        bool past_caches, uint8_t* codes) {
@@ -80,8 +85,8 @@ void bf16_float8_codes(const char* from, int64_t next_bytes, int64_t count, floa
   std::memcpy(codes + k, some, static_cast<size_t>(count - k));
 }
 
-// Steps that a wider variant replaces. short_codes is for bfloat16 without NaN and a short scale; with
-// `past_caches`, `codes` is aligned to 32.
+// The AVX-512 variant replaces these steps. short_codes is for bfloat16 without NaN and a short scale.
+// If past_caches is true, `codes` is aligned to 32 bytes.
 struct Float8Parts {
   static uint32_t largest_bits(uint32_t dtype, const char* from, int64_t count) {
     return largest_magnitude_bits(dtype, from, count);
@@ -107,13 +112,13 @@ bool has_nan(uint32_t dtype, const char* from, int64_t count) {
   return largest != largest;
 }
 
-// Elements [k, k + count) of a row, which share a scale.
+// Quantizes the elements [k, k + count) of a row. They share a scale.
 template <class Parts>
 void quantize_float8_part(const Float8Task& task, Float8Codes plain, int64_t row, int64_t k, int64_t count,
                           float scale, bool past_caches, uint8_t* codes) {
   const int64_t elem_bytes = dtype_bytes(task.from.dtype);
   const char* from = task.from.row(row) + k * elem_bytes;
-  // A scale computed from x is NaN if x holds a NaN; a given scale says nothing about x.
+  // A scale computed from x is NaN if x contains a NaN. A given scale says nothing about x.
   if (is_plain_scale(scale) && !(task.is_static && has_nan<Parts>(task.from.dtype, from, count))) {
     if (task.from.dtype != QCTS_BF16 || !is_short_scale(scale)) return plain(from, count, scale, codes);
     const auto convert = task.format == SmallFloat::e4m3 ? Parts::template short_codes<SmallFloat::e4m3>
@@ -130,7 +135,7 @@ void quantize_float8_part(const Float8Task& task, Float8Codes plain, int64_t row
                                          : float8_codes_of<SmallFloat::e5m2>(task.from.dtype);
 }
 
-// The scales of eight blocks of bfloat16, computed like float8_scale in that dtype.
+// Returns the scales of eight blocks of bfloat16. They are computed like float8_scale in that dtype.
 [[maybe_unused]] __m256 eight_float8_scales(const Float8Task& task, __m256 largest) {
   const auto replaced = [](__m256 value, __m256 by, __m256 where) {
     return _mm256_blendv_ps(value, by, where);
@@ -142,8 +147,9 @@ void quantize_float8_part(const Float8Task& task, Float8Codes plain, int64_t row
   return widen_bf16(to_bf16(_mm256_div_ps(largest, format_max)));
 }
 
-// Quantizes groups of kCols elements of a row of bfloat16, eight at a time, and returns how many it did. A
-// single group waits for its reduction and two divisions, longer than the codes of 32 elements take.
+// Quantizes groups of kCols elements of a row of bfloat16,
+// eight at a time, and returns the number of these groups.
+// A single group waits for its reduction and two divisions, which take longer than the codes of 32 elements.
 template <SmallFloat kFormat, int64_t kCols>
 int64_t quantize_bf16_groups(const Float8Task& task, int64_t row, bool past_caches) {
   const char* from = task.from.row(row);
@@ -185,8 +191,8 @@ Float8Groups bf16_groups_of(int64_t cols) {
          : cols == 128 ? quantize_bf16_groups<kFormat, 128>
                        : nullptr;
 }
-// Returns the function for blocks within one row that have bfloat16 scales; null if there is none for this
-// size.
+// Returns the function for blocks within one row that have bfloat16 scales,
+// or null if there is none for this size.
 [[maybe_unused]] Float8Groups bf16_groups_of(const Float8Task& task) {
   if (task.from.dtype != QCTS_BF16 || task.scale_dtype != QCTS_BF16 || task.block_rows != 1) return nullptr;
   return task.format == SmallFloat::e4m3 ? bf16_groups_of<SmallFloat::e4m3>(task.block_cols)

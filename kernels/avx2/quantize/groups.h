@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes groups of intx and int8, or rows of x, for the AVX2 variants, in three passes over eight groups
-// of a row, which stay in L1. First the ranges, as integers of the elements' bits. Then the parameters of all
-// eight in the lanes of a vector, so no element waits for three divisions. Then the codes, 27 operations for
-// 32 elements of bfloat16, while the next row is prefetched. The bound is two instructions an element in all:
-// half the speed of a plain copy (0.07 to 0.09 with one call a group and every rounding done separately).
-// That slow way remains for groups whose scale is tiny or not finite.
+// Quantizes groups of intx and int8, or rows of x, for the AVX2 variants.
+// There are three passes over eight groups of a row, which stay in L1.
+// The first pass finds the ranges, with the bits of the elements as integers.
+// The second computes the parameters of all eight groups in the lanes of a vector,
+// so no element waits for three divisions.
+// The third computes the codes and prefetches the next row; 32 elements of bfloat16 take 27 operations.
+// Two instructions per element limit the speed to half of the speed of a plain copy.
+// One call per group with separate roundings reached 0.07 to 0.09 of the speed of a copy.
+// This slow way remains for groups whose scale is tiny or not finite.
 #pragma once
 
 #include "kernels/avx2/int8.h"
@@ -15,10 +18,11 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr int64_t kGroupsAtOnce = kLanes, kMaxGroupsAtOnce = 2 * kLanes;  // wider vectors take more
+constexpr int64_t kGroupsAtOnce = kLanes, kMaxGroupsAtOnce = 2 * kLanes;  // wider vectors take more groups
 
-// Elements as integers of their bits. The greatest signed one is the greatest positive number; the greatest
-// unsigned one, if negative, is the least number. A NaN lies beyond the infinity of its sign.
+// Elements as integers of their bits. The greatest signed integer is the greatest positive number.
+// The greatest unsigned integer, if it is a negative number, is the least number.
+// A NaN lies beyond the infinity of its sign.
 template <uint32_t kDtype>
 struct Ordered {
   static constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
@@ -30,7 +34,7 @@ struct Ordered {
   }
 };
 
-// Loads 32 bytes of a group from byte `at` on; bytes beyond its end are zeros.
+// Loads 32 bytes of a group, starting at byte `at`. Bytes beyond the end of the group are zeros.
 [[gnu::always_inline]] inline __m256i group_bytes(const char* group, int64_t at, int64_t end) {
   if (at + 32 <= end) return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(group + at));
   char some[32] = {};
@@ -38,8 +42,8 @@ struct Ordered {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(some));
 }
 
-// min(0, w) and max(0, w) of `count` consecutive groups, at most eight; both are NaN if the group holds one.
-// Lanes beyond `count` are 0.
+// `low` is min(0, w) and `high` is max(0, w) for each of `count` consecutive groups, at most eight.
+// Both are NaN if the group contains a NaN. Lanes beyond `count` are 0.
 struct Ranges {
   __m256 low, high;
 };
@@ -86,9 +90,9 @@ template <uint32_t kDtype>
 // Parameters of several groups. Every step rounds as in affine_group.
 struct AffineGroups {
   alignas(64) float scale[kMaxGroupsAtOnce], reciprocal[kMaxGroupsAtOnce], zero_point[kMaxGroupsAtOnce];
-  alignas(64) float less[kMaxGroupsAtOnce], by[kMaxGroupsAtOnce];  // of TameScale
-  alignas(64) int32_t zero_points[kMaxGroupsAtOnce];               // twice, in 16 bits each
-  // a bit per group, set if int8_encode_fast can encode it
+  alignas(64) float less[kMaxGroupsAtOnce], by[kMaxGroupsAtOnce];  // as in TameScale
+  alignas(64) int32_t zero_points[kMaxGroupsAtOnce];               // each zero point twice, in 16 bits
+  // one bit per group, set if int8_encode_fast can encode it
   uint32_t tame;
 };
 template <uint32_t kDtype, uint32_t kCommon, float kMinScale>
@@ -145,7 +149,7 @@ template <uint32_t kDtype, uint32_t kCommon, float kMinScale>
   }
 }
 
-// Encodes a tame group and prefetches what lies next_bytes ahead.
+// Encodes a tame group and prefetches the bytes that lie next_bytes ahead.
 template <uint32_t kDtype, uint32_t kCommon>
 [[gnu::always_inline]] inline void quantize_tame_group(const TameScale<kCommon>& scale, const char* group,
                                                        int64_t next_bytes, int64_t count, bool past_caches,
@@ -164,7 +168,7 @@ template <uint32_t kDtype, uint32_t kCommon>
   std::memcpy(codes + k, &some, static_cast<size_t>(count - k));
 }
 
-// Encodes any other group.
+// Encodes a group that is not tame.
 template <uint32_t kDtype, uint32_t kCommon>
 [[gnu::noinline]] void quantize_odd_group(const AffineRecipe& recipe, float reciprocal, float zero_point,
                                           const char* group, int64_t count, int8_t* codes) {
@@ -186,8 +190,8 @@ template <uint32_t kCommon>
           _mm256_set1_epi8(static_cast<int8_t>(recipe.code_max))};
 }
 
-// Steps that a wider variant replaces for 16-bit elements. Codes of groups that are not tame may be anything.
-// kMinScale is the recipe's min_scale.
+// For 16-bit elements, the AVX-512 variant replaces these steps.
+// Codes of groups that are not tame may be anything. kMinScale is the min_scale of the recipe.
 template <uint32_t kDtype, uint32_t kCommon, float kMinScale>
 struct PartsFrom {
   static constexpr int64_t kGroups = kGroupsAtOnce;
@@ -209,18 +213,20 @@ struct PartsFrom {
   }
 };
 
-// Those of intx_recipe and of int8_recipe.
+// The parts for intx_recipe and for int8_recipe.
 template <uint32_t kDtype, uint32_t kCommon>
 using AffineParts = PartsFrom<kDtype, kCommon, kDtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f>;
 template <uint32_t kDtype, uint32_t kCommon>
 using Int8Parts = PartsFrom<kDtype, kCommon, kInt8MinScale>;
 
-// Parameters of up to this many times kGroups groups are computed before any codes. They are a chain of some
-// 150 cycles, which the codes of as many groups of 32 do not hide (EPYC Zen 5: with 1 instead of 4 it took
-// 1.45 times as long, with AVX-512 1.23). Beyond kTogetherBytes memory would be idle meanwhile.
+// The parameters of up to kMaxTogether * kGroups groups are computed before any codes.
+// The parameters are a chain of about 150 cycles, which the codes of kGroups groups of 32 do not hide.
+// With 1 instead of 4, an EPYC Zen 5 took 1.45 times as long, and 1.23 times as long with AVX-512.
+// Beyond kTogetherBytes, memory would be idle while the parameters are computed.
 constexpr int64_t kMaxTogether = 4, kTogetherBytes = 4096;
 
-// kGroup is the group if known at compile time, otherwise 0. A group of 32 is one iteration of every loop.
+// kGroup is the group if it is a constant at compile time.
+// Otherwise it is 0. A group of 32 is one iteration of every loop.
 template <class Parts, uint32_t kDtype, uint32_t kCommon, int64_t kGroup>
 void quantize_affine_row(const AffineTask& task, bool past_caches, int64_t n) {
   constexpr int64_t kBytes = Ordered<kDtype>::kBytes, kGroups = Parts::kGroups;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MSLK's int4_row_quantize_zp and int4_row_quantize, for the AVX2 and AVX-512 variants. Results equal those
-// of quantize/int4_plain_scalar.cc; all steps are in float32.
+// Computes MSLK's int4_row_quantize_zp and int4_row_quantize, for the AVX2 and AVX-512 variants.
+// Results equal those of quantize/int4_plain_scalar.cc. All steps are in float32.
 //
-// Three passes over up to 32 groups of a row, which stay in L1: ranges, of 16-bit floats as the integers of
-// their bits; then parameters of eight groups at once; then codes. A code is round(v / scale). Instead of the
-// quotient it is computed as a product with the reciprocal and one Newton step, two fused operations. They
-// round to the same integer: for every significand of a scale and every tie i + 1/2 below 16, the seven
-// floats v around that tie were divided and compared, and an error of 2^-45 can affect no others. 32 elements
-// take 28 operations without a branch: in bfloat16 one of 17 groups of 32 has a true tie, too many to
-// predict.
+// There are three passes over up to 32 groups of a row, which stay in L1.
+// The first pass finds the ranges; it compares 16-bit floats as the integers of their bits.
+// The second computes the parameters of eight groups at once.
+// The third computes the codes. A code is round(v / scale).
+// The quotient is computed as a product with the reciprocal and one Newton step, in two fused operations.
+// This result and the exact quotient round to the same integer.
+// To prove it, the seven floats v around every tie i + 1/2 below 16 were divided and compared,
+// for every significand of a scale.
+// An error of 2^-45 can affect no other floats. 32 elements take 28 operations without a branch.
+// In bfloat16, one in 17 groups of 32 has a true tie, which is too many to predict.
 #pragma once
 
 #include <math.h>
@@ -20,13 +23,13 @@ namespace {
 
 constexpr float kMinRange = 1e-6f;
 
-// 32 groups of a row. `min` is subtracted from an element, and the difference is counted in scales.
+// 32 groups of a row. `min` is subtracted from an element, and the difference is divided by the scale.
 struct PlainGroups {
   alignas(32) float min[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
-  uint32_t tame;  // a bit per group: its reciprocal may replace the division
+  uint32_t tame;  // one bit per group, set if its reciprocal may replace the division
 };
 
-// Computes scales and zeros of eight groups and also writes them to their tiles.
+// Computes the scales and zeros of eight groups and also writes them to their tiles.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void choose_plain(const Ends& ends, bool symmetric, int64_t g,
                                                 PlainGroups* groups, char* scales, char* zeros) {
@@ -53,16 +56,16 @@ template <uint32_t kDtype>
   store8(kDtype, zeros + g * kBytes, zero);
 }
 
-// How a group's codes are computed.
+// The ways to compute the codes of a group.
 enum class Way {
   from_min,   // tame, asymmetric: 0 to 15 scales above the minimum, so nothing needs clamping
-  from_zero,  // tame, symmetric: -8 to 8 scales, of which 8 has no code
+  from_zero,  // tame, symmetric: -8 to 8 scales; 8 has no code
   with_care,  // not tame: encodes infinities too, and NaN as 0
 };
 
 struct PlainScale {
   __m256 min, scale, reciprocal;
-  __m256i first;  // 8 if the first code is -8, else 0; in 16 bits each
+  __m256i first;  // 8 in each 16-bit lane if the first code is -8, otherwise 0
 };
 
 // Loads 16 elements as two vectors, which packing puts in order.
@@ -80,8 +83,8 @@ template <uint32_t kDtype>
   out[1] = _mm256_permute2f128_ps(a, b, 0x31);
 }
 
-// Returns how many scales 16 elements lie above the minimum, as 16-bit integers. Way::with_care returns codes
-// plus 8.
+// Returns the distance of 16 elements from the minimum, counted in scales, as 16-bit integers.
+// Way::with_care returns codes plus 8.
 template <Way kWay>
 [[gnu::always_inline]] inline __m256i plain_codes(const __m256 (&w)[2], const PlainScale& by) {
   __m256i steps[2], nan[2];
@@ -105,8 +108,9 @@ template <Way kWay>
                             _mm256_packs_epi32(nan[0], nan[1]));
 }
 
-// Packs the codes of 32 elements two to a 16-bit lane, the even one in the low nibble: 0-7 16-23 | 8-15
-// 24-31. Each nibble is the code plus 8, that is with its fourth bit flipped.
+// Packs the codes of 32 elements, two in each 16-bit lane, in the order 0-7 16-23 | 8-15 24-31.
+// The even code is in the low nibble.
+// Each nibble is the code plus 8, which is the code with its fourth bit flipped.
 template <uint32_t kDtype, Way kWay>
 [[gnu::always_inline]] inline __m256i plain_pairs(const char* at, const PlainScale& by) {
   __m256 w[2][2];
@@ -129,8 +133,8 @@ template <uint32_t kDtype, Way kWay>
       at, row_bytes, count, [&](const char* from) { return plain_pairs<kDtype, kWay>(from, by); }, out);
 }
 
-// Steps that a wider variant replaces: ranges, and the codes of tame groups of bfloat16. quantize_groups
-// returns a bit for each group that it encoded.
+// The AVX-512 variant replaces these steps: ranges, and codes of tame groups of bfloat16.
+// quantize_groups returns a bit for each group that it encoded.
 struct PlainParts : RangesOfGroups {
   static uint32_t quantize_groups(const char*, int64_t, int64_t, bool, const PlainGroups&, uint8_t*) {
     return 0;

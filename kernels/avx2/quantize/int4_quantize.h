@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao 0.18 _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm, for the AVX2 and AVX-512
-// variants. Results equal those of quantize/int4_tinygemm_scalar.cc; every step is rounded to the weight's
-// dtype.
+// Computes _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm of torchao 0.18,
+// for the AVX2 and AVX-512 variants.
+// Results equal those of quantize/int4_tinygemm_scalar.cc. Every step is rounded to the weight's dtype.
 //
-// Three passes over 32 groups of a row, which stay in L1: ranges, of narrow dtypes as the integers of their
-// bits, two operations per vector; then parameters of eight groups at once, so no element waits for their two
-// divisions; then codes, which in bfloat16 take seven operations per vector (bf16_rounded) besides packing,
-// while the next row is prefetched.
+// There are three passes over 32 groups of a row, which stay in L1.
+// The first pass finds the ranges;
+// it compares narrow dtypes as the integers of their bits, in two operations per vector.
+// The second computes the parameters of eight groups at once, so no element waits for their two divisions.
+// The third computes the codes and prefetches the next row.
+// In bfloat16, codes take seven operations per vector (bf16_rounded) in addition to packing.
 #pragma once
 
 #include "kernels/avx2/group_params.h"
@@ -28,11 +30,12 @@ template <uint32_t kDtype>
 // 32 groups of a row.
 struct Int4Groups {
   alignas(32) float low[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
-  uint32_t finite, tame;  // a bit per group: it has codes other than 0; bf16_rounded may round it
+  // one bit per group. `finite`: some codes are not 0. `tame`: bf16_rounded may round it.
+  uint32_t finite, tame;
 };
 
-// Stores eight scales and eight zeros in turn. Both are values of the dtype, so a bfloat16 is the upper half
-// of a float.
+// Stores eight scales and eight zeros alternately.
+// Scales and zeros are values of the dtype, so a bfloat16 is the upper half of a float.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void store_pairs(__m256 scale, __m256 zero, char* pairs) {
   auto* to = reinterpret_cast<__m256i*>(pairs);
@@ -86,20 +89,23 @@ struct Int4Scale {
   __m256 low, scale, reciprocal, reciprocal_65537;
 };
 
-// round((x - low) / scale) as int32. In bfloat16 the product with the reciprocal rounds like the quotient. No
-// quotient of two 8-bit numbers lies half way between two 8-bit numbers (an odd number times b would need a
-// ninth bit); the nearest is 2^-17 away from there, and the product 2^-23 from the quotient.
+// Returns round((x - low) / scale) as int32.
+// In bfloat16, the product with the reciprocal rounds like the quotient.
+// No quotient of two 8-bit numbers lies half way between two 8-bit numbers,
+// because an odd number times b would need a ninth bit.
+// The nearest quotient is 2^-17 away from such a tie, and the product is 2^-23 away from the quotient.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline __m256i int4_steps(__m256 x, const Int4Scale& by) {
-  // Infinite if low was rounded down and x is near the dtype's largest value.
+  // `above` is infinite if low was rounded down and x is near the largest value of the dtype.
   const __m256 above = rounded<kDtype>(_mm256_sub_ps(x, by.low));
   const __m256 steps = rounded<kDtype>(kDtype == QCTS_BF16 ? _mm256_mul_ps(above, by.reciprocal)
                                                            : _mm256_div_ps(above, by.scale));
   return _mm256_cvtps_epi32(_mm256_min_ps(steps, _mm256_set1_ps(16)));
 }
 
-// The same for 32 tame elements of bfloat16, narrowed to bytes. Each step is done for all four vectors before
-// the next step: one vector after the other takes 6 % longer, because each waits for the one before.
+// Does the same for 32 tame elements of bfloat16, narrowed to bytes.
+// Each step is done for all four vectors before the next step.
+// Taking one vector after the other is 6 % slower, because each step of a vector waits for the step before.
 [[gnu::always_inline]] inline __m256i tame_int4_bytes(const char* at, const Int4Scale& by) {
   const __m256i zero = _mm256_setzero_si256(), a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),
                 b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
@@ -117,8 +123,9 @@ template <uint32_t kDtype>
   return _mm256_packus_epi16(_mm256_packs_epi32(steps[0], steps[1]), _mm256_packs_epi32(steps[2], steps[3]));
 }
 
-// Packs 32 codes in 0 .. 15 two to a 16-bit lane, the even one in the high nibble: 0-7 16-23 | 8-15 24-31,
-// the order that widening by unpacking and narrowing by packing give bfloat16.
+// Packs 32 codes in 0 .. 15, two in each 16-bit lane, in the order 0-7 16-23 | 8-15 24-31.
+// The even code is in the high nibble.
+// For bfloat16, this order comes from widening by unpacking and narrowing by packing.
 template <uint32_t kDtype, bool kTame>
 [[gnu::always_inline]] inline __m256i int4_pairs(const char* at, const Int4Scale& by) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 32 : 16;
@@ -134,13 +141,15 @@ template <uint32_t kDtype, bool kTame>
   return _mm256_maddubs_epi16(_mm256_min_epu8(bytes, _mm256_set1_epi8(15)), _mm256_set1_epi16(0x0110));
 }
 
-// Joins the 16 bytes of one vector of pairs and those of the other.
+// Joins the 16 bytes of pairs in one vector and the 16 bytes in the other.
 [[gnu::always_inline]] inline __m256i join_pairs(__m256i a, __m256i b) {
   return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-// Writes the codes of a group's `count` elements of kBytes each, and flips the bits kFlip in every byte.
-// pairs_of(from) returns the codes of 32 elements, two to a 16-bit lane: 0-7 16-23 | 8-15 24-31.
+// Writes the codes of the `count` elements of a group.
+// An element has kBytes bytes. Flips the bits kFlip in every byte.
+// pairs_of(from) returns the codes of 32 elements, two in each 16-bit lane,
+// in the order 0-7 16-23 | 8-15 24-31.
 template <int64_t kBytes, uint8_t kFlip = 0, class Pairs>
 [[gnu::always_inline]] inline void quantize_by_32(const char* at, int64_t row_bytes, int64_t count,
                                                   const Pairs& pairs_of, uint8_t* out) {
@@ -176,14 +185,14 @@ void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const
       at, row_bytes, count, [&](const char* from) { return int4_pairs<kDtype, kTame>(from, by); }, out);
 }
 
-// Int4OpaqueTensor.from_hp passes eps 1e-6. Int4TilePackedTo4dTensor.from_hp passes none, so it is bfloat16's
-// smallest normal number.
+// Returns the minimum scale. Int4OpaqueTensor.from_hp passes eps 1e-6.
+// Int4TilePackedTo4dTensor.from_hp passes no eps, so the minimum is the smallest normal number of bfloat16.
 [[maybe_unused]] float int4_min_scale(const qcts_problem& p) {
   if (p.layout != nullptr && std::strcmp(p.layout, "tile_packed_4d") == 0) return 0x1p-126f;
   return round_once(p.w_dtype, 1e-6f);
 }
 
-// Steps that a wider variant replaces: ranges of 16-bit floats, and the codes of tame groups of bfloat16.
+// The AVX-512 variant replaces these steps: ranges of 16-bit floats, and codes of tame groups of bfloat16.
 // quantize_groups returns a bit for each group that it encoded.
 struct Int4Parts : RangesOfGroups {
   static uint32_t quantize_groups(const char*, int64_t, int64_t, uint32_t, const Int4Groups&, uint8_t*) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of x to int8, symmetric or asymmetric, for the AVX2 and AVX-512 variants of
-// quantize_activation: first the row's range, unless the scale is given, then codes from the row, which is
-// now in cache (kernels/avx2/int8.h).
+// Quantizes rows of x to int8, symmetric or asymmetric,
+// for the AVX2 and AVX-512 variants of quantize_activation.
+// The first pass finds the range of the row, unless the scale is given.
+// The second pass computes codes from the row, which is now in cache (kernels/avx2/int8.h).
 #pragma once
 
 #include "kernels/avx2/int8.h"
@@ -10,7 +11,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// Rows is RowsToInt8, with either range of codes, or a wider variant's struct like it.
+// Rows is RowsToInt8, with either range of codes, or a similar struct of the AVX-512 variant.
 template <class Rows>
 void quantize_int8_dyn_rows(const qcts_problem& p, int64_t first, int64_t last) {
   auto* qdata = static_cast<int8_t*>(out_plane(p, "qdata"));

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of int8_row, for the AVX2 and AVX-512 variants. Results equal those of
-// quantize/int8_row_scalar.cc.
+// Quantizes rows of int8_row, for the AVX2 and AVX-512 variants.
+// Results equal those of quantize/int8_row_scalar.cc.
 //
-// Reading the row and writing the codes is the bound. The second pass finds the row in L1 or L2; 32 codes
-// cost about 20 operations, and meanwhile the next rows are prefetched (fetch_rows), because the hardware
-// prefetcher stops at every page. (EPYC Zen 5, 4096 x 4096, one thread: with only the next row 1.17 times as
-// long, 1.38 times with 64-byte vectors.) The conversion rounds, and the two packs clamp. A row with NaN or
-// infinity has only codes 0, as a special case: its reciprocal is NaN or 0, and the conversion would make its
-// products -128.
+// Reading the row and writing the codes limit the speed.
+// The second pass finds the row in L1 or L2, and 32 codes cost about 20 operations.
+// Meanwhile the next rows are prefetched (fetch_rows), because the hardware prefetcher stops at every page.
+// If only the next row is prefetched, 4096 x 4096 on one thread takes 1.17 times as long,
+// and 1.38 times as long with 64-byte vectors (EPYC Zen 5). The conversion rounds, and the two packs clamp.
+// A row with NaN or infinity is a special case and has only codes 0.
+// The reciprocal of such a row is NaN or 0, and the conversion would turn products into -128.
 #pragma once
 
 #include "kernels/avx2/quantize.h"
@@ -20,8 +21,8 @@ namespace {
   return _mm256_cvtps_epi32(_mm256_mul_ps(load8(dtype, at), reciprocal));
 }
 
-// A step that a wider variant replaces: encodes as much of a row as it can take 32 elements at a time, and
-// returns how many.
+// Encodes as much of a row as it can, 32 elements at a time, and returns the number of these elements.
+// The AVX-512 variant replaces this step.
 struct Int8Codes {
   static uint32_t largest_bits(uint32_t dtype, const char* row, int64_t count) {
     return largest_magnitude_bits(dtype, row, count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes a weight to int8 with one scale for all of it, for the AVX2 variants: a pass over the weight for
-// its largest magnitude, then the codes.
+// Quantizes a weight to int8 with one scale for the whole weight, for the AVX2 variants.
+// The first pass finds the largest magnitude of the weight. The second pass computes the codes.
 #pragma once
 
 #include "kernels/avx2/quantize/blocks.h"

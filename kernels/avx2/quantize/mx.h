@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of mx, weights or activations, for the AVX2 variants, in two passes over 1024 elements of a
-// row, which stay in L1 (4096 took 1.15 times as long). First the scales of eight blocks at once, from the
-// largest magnitudes as integers of the elements' bits; then the codes. The bound is two instructions an
-// element of bfloat16: half the speed of a plain copy.
+// Quantizes rows of mx, weights or activations, for the AVX2 variants.
+// There are two passes over 1024 elements of a row, which stay in L1.
+// (4096 elements took 1.15 times as long.) The first pass computes the scales of eight blocks at once.
+// The largest magnitude of a block is found by comparing the bits of the elements as integers.
+// The second pass computes the codes.
+// Two instructions per element of bfloat16 limit the speed to half of the speed of a plain copy.
 #pragma once
 
 #include "kernels/avx2/quantize/e2m1_e2m3_encode.h"
@@ -28,19 +30,20 @@ constexpr int kLargestExponent = kFormat == SmallFloat::e4m3   ? 8
                                  : kFormat == SmallFloat::e3m2 ? 4
                                                                : 2;
 
-// The stored bytes of eight scales, and their inverses. They equal mx_scale's for ordinary numbers; a factor
-// of 0 means that mx_scale has to be called.
+// The stored bytes of eight scales, and the inverses of the scales.
+// For ordinary numbers, bytes and inverses equal those of mx_scale.
+// A factor of 0 means that mx_scale has to be called.
 struct MxEight {
   __m256i byte;
   __m256 factor;
 };
 
-// For each exponent of a ratio: the greatest fraction, in units of 2^-23, whose logarithm is rounded to an
-// integer. families/block_scales.cc explains it.
+// The greatest fraction, in units of 2^-23, whose logarithm is rounded to an integer,
+// for each exponent of a ratio. families/block_scales.cc explains it.
 struct RceilFractions {
   alignas(32) int32_t max[256];
   constexpr RceilFractions() : max() {
-    constexpr int32_t kMax[] = {0, 0, 0, 1, 2, 5, 11, 22};  // ln 2 * 2^(binade - 1), from binade -1 on
+    constexpr int32_t kMax[] = {0, 0, 0, 1, 2, 5, 11, 22};  // ln 2 * 2^(binade - 1), starting at binade -1
     for (int biased = 0; biased < 256; ++biased) {
       const int size = biased < 127 ? 127 - biased : biased - 127;
       int above = 1;  // binade + 1
@@ -81,16 +84,17 @@ template <SmallFloat kFormat>
   return {byte, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(_mm256_set1_epi32(254), raised), 23))};
 }
 
-// Every way of encoding below works with factors in these bounds: multiplied by kUnit, which moves the
-// exponents for short codes, a factor stays a normal number; for e2m1 from bfloat16 an eighth of the scale
-// does too.
+// All encoders below work with factors within these bounds.
+// kUnit moves the exponents for short codes. A factor multiplied by kUnit stays a normal number.
+// For e2m1 from bfloat16, an eighth of the scale stays a normal number too.
 template <SmallFloat kFormat, uint32_t kDtype>
 constexpr float kMinFactor = kShort<kFormat, kDtype> ? 0x1p-126f : 0x1p-149f;
 template <SmallFloat kFormat, uint32_t kDtype>
 constexpr float kMaxFactor = kFormat == SmallFloat::e2m1 && kDtype == QCTS_BF16 ? 0x1p123f : 0x1p127f;
 
-// Computes the scales of blocks [g, g + 8). Odd blocks hold a NaN or an infinity, or have a factor that is
-// out of bounds, as a block of zeros may.
+// Computes the scales of blocks [g, g + 8).
+// A block is odd if it contains a NaN or an infinity, or if its factor is out of bounds,
+// as may happen for a block of zeros.
 template <SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline void choose_mx(MxMode mode, __m256 largest, int64_t g, MxScales* scales,
                                              uint8_t* bytes) {
@@ -109,11 +113,12 @@ template <SmallFloat kFormat, uint32_t kDtype>
   store_bytes(bytes + g, eight.byte);
 }
 
-// Encodes 32 16-bit elements by a factor that is a power of two. A product is exact down to half the format's
-// smallest number, 2^(-bias - kFraction): its 11 bits end at 2^(-bias - 13) or above, and float32 at 2^(-bias
-// - 22). A product smaller than that half rounds to the half or below, which becomes 0. So exact ties stay
-// ties, and everything else is at least 2^9 units away from one. bfloat16 is widened by unpacking; float16 is
-// loaded in the order that unpacking gives.
+// Encodes 32 16-bit elements with a factor that is a power of two.
+// Half of the format's smallest number is 2^(-bias - kFraction), and a product is exact down to it.
+// The 11 bits of the product end at 2^(-bias - 13) or above, and float32 ends at 2^(-bias - 22).
+// A smaller product is rounded to that half or below, which becomes 0.
+// So exact ties stay ties, and every other product is at least 2^9 units away from a tie.
+// bfloat16 is widened by unpacking. float16 is loaded in the order that unpacking gives.
 template <SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline __m256i short_codes(const char* at, __m256 factor) {
   constexpr auto kMax = static_cast<char>(kFormat == SmallFloat::e4m3   ? 0x7E
@@ -176,7 +181,7 @@ template <SmallFloat kFormat, uint32_t kDtype>
   }
 }
 
-// The largest magnitudes of blocks [first, count), both multiples of eight.
+// Finds the largest magnitudes of blocks [first, count). Both numbers are multiples of eight.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void mx_largest(const char* from, int64_t first, int64_t count,
                                               float* largest) {
@@ -185,7 +190,7 @@ template <uint32_t kDtype>
     _mm256_store_ps(largest + first, largest_of_eight<kDtype, kBlockBytes>(from + first * kBlockBytes));
 }
 
-// Steps that a wider variant replaces.
+// The AVX-512 variant replaces these steps.
 struct MxCodes {
   template <uint32_t kDtype>
   [[gnu::always_inline]] static void largest(const char* from, int64_t count, float* largest) {
@@ -198,7 +203,7 @@ struct MxCodes {
   }
 };
 
-// Quantizes `count` blocks, a multiple of eight, and prefetches what lies next_bytes ahead.
+// Quantizes `count` blocks, a multiple of eight, and prefetches the bytes that lie next_bytes ahead.
 template <class Codes, SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline void quantize_mx_blocks(MxMode mode, const char* from, int64_t next_bytes,
                                                       int64_t count, bool past_caches, uint8_t* codes,

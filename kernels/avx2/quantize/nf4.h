@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes a weight as NF4, for the AVX2 variant of quantize. Four steps of a binary search look up one of 15
-// bounds each. Floats are divided by their scaler and searched eight at a time. 16-bit elements are not
-// divided: they are compared, as integers, with the bounds times the scaler. A block of 64 has one table of
-// those, and 16 elements take 16 operations.
+// Encodes a weight as NF4, for the AVX2 variant of quantize.
+// A binary search of four steps looks up one of 15 bounds in each step.
+// Floats are divided by their scaler and searched eight at a time. 16-bit elements are not divided.
+// Instead, they are compared, as integers, with the bounds times the scaler.
+// A block of 64 has one table of these bounds, and 16 elements take 16 operations.
 #pragma once
 
 #include "kernels/avx2/quantize.h"
@@ -12,8 +13,9 @@
 namespace qcts::avx2 {
 namespace {
 
-// The last step selects one of the bounds 0, 2 .. 14, in order. The steps before select one of 1, 3 .. 13:
-// place 3, then 1 or 5, then 0, 2, 4 or 6. The bits of a place stay where the first step puts them.
+// The last step selects one of the bounds 0, 2 .. 14, in order.
+// The earlier steps select one of 1, 3 .. 13: place 3, then place 1 or 5,
+// then place 0, 2, 4 or 6. The bits of a place stay where the first step puts them.
 struct Nf4Floats {
   __m256 odd, even;
 };
@@ -24,7 +26,7 @@ struct Nf4Floats {
                          bounds[14])};
 }
 
-// Codes of eight quotients, as int32.
+// Returns the codes of eight quotients as int32.
 [[gnu::always_inline]] inline __m256i nf4_codes8(const Nf4Floats& bounds, __m256 quotient) {
   const auto not_below = [&](__m256 table, __m256i place) {
     return _mm256_castps_si256(_mm256_cmp_ps(quotient, _mm256_permutevar8x32_ps(table, place), _CMP_GE_OQ));
@@ -37,10 +39,12 @@ struct Nf4Floats {
   return _mm256_sub_epi32(_mm256_add_epi32(place, place), not_below(bounds.even, place));
 }
 
-// A bound of a narrow dtype with p bits lies where quotients begin to round up: at a tie, or at the float
-// after it. The quotient of an x and a scaler of p bits is at least 2^-23 away from a tie and never one: a
-// tie has p + 1 bits, and so has its product with any scaler. So comparing x with tie * scaler, which is
-// exact, gives the same as comparing the rounded quotient with the bound.
+// A bound of a narrow dtype with p bits lies where quotients begin to round up:
+// at a tie, or at the float after a tie.
+// The quotient of an x and a scaler of p bits is never a tie, and it is at least 2^-23 away from one.
+// The reason is that a tie has p + 1 bits, and so has its product with any scaler.
+// So x can be compared with tie * scaler, which is exact.
+// The result is the same as if the rounded quotient were compared with the bound.
 [[maybe_unused]] float nf4_tie(float bound) {
   const auto bits = __builtin_bit_cast(uint32_t, bound);
   const bool after = (bits & 1) != 0;
@@ -60,7 +64,7 @@ struct Nf4Floats {
   return _mm256_sign_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0x7FFFFFFF)), bits);
 }
 
-// The largest element below each bound of a block; the odd bounds come first.
+// Returns the largest element below each bound of a block. The odd bounds come first.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline __m256i nf4_words(const Nf4Floats& ties, float scaler) {
   const __m256 factor = _mm256_set1_ps(scaler);
@@ -75,13 +79,13 @@ template <uint32_t kDtype>
   return _mm256_permute4x64_epi64(_mm256_packs_epi32(down(odd), down(even)), 0xD8);
 }
 
-// The same in both halves.
+// Both halves hold the same words.
 struct Nf4Words {
   __m256i odd, even;
 };
 
-// Codes of 16 elements, each in the low byte of its word. A place is kept as the indices of its word's two
-// bytes in the table.
+// Returns the codes of 16 elements, each in the low byte of its word.
+// A place is kept as two indices into the table, one for each byte of a word.
 [[gnu::always_inline]] inline __m256i nf4_codes16(const Nf4Words& bounds, __m256i x) {
   const __m256i value = in_order16(x);
   const auto above = [&](__m256i table, __m256i bytes) {
@@ -97,7 +101,7 @@ struct Nf4Words {
   return _mm256_sub_epi16(place, above(bounds.even, place));
 }
 
-// The largest magnitude of 64 elements of a 16-bit dtype, as bits.
+// Returns the largest magnitude of 64 elements of a 16-bit dtype, as bits.
 [[gnu::always_inline]] inline uint32_t largest_bits(__m256i a, __m256i b, __m256i c, __m256i d) {
   const auto magnitude = [](__m256i x) { return _mm256_and_si256(x, _mm256_set1_epi16(0x7FFF)); };
   const __m256i max = _mm256_max_epu16(_mm256_max_epu16(magnitude(a), magnitude(b)),
@@ -107,7 +111,7 @@ struct Nf4Words {
   return static_cast<uint32_t>(_mm_cvtsi128_si32(min) & 0xFFFF) ^ 0xFFFF;
 }
 
-// Packs the low bytes of 64 words two to a byte, the even one in the high nibble.
+// Packs the low bytes of 64 words, two per byte. The even one is in the high nibble.
 [[gnu::always_inline]] inline void store_nf4_pairs(__m256i a, __m256i b, __m256i c, __m256i d,
                                                    bool past_caches, uint8_t* pairs) {
   const auto joined = [](__m256i x) {

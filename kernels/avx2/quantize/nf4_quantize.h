@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes NF4 for the AVX2 variants, in two passes over some blocks, which stay in cache: scalers, then
-// codes by bounds (kernels/avx2/quantize/nf4.h). In a block of zeros, or without a finite scaler, quotients
-// are zero or NaN.
+// Quantizes NF4 for the AVX2 variants, in two passes over some blocks, which stay in cache.
+// The first pass computes scalers. The second computes codes by bounds (kernels/avx2/quantize/nf4.h).
+// In a block of zeros, or without a finite scaler, quotients are zero or NaN.
 #pragma once
 
 #include "kernels/avx2/quantize/blocks.h"
@@ -23,7 +23,8 @@ namespace {
   for (int64_t i = 0; i < kNf4Block; i += 2) pairs[i / 2] = static_cast<uint8_t>(code(i) << 4 | code(i + 1));
 }
 
-// Writes codes of blocks by their scalers. `encode(i, at, to)` encodes block i if it is an ordinary one.
+// Writes the codes of blocks whose scalers are known.
+// `encode(i, at, to)` encodes block i if it is an ordinary block.
 template <class Encode>
 [[gnu::always_inline]] inline void for_each_block(const Nf4Task& task, const char* from, int64_t blocks,
                                                   const float* scalers, uint8_t* pairs,
@@ -40,10 +41,10 @@ template <class Encode>
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
-// Blocks of a 16-bit dtype: a step that a wider variant replaces.
+// Encodes blocks of a 16-bit dtype. The AVX-512 variant replaces this step.
 struct Nf4Narrow {
-  // Blocks that go side by side: their scalers and tables are computed first. One at a time, each a chain of
-  // operations, took 1.4 times as long (bfloat16, EPYC Zen 4).
+  // Number of blocks whose scalers and tables are computed together, before the codes.
+  // Each block is a chain of operations. One block at a time took 1.4 times as long (bfloat16, EPYC Zen 4).
   static constexpr int64_t kTogether = 16;
 
   using Ties = Nf4Floats;
@@ -92,8 +93,8 @@ struct Nf4Narrow {
   });
 }
 
-// `encode(from, blocks, past_caches, pairs, scalers)` writes the codes and scalers of at most kTogether
-// blocks.
+// `encode(from, blocks, past_caches, pairs, scalers)` writes the codes and scalers
+// of at most kTogether blocks.
 template <int64_t kTogether, class Encode>
 void for_each_run(const Nf4Task& task, int64_t first, int64_t last, const Encode& encode) {
   const bool past_caches = is_past_caches(task.pairs, task.from.rows * task.k / 2, kNf4Block / 2);

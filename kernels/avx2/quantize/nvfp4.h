@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of nvfp4, weights or activations, for the AVX2 variants, in two passes over 1024 elements of
-// a row, which stay in L1. First the scales of eight blocks at once, from the largest magnitudes as integers
-// of the elements' bits; then the codes. From elements to factors there are three dependent divisions:
-// finishing eight blocks before the next eight took 1.5 times as long, passes over 4096 elements 1.13 times.
-// The bound is two instructions per element. At two levels the tensor is read twice, which makes it 0.37
-// times as fast as a plain copy.
+// Quantizes rows of nvfp4, weights or activations, for the AVX2 variants.
+// There are two passes over 1024 elements of a row, which stay in L1.
+// The first pass computes the scales of eight blocks at once.
+// The largest magnitude of a block is found by comparing the bits of the elements as integers.
+// The second pass computes the codes. There are three dependent divisions from elements to factors.
+// Finishing eight blocks before the next eight took 1.5 times as long.
+// Passes over 4096 elements took 1.13 times as long. Two instructions per element limit the speed.
+// If the scheme has two levels, the tensor is read twice, which gives 0.37 of the speed of a plain copy.
 #pragma once
 
 #include "kernels/avx2/quantize/e2m1_e2m3_encode.h"
@@ -17,8 +19,10 @@ constexpr int64_t kNvfp4Block = 16, kNvfp4Blocks = 64;  // elements of a block; 
 
 using Nvfp4Scales = BlockScales<kNvfp4Blocks>;
 
-// Computes the scales of blocks [g, g + 8), equal to nvfp4_scale's. Odd blocks are left to nvfp4_scale: those
-// with a NaN, with a negative or infinite factor, or with products that code_words does not take.
+// Computes the scales of blocks [g, g + 8), equal to those of nvfp4_scale.
+// Odd blocks are left to nvfp4_scale.
+// A block is odd if it contains a NaN, if its factor is negative or infinite,
+// or if code_words does not accept its products.
 [[gnu::always_inline]] inline void choose_nvfp4(__m256 largest, const float* whole, int64_t g,
                                                 Nvfp4Scales* scales, uint8_t* bytes) {
   const __m256 one = _mm256_set1_ps(1);
@@ -30,7 +34,7 @@ using Nvfp4Scales = BlockScales<kNvfp4Blocks>;
   const __m256 nan = _mm256_cmp_ps(scale, scale, _CMP_UNORD_Q);
   const __m256i bits =
       _mm256_castps_si256(_mm256_min_ps(_mm256_max_ps(scale, _mm256_set1_ps(0x1p-6f)), _mm256_set1_ps(448)));
-  // A normal e4m3 number: half a unit is added to the bits.
+  // The scale is a normal e4m3 number, so half a unit is added to its bits.
   const __m256i last = _mm256_and_si256(_mm256_srli_epi32(bits, 20), _mm256_set1_epi32(1));
   const __m256i code = _mm256_srli_epi32(
       _mm256_add_epi32(_mm256_add_epi32(bits, last), _mm256_set1_epi32(0x7FFFF - (120 << 23))), 20);
@@ -45,7 +49,7 @@ using Nvfp4Scales = BlockScales<kNvfp4Blocks>;
   store_bytes(bytes + g, code);
 }
 
-// Computes the scales of blocks [first, count), both multiples of eight.
+// Computes the scales of blocks [first, count). Both numbers are multiples of eight.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void nvfp4_scales(const float* whole, const char* from, int64_t first,
                                                 int64_t count, Nvfp4Scales* scales, uint8_t* bytes) {
@@ -58,7 +62,7 @@ template <uint32_t kDtype>
   }
 }
 
-// Encodes `count` blocks, a multiple of eight, and prefetches what lies next_bytes ahead.
+// Encodes `count` blocks, a multiple of eight, and prefetches the bytes that lie next_bytes ahead.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void nvfp4_codes(const Nvfp4Scales& scales, const char* from,
                                                int64_t next_bytes, int64_t count, bool past_caches,
@@ -75,7 +79,7 @@ template <uint32_t kDtype>
   }
 }
 
-// Both passes: steps that a wider variant replaces.
+// Steps of both passes. The AVX-512 variant replaces them.
 struct Nvfp4Parts {
   template <uint32_t kDtype>
   [[gnu::always_inline]] static void scales(const float* whole, const char* from, int64_t count,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Quantizes rows of fp8_sparse24, for the AVX2 variants. Results equal those of kernels/scalar/sparse24.h.
-// kernels/avx2/quantize/float8_bands.h encodes a part of a row, then the two codes of each chunk that are not
-// zero are gathered, 32 at a time. Encoding is the bound.
+// kernels/avx2/quantize/float8_bands.h encodes a part of a row.
+// Then the two nonzero codes of each chunk are gathered, 32 codes at a time. Encoding limits the speed.
 #pragma once
 
 #include "kernels/avx2/quantize/float8_bands.h"
@@ -10,9 +10,10 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr int64_t kPartElems = 512;  // stay in L1
+constexpr int64_t kPartElems = 512;  // codes of a part; they stay in L1
 
-// Compresses 32 codes at once; wider vectors take more. `faults` collects the chunks that have too many.
+// Compresses 32 codes at once; wider vectors take more.
+// `faults` collects the chunks with too many nonzero codes.
 struct Compress24 {
   static constexpr int64_t kCodes = 32;
   using Faults = __m256i;
@@ -24,7 +25,8 @@ struct Compress24 {
   }
 };
 
-// `count` is a multiple of 8; zeros follow up to a multiple of kCodes. Returns false if a chunk has too many.
+// Compresses `count` codes, a multiple of 8. Zeros follow them up to a multiple of kCodes.
+// Returns false if a chunk has too many nonzero codes.
 template <class Compress>
 bool compress_part(const uint8_t* codes, int64_t count, uint8_t* values, uint8_t* metadata) {
   constexpr int64_t kCodes = Compress::kCodes;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8 codes times a scale, to bfloat16, for the AVX-512 variants of dequantize. 32 codes take 13 operations,
-// where kernels/avx2/dequantize/dequantize_scaled.h takes 32: one permutation gathers the upper halves that
-// hold the rounded results. That file explains and does the rest.
+// Converts int8 codes times a scale to bfloat16, for the AVX-512 variants of dequantize.
+// 32 codes take 13 operations here and 32 operations in kernels/avx2/dequantize/dequantize_scaled.h.
+// One permutation gathers the upper halves that hold the rounded results.
+// The AVX2 file explains the method and does the rest.
 #pragma once
 
 #include "kernels/avx2/dequantize/dequantize_scaled.h"
@@ -19,7 +20,8 @@ namespace {
   };
   const __m512i above = _mm512_sub_epi16(
       _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes))), below_512);
-  // The words 2 * i + 1, in the order of unpacking, which takes four elements of each eight in turn.
+  // The words 2 * i + 1. Four words of the first vector and four of the second alternate,
+  // because unpacking split each eight elements.
   const __m512i upper_halves =
       _mm512_setr_epi32(1 | 3 << 16, 5 | 7 << 16, 33 | 35 << 16, 37 | 39 << 16, 9 | 11 << 16, 13 | 15 << 16,
                         41 | 43 << 16, 45 | 47 << 16, 17 | 19 << 16, 21 | 23 << 16, 49 | 51 << 16,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Groups of float8 codes to 16-bit dtypes by tables, for the AVX-512 variants of dequantize.
+// Converts groups of float8 codes to 16-bit dtypes by tables, for the AVX-512 variants of dequantize.
 // kernels/avx2/dequantize/float8_dequantize.h does the rest.
 #pragma once
 
@@ -14,7 +14,7 @@ struct Float8Tables {
   template <Float8 kFormat>
   static void scale_groups(uint32_t dtype, const uint8_t* codes, int64_t groups, int64_t length,
                            const void* scales, bool past_caches, char* to) {
-    constexpr int64_t kWorthATable = 128;  // codes that share a scale: a table takes 80 operations
+    constexpr int64_t kWorthATable = 128;  // min. number of codes with one scale; a table takes 80 operations
     if (dtype == QCTS_F32 || length < kWorthATable)
       return avx2::scale_float_groups<kFormat>(dtype, codes, groups, length, scales, past_caches, to);
     const bool streams = past_caches && is_line(to);

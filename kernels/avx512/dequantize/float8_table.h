@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks up float8 codes times a scale in a 16-bit dtype, for the AVX-512 variants of dequantize. A scale has
-// 128 products except for their signs. They are computed and rounded once and kept in four vectors. Two
-// permutations look up a code's seven low bits, each in one half of the table. 32 codes cost 7 operations for
-// any scale; bytes in vectors of half the width take 22.
+// Looks up float8 codes times a scale in a 16-bit dtype, for the AVX-512 variants of dequantize.
+// A scale has 128 products, apart from their signs.
+// The products are computed and rounded once and kept in four vectors.
+// Two permutations look up the seven low bits of a code, each in one half of the table.
+// 32 codes cost 7 operations for any scale. With byte tables in vectors of half the width, they cost 22.
 #pragma once
 
 #include "kernels/avx2/float8.h"
@@ -29,7 +30,7 @@ struct Float8Values {
 template <Float8 kFormat>
 constexpr Float8Values<kFormat> kFloat8Values;
 
-// The 16-bit values of the codes 0 .. 127, as bits, in order.
+// The 16-bit values of the codes 0 .. 127, as bits, in ascending order.
 struct Float8Words {
   __m512i of[4];
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of int4 groups to bfloat16, for the AVX-512 variants of dequantize. A group of 128 codes costs 25
-// operations, 5 of them for its table; with vectors of half the width it costs 58.
-// kernels/avx2/dequantize/int4_dequantize.h does the rest.
+// Converts rows of int4 groups to bfloat16, for the AVX-512 variants of dequantize.
+// A group of 128 codes costs 25 operations, including 5 for its table.
+// With vectors of half the width, it costs 58. kernels/avx2/dequantize/int4_dequantize.h does the rest.
 #pragma once
 
 #include "kernels/avx2/dequantize/int4_params.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of mx to bfloat16, for the AVX-512 variant of dequantize. A block of 32 is one vector.
+// Converts blocks of mx to bfloat16, for the AVX-512 variant of dequantize. A block of 32 is one vector.
 // kernels/avx2/dequantize/mx_dequantize.h does the rest.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of NF4 to bfloat16, for the AVX-512 variant of dequantize: 64 elements cost 15 operations.
+// Converts blocks of NF4 to bfloat16, for the AVX-512 variant of dequantize. 64 elements cost 15 operations.
 // kernels/avx2/dequantize/nf4_dequantize.h does the rest.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decodes 4-bit codes to bfloat16, for the AVX-512 variants of dequantize. Sixteen floats rounded in their
-// upper halves are already a table of 32 words. Three operations put 32 codes into place and one permutation
-// of words looks them up: a quarter of the operations that byte shuffles take (kernels/avx2/lut16.h).
+// Decodes 4-bit codes to bfloat16, for the AVX-512 variants of dequantize.
+// If sixteen floats are rounded in their upper halves, they are a table of 32 words.
+// Three operations put 32 codes into place, and one permutation of words looks them up.
+// Byte shuffles take four times as many operations (kernels/avx2/lut16.h).
 #pragma once
 
 #include "kernels/avx512/elements.h"
@@ -10,8 +11,9 @@
 namespace qcts::avx512 {
 namespace {
 
-// Returns the words 2 * code + 1 of 32 codes. The permutation reads only five bits of a word, so the other
-// code of the byte may stay above them. kHighFirst: the even code is in the high nibble.
+// Returns (2 * code + 1) in 32 words.
+// The permutation reads only five bits of a word, so the other code of the byte may stay above them.
+// If kHighFirst is true, the even code is in the high nibble.
 template <bool kHighFirst>
 [[gnu::always_inline]] inline __m512i upper_words(const uint8_t* pairs) {
   const __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(pairs)));

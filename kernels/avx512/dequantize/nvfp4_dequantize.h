@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of NVFP4 to bfloat16, for the AVX-512 variant of dequantize. The eight magnitudes of two blocks fill
-// one vector, so their table costs 4 operations, and looking up the 32 codes of both costs 9.
+// Converts blocks of NVFP4 to bfloat16, for the AVX-512 variant of dequantize.
+// The eight magnitudes of two blocks fill one vector.
+// So their table costs 4 operations, and looking up the 32 codes of both blocks costs 9.
 // kernels/avx2/dequantize/nvfp4_dequantize.h does the rest.
 #pragma once
 
@@ -23,7 +24,7 @@ struct Nvfp4Words {
       const __m512 factor =
           _mm512_mask_broadcastss_ps(_mm512_set1_ps(scales[i]), 0xFF00, _mm_load_ss(scales + i + 1));
       const __m512i table = _mm512_castps_si512(bf16_rounded(_mm512_mul_ps(ones, factor)));
-      const __m512i words = upper_words<false>(pairs + 8 * i);  // a code's sign is bit 4
+      const __m512i words = upper_words<false>(pairs + 8 * i);  // bit 4 is the sign of a code
       const __m512i places =
           _mm512_ternarylogic_epi32(words, _mm512_set1_epi16(15), second, 0xEA);  // a & b | c
       store64(to + 32 * i,

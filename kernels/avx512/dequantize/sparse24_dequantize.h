@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of fp8_sparse24 to 16-bit dtypes, for the AVX-512 variant of dequantize. Only the values are looked up
-// (kernels/avx512/dequantize/float8_table.h), 32 at a time; then the words move to their places. 64 elements
-// cost 27 operations.
+// Converts rows of fp8_sparse24 to 16-bit dtypes, for the AVX-512 variant of dequantize.
+// Only the values are looked up (kernels/avx512/dequantize/float8_table.h), 32 at a time.
+// Then the words move to their places. 64 elements cost 27 operations.
 #pragma once
 
 #include "kernels/avx2/dequantize/sparse24_dequantize.h"
@@ -11,10 +11,10 @@
 namespace qcts::avx512 {
 namespace {
 
-// Spreads two nibbles of places in each byte, four in each word, to sixteen elements.
+// Masks that spread the nibbles of places to sixteen elements. A byte has two nibbles, and a word has four.
 struct Places24 {
-  __m512i first, second;        // the two bits that tell where a value goes
-  __m512i to_first, to_second;  // those bits for an element's own place
+  __m512i first, second;        // the two bits that give the place of a value
+  __m512i to_first, to_second;  // the same bits for the place of an element
 };
 [[gnu::always_inline]] inline Places24 places24() {
   const auto chunks = [](int64_t bits) { return _mm512_set4_epi64(bits << 12, bits << 8, bits << 4, bits); };
@@ -22,9 +22,10 @@ struct Places24 {
           chunks(0x000C000800040000)};
 }
 
-// Elements [32 * kHalf, 32 * kHalf + 32) of the 64 whose values are `values` and whose places are in
-// `metadata`. As in dequantize/fp8_sparse24_scalar.cc, nibble 0 means that the chunk has no value, and of two
-// values in one place the second counts.
+// Returns elements [32 * kHalf, 32 * kHalf + 32) of 64.
+// `values` holds their values, and `metadata` holds the places.
+// As in dequantize/fp8_sparse24_scalar.cc, nibble 0 means that the chunk has no value.
+// If both values have the same place, the second one counts.
 template <int kHalf>
 [[gnu::always_inline]] inline __m512i expanded_words(__m512i values, __m512i zeros, const Places24& places,
                                                      const uint8_t* metadata) {

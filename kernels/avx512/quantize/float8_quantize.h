@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes bfloat16 with short scales, for the AVX-512 variants of float8's quantize and quantize_activation.
+// Encodes bfloat16 with short scales, for the AVX-512 variants of quantize and quantize_activation of float8.
 // kernels/avx2/quantize/float8_bands.h does the rest.
 //
-// An even element and the odd one after it are the halves of one lane. A mask makes each of them a float, and
-// one permutation of 16-bit words puts the rounded results in order. 64 elements take 31 operations; vectors
-// of half the width take 76.
+// An even element and the odd element after it are the halves of one lane.
+// A mask turns each of them into a float,
+// and one permutation of 16-bit words puts the rounded results in order.
+// 64 elements take 31 operations. With vectors of half the width, they take 76.
 #pragma once
 
 #include "kernels/avx2/quantize/float8_bands.h"
@@ -14,13 +15,15 @@
 namespace qcts::avx512 {
 namespace {
 
-// If the exact quotient is not a tie, it is more than 2^8 float32 units away from one
-// (kernels/avx2/quantize/float8_bands.h: 11 bits of the scale and a tie's 2^19 units). So the factor may
-// lower every product by 2^-18 of it, which is 2 to 64 units. Then adding one constant rounds ties down,
-// adding 128 more rounds them up, and neither affects a product that is not a tie.
+// If the exact quotient is not a tie, it is more than 2^8 float32 units away from a tie.
+// (kernels/avx2/quantize/float8_bands.h explains it: the scale has 11 bits, and a tie has 2^19 units.)
+// So the factor may reduce every product by 2^-18 of it, which is 2 to 64 units.
+// Then adding one constant rounds ties down, and adding 128 more rounds them up.
+// Neither constant changes the code of a product that is not a tie.
 constexpr float kBelowTies = 1 - 0x1p-18f;
 
-// Products of 16 magnitudes and the factor, plus half a code, so that the bits above kDropped are the code.
+// Returns products of 16 magnitudes and the factor, plus half a code.
+// The bits above kDropped are then the code.
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline __m512i rounded_products(__m512i magnitudes, __m512 factor) {
   constexpr int kDropped = 23 - avx2::SmallBits<kFormat>::kFraction;
@@ -31,7 +34,7 @@ template <SmallFloat kFormat>
   return _mm512_add_epi32(bits, half);
 }
 
-// Encodes 32 elements to 16 bits each, in order; overflow gives more than the largest code.
+// Encodes 32 elements to 16 bits each, in order. An overflow gives more than the largest code.
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline __m512i bf16_words(__m512i both, __m512 factor) {
   const __m512i magnitude = _mm512_set1_epi32(0x7FFF0000);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes groups of intx, or rows of x, in bfloat16, for the AVX-512 variants:
-// kernels/avx2/quantize/groups.h with sixteen groups at once. 32 elements cost 14 operations for their codes,
-// 8 for the range of a group of 32, and 7 for its share of the parameters.
+// Quantizes groups of intx, or rows of x, in bfloat16, for the AVX-512 variants.
+// The method is that of kernels/avx2/quantize/groups.h, with sixteen groups at once.
+// 32 elements cost 14 operations for their codes, 8 for the range of a group of 32,
+// and 7 for its share of the parameters.
 #pragma once
 
 #include "kernels/avx2/quantize/groups.h"
@@ -18,7 +19,7 @@ struct SignedMax {
   [[gnu::always_inline]] __m512i operator()(__m512i a, __m512i b) const { return _mm512_max_epi16(a, b); }
 };
 
-// avx2::Ranges of `count` groups of bfloat16, at most sixteen.
+// The same as avx2::Ranges, for `count` groups of bfloat16, at most sixteen.
 struct Ranges {
   __m512 low, high;
 };
@@ -55,7 +56,7 @@ struct Ranges {
   return _mm512_mask_mov_ps(otherwise, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), then);
 }
 
-// Every step rounds as in affine_group.
+// Computes the parameters of groups. Every step rounds as in affine_group.
 template <uint32_t kCommon>
 [[gnu::always_inline]] inline void choose_affine(const AffineRecipe& recipe, const Ranges& range,
                                                  avx2::AffineGroups* groups) {
@@ -118,7 +119,7 @@ struct WideAffine<QCTS_BF16, kCommon> {
       return TameScale<kCommon>{_mm512_set1_ps(groups.less[g]), _mm512_set1_ps(groups.by[g]),
                                 _mm512_set1_epi32(groups.zero_points[g])};
     };
-    if (group == 32 && count % 2 == 0) {  // two side by side
+    if (group == 32 && count % 2 == 0) {  // two groups side by side
       const bool streams = past_caches && is_line(codes);
       for (int64_t g = 0; g < count; g += 2) {
         const char* at = from + g * 64;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranges, and codes of bfloat16, of int4 groups, for the AVX-512 variant of quantize.
+// Finds ranges of int4 groups and encodes bfloat16, for the AVX-512 variant of quantize.
 // kernels/avx2/quantize/int4_quantize.h does the rest.
 //
-// Both roundings of a code are monotone in x, so the codes of a group are given by 15 thresholds, found
-// exactly in a dozen operations. One multiplication, which need not be precise, selects the threshold of an
-// element; a lookup and a comparison of 16-bit integers decide. 64 elements cost 21 operations; rounding
-// twice cost 43 and took 1.10 to 1.17 times as long (EPYC Zen 4, 4096 x 4096, one thread).
+// Both roundings of a code are monotone in x. So 15 thresholds define the codes of a group.
+// The thresholds are found exactly, in a dozen operations.
+// One multiplication selects the threshold of an element and need not be precise.
+// A lookup and a comparison of 16-bit integers decide. 64 elements cost 21 operations.
+// Rounding twice would cost 43 and take 1.10 to 1.17 times as long (EPYC Zen 4, 4096 x 4096, one thread).
 #pragma once
 
 #include "kernels/avx2/quantize/int4_quantize.h"
@@ -15,20 +16,25 @@ namespace qcts::avx512 {
 namespace {
 
 struct NearInt4 {
-  __m512 reciprocal, offset;  // 65536 * (x - low) / scale + 65536 + 2^23 is x * reciprocal + offset
-  __m512i min;  // [i]: smallest element of code i, from ordered(); [0] is below all, [16] above all
+  __m512 reciprocal, offset;  // (x * reciprocal + offset) is (65536 * (x - low) / scale + 65536 + 2^23)
+  // min[i] is the smallest element of code i, as ordered() returns it;
+  // min[0] is below all elements, min[16] above all
+  __m512i min;
 };
 
-// Maps 16-bit floats to signed integers of the same order; -0 comes just before 0.
+// Maps 16-bit floats to signed integers in the same order. -0 comes just before 0.
 [[gnu::always_inline]] inline __m512i ordered(__m512i words) {
   return _mm512_ternarylogic_epi32(words, _mm512_srai_epi16(words, 15), _mm512_set1_epi16(INT16_MAX), 0x78);
 }
 
-// A quotient v / scale is rounded to an integer, ties to even. So code i begins at i - 1/2 if i is even and
-// just above it if i is odd: where the exact quotient passes `middles`. No v / scale equals one of them,
-// since scale * middle has 17 bits; the smallest such v is the next 8-bit number above that product.
-// Everything from half way between that v and the number before it is rounded to v; the half way point itself
-// only if v is even. The smallest x whose distance from low is that large is found by rounding up.
+// A quotient v / scale is rounded to an integer, ties to even.
+// So code i begins at i - 1/2 if i is even, and just above it if i is odd.
+// At that point, the exact quotient passes one of `middles`.
+// No v / scale equals one of them, because scale * middle has 17 bits.
+// The smallest v of code i is the next 8-bit number above scale * middle.
+// Let h be half way between that v and the number before it.
+// Everything above h is rounded to v; h itself is rounded to v only if v is even.
+// The smallest x whose distance from low is that large is found by rounding up.
 [[gnu::always_inline]] inline __m512i min_of_codes(__m512 low, __m512 scale) {
   const __m512 middles =
       _mm512_setr_ps(-65536, 0.5f + 0x1p-9f, 1.5f - 0x1p-8f, 2.5f + 0x1p-7f, 3.5f - 0x1p-7f, 4.5f + 0x1p-6f,
@@ -41,8 +47,8 @@ struct NearInt4 {
   above = _mm512_mask_add_epi32(above, odd, above, _mm512_set1_epi32(1));
   const __m512i x = _mm512_castps_si512(
       _mm512_add_round_ps(_mm512_castsi512_ps(above), low, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC));
-  // Shortens to 16 bits in the order of ordered(): a positive number plus the carry, the inverted magnitude
-  // of others.
+  // Shortens to 16 bits in the order of ordered(). A positive number gets the carry added.
+  // Zero and negative numbers become their inverted magnitude.
   const __m512i inverted = _mm512_ternarylogic_epi32(x, x, _mm512_set1_epi32(INT32_MAX), 0x77);  // not and
   const __m512i upper = _mm512_mask_add_epi32(inverted, _mm512_cmpgt_epi32_mask(x, _mm512_setzero_si512()), x,
                                               _mm512_set1_epi32(0xFFFF));
@@ -51,10 +57,11 @@ struct NearInt4 {
   return _mm512_permutex2var_epi16(upper, order, _mm512_set1_epi16(INT16_MAX));
 }
 
-// Codes of 32 elements, 16 bits each. The third byte of a sum is i if (x - low) / scale is from i - 1 to i:
-// the code is i if x is at least that code's smallest element, otherwise i - 1. Thresholds are within 0.07 of
-// i - 1/2, so a sum may be off by 0.4. The sum of an odd element still has the even one below it, which adds
-// at most 0.31 at 40 scales.
+// Returns the codes of 32 elements, 16 bits each.
+// The third byte of a sum is i if (x - low) / scale is between i - 1 and i.
+// The code is i if x is at least the smallest element of code i, and otherwise i - 1.
+// Thresholds are within 0.07 of i - 1/2, so a sum may be off by 0.4.
+// The sum of an odd element still has the even element below it, which adds at most 0.31 at 40 scales.
 [[gnu::always_inline]] inline __m512i near_words(const char* at, const NearInt4& by) {
   const __m512i both = _mm512_loadu_si512(at);
   const __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(both, 16)), odd = _mm512_castsi512_ps(both);
@@ -67,13 +74,14 @@ struct NearInt4 {
   return _mm512_mask_sub_epi16(guess, below, guess, _mm512_set1_epi16(1));
 }
 
-// The codes of 64 elements, two to 16 bits, the even one in the high nibble.
+// Returns the codes of 64 elements, two in every 16 bits. The even code is in the high nibble.
 [[gnu::always_inline]] inline __m512i near_pairs(const char* at, const NearInt4& by) {
   return _mm512_maddubs_epi16(_mm512_packus_epi16(near_words(at, by), near_words(at + 64, by)),
                               _mm512_set1_epi16(0x0110));
 }
 
-// Their bytes, in order: after packing twice, each 128 bits hold four bytes of each 32 elements.
+// Returns the bytes of near_pairs in order.
+// After packing twice, each 128 bits hold four bytes of each 32 elements.
 [[gnu::always_inline]] inline __m512i join_pairs(__m512i a, __m512i b) {
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(a, b));
@@ -112,8 +120,8 @@ struct Int4Parts {
       avx2::narrow_range(at, count, min, max);
   }
 
-  // Groups whose low is less than 24 scales from zero, which includes every group with both signs; no x is 40
-  // scales from zero.
+  // Returns a bit for each group whose low is less than 24 scales from zero.
+  // Every group with both signs gets the bit. No x of a group with the bit is 40 scales from zero.
   static uint32_t near_groups(const avx2::Int4Groups& groups) {
     uint32_t near = 0;
     for (int g = 0; g < avx2::kTileGroups; g += kLanes) {

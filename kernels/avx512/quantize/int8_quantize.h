@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes bfloat16, for the AVX-512 variant of int8_row's quantize. kernels/avx2/quantize/int8_quantize.h
-// does the rest.
+// Encodes bfloat16, for the AVX-512 variant of quantize of int8_row.
+// kernels/avx2/quantize/int8_quantize.h does the rest.
 //
-// An even element and the odd one after it are the halves of one lane, and so are their codes, which have at
-// most nine bits: nothing is reordered before the last pack. 64 elements take 20 operations, where vectors of
-// half the width take 40.
+// An even element and the odd element after it are the halves of one lane.
+// So are their codes, which have at most nine bits. Nothing is reordered before the last pack.
+// 64 elements take 20 operations. With vectors of half the width, they take 40.
 #pragma once
 
 #include "kernels/avx2/quantize/int8_quantize.h"

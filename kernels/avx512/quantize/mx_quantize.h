@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes bfloat16 as e4m3, e5m2 and e2m1, for the AVX-512 variants of mx's quantize and quantize_activation.
+// Encodes bfloat16 as e4m3, e5m2 and e2m1,
+// for the AVX-512 variants of quantize and quantize_activation of mx.
 // kernels/avx2/quantize/mx.h does the rest.
 #pragma once
 
@@ -11,12 +12,14 @@
 namespace qcts::avx512 {
 namespace {
 
-// Returns the e2m1 codes, without sign, of 32 elements whose scale is a power of two: 6 operations, none on
-// floats. An element is counted in steps above 3/16 of the scale: its 7 bits of fraction and its exponent
-// give 128 steps to a binade. Ties are multiples of 32 steps. Where steps / 32 is 2, 11, 15 or 19 (0.25,
-// 1.25, 2.5 and 5), a tie goes to the lower code; where it is 8, 13 or 17 (0.75, 1.75 and 3.5), to the upper.
-// Only the former have bit 1 set, so subtracting one step wherever it is set leaves a table lookup between
-// multiples of 32. Elements below 3/16 count as 0 steps, and none exceeds 8 times the scale, 704 steps.
+// Returns the e2m1 codes of 32 elements, without sign, for a scale that is a power of two.
+// The 6 operations are all on integers. An element is counted in steps above 3/16 of the scale.
+// The 7 bits of its fraction and its exponent give 128 steps per binade. Ties are multiples of 32 steps.
+// If steps / 32 is 2, 11, 15 or 19 (0.25, 1.25, 2.5 and 5), a tie goes to the lower code.
+// If it is 8, 13 or 17 (0.75, 1.75 and 3.5), a tie goes to the upper code.
+// Only the numbers 2, 11, 15 and 19 have bit 1 set. So one step is subtracted wherever that bit is set.
+// A table lookup between multiples of 32 then gives the code.
+// Elements below 3/16 count as 0 steps, and no element exceeds 8 times the scale, 704 steps.
 [[gnu::always_inline]] inline __m512i e2m1_words(__m512i elements, __m512i below) {
   const __m512i codes =
       _mm512_setr_epi32(0, 1 | 1 << 16, 1 | 1 << 16, 1 | 1 << 16, 2 | 2 << 16, 2 | 3 << 16, 3 | 4 << 16,
@@ -27,20 +30,23 @@ namespace {
   return _mm512_permutexvar_epi16(_mm512_srli_epi16(less, 5), codes);
 }
 
-// Makes, from 1 / scale, the bfloat16 bits of 3/16 of the scale, which are subtracted from those of elements.
-// Only the upper half of the factor matters, since its fraction is 0.
+// Computes the bfloat16 bits of 3/16 of the scale from 1 / scale.
+// These bits are subtracted from the bits of elements.
+// Only the upper half of the factor matters, because its fraction is 0.
 [[gnu::always_inline]] inline __m512i below_steps(const float* factor) {
   int16_t upper;
   std::memcpy(&upper, reinterpret_cast<const char*>(factor) + 2, 2);
   return _mm512_sub_epi16(_mm512_set1_epi16((254 - 2) * 128 - 64), _mm512_set1_epi16(upper));
 }
 
-// The 64 codes of two blocks, a byte each, as the packs leave them: eight of a, eight of b in turn.
+// Returns the 64 codes of two blocks, one byte each.
+// The packs leave eight codes of a and eight codes of b in turn.
 [[gnu::always_inline]] inline __m512i e2m1_bytes(const char* at, const float* factors) {
   const __m512i a = _mm512_loadu_si512(at), b = _mm512_loadu_si512(at + 64);
   const __m512i magnitudes = _mm512_packus_epi16(e2m1_words(a, below_steps(factors)),
                                                  e2m1_words(b, below_steps(factors + 1))),
-                signs = _mm512_srli_epi16(_mm512_packs_epi16(a, b), 4);            // saturated to the sign
+                // the packs saturate, which keeps the sign
+      signs = _mm512_srli_epi16(_mm512_packs_epi16(a, b), 4);
   return _mm512_ternarylogic_epi32(magnitudes, signs, _mm512_set1_epi8(8), 0xF8);  // a | (b & c)
 }
 

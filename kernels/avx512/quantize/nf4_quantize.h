@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes 16-bit floats as NF4, for the AVX-512 variant of quantize: 11 operations for 32 elements. Like
-// kernels/avx2/quantize/nf4.h it compares elements with the bounds times the scaler, but directly as bits.
-// The eighth of the 15 bounds is the first that is not negative. Elements beyond it are compared with the
-// bounds after it, all others with those before it. Unsigned bits order those by magnitude, so a small
-// positive number is beyond none. In both cases a place grows by 4, 2 and 1 whenever an element is beyond a
-// bound: from 8 on it is the code, below 8 it is 7 less the code.
+// Encodes 16-bit floats as NF4, for the AVX-512 variant of quantize, in 11 operations for 32 elements.
+// Like kernels/avx2/quantize/nf4.h, it compares elements with the bounds times the scaler,
+// but directly as bits. The eighth of the 15 bounds is the first one that is not negative.
+// Elements beyond it are compared with the bounds after it, and all others with the bounds before it.
+// As unsigned bits, the bounds before it are ordered by magnitude,
+// so a small positive number is beyond none of them.
+// In both cases, a place grows by 4, 2 and 1 whenever an element is beyond a bound.
+// A place of 8 or more is the code. A place below 8 is 7 minus the code.
 #pragma once
 
 #include "kernels/avx2/quantize/nf4_quantize.h"
@@ -26,8 +28,8 @@ struct WideNf4Ties {
   return {_mm512_loadu_ps(at), avx2::nf4_ties(bounds)};
 }
 
-// The upper half of lane i holds the last element on the near side of bound i: an element beyond it has a
-// code on the far side.
+// The upper half of lane i holds the last element on the near side of bound i.
+// An element beyond it has a code on the far side.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline __m512i wide_nf4_words(const WideNf4Ties& ties, float scaler) {
   if constexpr (kDtype == QCTS_F16) {
@@ -41,8 +43,9 @@ template <uint32_t kDtype>
   return _mm512_castps_si512(_mm512_mul_ps(ties.at, _mm512_set1_ps(scaler)));
 }
 
-// Blocks whose elements go through the steps side by side. One after the other, each a chain of 60 cycles,
-// they wait for each other in the processor's queues: 1.14 times as long (EPYC Zen 5).
+// Blocks whose elements go through the steps side by side. Each is a chain of 60 cycles.
+// If blocks follow one another,
+// they wait for each other in the queues of the processor and take 1.14 times as long (EPYC Zen 5).
 constexpr int kNf4AtOnce = 4, kNf4Vectors = 2 * kNf4AtOnce;
 constexpr int64_t kNf4Bytes = 2 * kNf4Block;
 
@@ -50,7 +53,7 @@ struct Nf4Places {
   __m512i of[kNf4Vectors];
 };
 
-// `order` gives, for an element's place, the bound to compare it with.
+// For the place of an element, `order` gives the bound with which it is compared.
 [[gnu::always_inline]] inline void step_beyond(const __m512i* words, __m512i order, int16_t step,
                                                const char* const* from, Nf4Places* places) {
 #pragma GCC unroll 8
@@ -84,7 +87,7 @@ struct Nf4Places {
   return places;
 }
 
-// The codes of two blocks, two to a byte, the even one in the high nibble.
+// Returns the codes of two blocks, two per byte. The even code is in the high nibble.
 [[gnu::always_inline]] inline __m512i nf4_pairs(const __m512i* places) {
   const auto joined = [](__m512i a, __m512i b) {
     const __m512i codes = _mm512_set4_epi32(0x0F0E0D0C, 0x0B0A0908, 0x00010203, 0x04050607);
@@ -95,13 +98,14 @@ struct Nf4Places {
 }
 
 struct WideNf4 {
-  // With 16, whose scalers are a chain of operations before the first codes, it takes 1.13 times as long.
+  // With 16 blocks, it takes 1.13 times as long,
+  // because their scalers are a chain of operations before the first codes.
   static constexpr int64_t kTogether = 64;
 
   using Ties = WideNf4Ties;
   static Ties ties(const float* bounds) { return wide_nf4_ties(bounds); }
 
-  // Returns a bit for each block that is set if its scaler is finite and not 0.
+  // Returns one bit for each block, set if the scaler of the block is finite and not 0.
   template <uint32_t kDtype>
   static uint64_t find_scalers(const char* from, int64_t blocks, float* largest) {
     uint64_t plain = 0;

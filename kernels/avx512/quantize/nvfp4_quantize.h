@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scales and codes of bfloat16 as nvfp4, for the AVX-512 variants of quantize and quantize_activation: 16
-// operations for 32 elements. kernels/avx2/quantize/nvfp4.h does the rest, and
-// kernels/avx2/quantize/e2m1_e2m3_encode.h explains why sums of a magnitude are e2m1 codes.
+// Computes scales and codes of bfloat16 as nvfp4,
+// for the AVX-512 variants of quantize and quantize_activation.
+// 32 elements take 16 operations. kernels/avx2/quantize/nvfp4.h does the rest.
+// kernels/avx2/quantize/e2m1_e2m3_encode.h explains why the sums of a magnitude are e2m1 codes.
 #pragma once
 
 #include "kernels/avx2/quantize/nvfp4.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int64_t kNvfp4Bytes = 2 * avx2::kNvfp4Block;
 
-// The largest magnitudes of sixteen blocks, of which two fill a vector.
+// Returns the largest magnitudes of sixteen blocks. Two blocks fill a vector.
 [[gnu::always_inline]] inline __m512 largest_of_blocks(const char* from) {
   __m512i of[8];
 #pragma GCC unroll 8
@@ -58,8 +59,9 @@ constexpr int64_t kNvfp4Bytes = 2 * avx2::kNvfp4Block;
   _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + g), _mm512_cvtepi32_epi8(code));
 }
 
-// Constants of encoding, kept in registers. Left to itself, the compiler reads most of them again for every
-// vector; those loads are then the bound, and codes take 1.2 times as long (EPYC Zen 5).
+// Constants of the encoder, kept in registers.
+// Otherwise the compiler loads most of them again for every vector.
+// Then these loads limit the speed, and codes take 1.2 times as long (EPYC Zen 5).
 struct E2m1Constants {
   using Bits = avx2::TwoExponentBits<SmallFloat::e2m1>;
   __m512 far_less_2 = kept(_mm512_set1_ps(Bits::kFar - 2)), far = kept(_mm512_set1_ps(Bits::kFar)),
@@ -71,7 +73,7 @@ struct E2m1Constants {
           two = kept(_mm512_set1_epi32(2));
 };
 
-// avx2::code_words for 32 elements.
+// Does the same as avx2::code_words for 32 elements.
 [[gnu::always_inline]] inline __m512i e2m1_sums(const E2m1Constants& with, __m512i elements, __m512 factor) {
   const auto sum = [&](__m512i magnitude) {
     const __m512 v = _mm512_mul_ps(_mm512_castsi512_ps(magnitude), factor);
@@ -83,8 +85,8 @@ struct E2m1Constants {
   return _mm512_mask_mov_epi16(sum(even), 0xAAAAAAAA, _mm512_slli_epi32(sum(odd), 16));
 }
 
-// The codes of four blocks, two to a byte; each word holds 8 codes of the first two blocks and 8 of the
-// others in turn.
+// Returns the codes of four blocks, two per byte.
+// In turn, a word holds 8 codes of the first two blocks and 8 codes of the other two.
 [[gnu::always_inline]] inline __m512i nvfp4_pairs(const E2m1Constants& with, const char* at, __m512 factors,
                                                   __m512i first) {
   const __m512i a = _mm512_loadu_si512(at), b = _mm512_loadu_si512(at + 64);

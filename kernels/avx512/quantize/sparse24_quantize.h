@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes rows of fp8_sparse24, for the AVX-512 variant: kernels/avx2/quantize/sparse24_quantize.h with the
-// codes of float8_quantize.h, which are gathered 64 at a time in 18 operations.
+// Quantizes rows of fp8_sparse24, for the AVX-512 variant.
+// kernels/avx2/quantize/sparse24_quantize.h does the work, with the codes of float8_quantize.h.
+// 64 codes at a time are gathered in 18 operations.
 #pragma once
 
 #include "kernels/avx2/quantize/sparse24_quantize.h"
@@ -9,7 +10,7 @@
 namespace qcts::avx512 {
 namespace {
 
-// avx2::compress24 for 64 codes.
+// Does the same as avx2::compress24 for 64 codes.
 struct WideCompress24 {
   static constexpr int64_t kCodes = 64;
   using Faults = __m512i;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ClassSchema::outer of torchao's float and block-scaled classes: derives the whole's shape and dtype from
-// checked parts.
+// The ClassSchema::outer functions of torchao's float and block-scaled classes.
+// Each derives the shape and dtype of the whole tensor from checked parts.
 #pragma once
 
 #include "reference/dialects/classes/schema.h"
 
 namespace qcts {
 
-// decoders/float8.cc: Float8Tensor, PrototypeFloat8Tensor, Float8Sparse2x4_2DData2DMetadataTensor
+// Float8Tensor, PrototypeFloat8Tensor, Float8Sparse2x4_2DData2DMetadataTensor: defined in decoders/float8.cc.
 Outer float8_outer(const NamedTensor& tensor);
 Outer prototype_float8_outer(const NamedTensor& tensor);
 Outer sparse_float8_outer(const NamedTensor& tensor);
-// decoders/mx.cc: MXTensor, NVFP4Tensor
+// MXTensor and NVFP4Tensor: defined in decoders/mx.cc.
 Outer mx_outer(const NamedTensor& tensor);
 Outer nvfp4_outer(const NamedTensor& tensor);
-// decoders/nf4.cc: NF4Tensor
+// NF4Tensor: defined in decoders/nf4.cc.
 Outer nf4_outer(const NamedTensor& tensor);
 
 }  // namespace qcts

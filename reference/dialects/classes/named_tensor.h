@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A checkpoint's tensor as its producer's class holds it: inner tensors and attributes.
+// A tensor of a checkpoint as the producer's class holds it, with inner tensors and attributes.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@
 namespace qcts {
 
 struct InnerTensor {
-  std::string name;  // dotted, depth-first in flatten order: "qdata", "tensor_impl.int_data"; "data" for a
-                     // plain tensor
+  // A dotted name, depth-first in flatten order: "qdata", "tensor_impl.int_data"; "data" for a plain tensor.
+  std::string name;
   Tensor tensor;
 };
 
 struct NamedTensor {
   std::string name;  // "linear1.weight"
-  std::string type;  // the producer's class without module: "Int8Tensor", "AffineQuantizedTensor", "Tensor",
-                     // "Parameter"
-  std::string scheme;            // Scheme::name; empty when plain or unknown to the list
-  std::optional<Layout> layout;  // nullopt without a scheme, and where the file cannot tell (CPU packs)
-  Policy activation;             // that the file asks for, of the scheme's
-  std::vector<int64_t> shape;    // of the tensor as the model sees it
+  // The producer's class without its module: "Int8Tensor", "AffineQuantizedTensor", "Tensor", "Parameter".
+  std::string type;
+  std::string scheme;            // Scheme::name; empty for a plain tensor and for a class of no scheme
+  std::optional<Layout> layout;  // nullopt without a scheme, or if the file does not record it (CPU packs)
+  Policy activation;             // one of the scheme's policies: the one that the file asks for
+  std::vector<int64_t> shape;    // the shape that the model sees
   DType dtype = DType::float32;  // its logical dtype
-  std::string_view foreign{};    // ForeignFormat::name if it is part of a weight in a format that is not read
+  std::string_view foreign{};    // ForeignFormat::name for a part of a weight in a format that is not read
   std::vector<InnerTensor> payload;
   nlohmann::ordered_json attributes =
       nlohmann::ordered_json::object();  // reference/dialects/classes/attributes.h
 };
 
-// Its name, or empty.
+// Returns the layout's name, or an empty string.
 inline std::string layout_name(const std::optional<Layout>& layout) {
   return layout ? std::string(layout->name()) : std::string();
 }

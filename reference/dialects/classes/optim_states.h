@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao's quantized states of optimizers: OptimState8bit, OptimState4bit, OptimStateFp8 (torchao/optim,
-// 0.18.0).
+// torchao's quantized states of optimizers (torchao/optim, 0.18.0).
+// The classes are OptimState8bit, OptimState4bit and OptimStateFp8.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace qcts {
 
-// Returns what dequantize() of the state returns, float32; nullopt for other classes and for parts that
-// contradict each other.
+// Returns the float32 result of the state's dequantize().
+// Returns nullopt for other classes and for parts that contradict each other.
 std::optional<Tensor> dense_of_optim_state(const NamedTensor& tensor);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Building blocks of the schemas' shape rules. Every inconsistency is a SubclassSchema refusal that names the
-// tensor.
+// Building blocks of the schemas' shape rules.
+// Every inconsistency is a refusal (SubclassSchema) that names the tensor.
 #pragma once
 
 #include <initializer_list>
@@ -14,30 +14,30 @@ namespace qcts {
 
 inline constexpr std::initializer_list<DType> kFloats = {DType::float32, DType::float16, DType::bfloat16};
 
-// Refuses with "0.weight (Int4Tensor): WHAT".
+// Throws Refused (SubclassSchema) with the text "0.weight (Int4Tensor): WHAT".
 [[noreturn]] void contradict(const NamedTensor& tensor, const std::string& what);
 
-// Returns the inner tensor, which must have one of `dtypes` (empty: any).
+// Returns the inner tensor. Its dtype must be one of `dtypes`; an empty list allows any.
 const Tensor& require_payload(const NamedTensor& tensor, std::string_view name,
                               std::initializer_list<DType> dtypes);
 void require_shape(const NamedTensor& tensor, std::string_view name, const Tensor& part,
                    const std::vector<int64_t>& shape);
-// Returns an attribute that is a dtype object and one of `dtypes`.
+// Returns the dtype in an attribute, which must be one of `dtypes`.
 DType require_dtype(const NamedTensor& tensor, std::string_view attribute,
                     std::initializer_list<DType> dtypes);
 void require_class_or_null(const NamedTensor& tensor, std::string_view attribute, std::string_view cls);
 void require_bool_or_null(const NamedTensor& tensor, std::string_view attribute);
-// Returns attribute "shape": a list of at least two integers >= 0.
+// Returns the attribute "shape", which must be a list of at least two integers >= 0.
 std::vector<int64_t> require_outer_shape(const NamedTensor& tensor);
 // Returns the positive integers of an attribute that is a list or an encoded tuple.
 std::vector<int64_t> require_positive_list(const NamedTensor& tensor, std::string_view attribute);
-// Returns shape / block_size; attribute "block_size" has one positive divisor for each dimension.
+// Returns shape / block_size. The attribute "block_size" must have one positive divisor for each dimension.
 std::vector<int64_t> blocks_of(const NamedTensor& tensor, const std::vector<int64_t>& shape);
-// Returns g of block_size [1, .., 1, g]. With `divides`, g must be even and divide K.
+// Returns g for a block_size [1, .., 1, g]. With `divides`, g must be even and divide K.
 int64_t require_group(const NamedTensor& tensor, const std::vector<int64_t>& shape, bool divides = true);
 
 std::vector<int64_t> with_last(std::vector<int64_t> shape, int64_t last);
-// Converts [.., N, K] to [.., K/g, N].
+// Returns [.., K/g, N] for a shape [.., N, K].
 std::vector<int64_t> transposed_blocks(const std::vector<int64_t>& shape, int64_t group);
 // Checks that all codes fit a signed integer of `bits` bits.
 void require_codes_within(const NamedTensor& tensor, const Tensor& qdata, int bits);
@@ -45,9 +45,10 @@ void require_codes_within(const NamedTensor& tensor, const Tensor& qdata, int bi
 struct Padded {
   int64_t n = 0, k = 0;
 };
-// Returns the padded matrix held by words of `_convert_weight_to_int4pack`, [n/8][k/(16 t)][32][t/2] with t
-// inner k tiles. It must cover `shape` and be padded as torchao pads (k to 1024; n to 8, or to 16 for AMD's
-// tiles).
+// Returns the size of the padded matrix that the words of `_convert_weight_to_int4pack` hold.
+// The words have the shape [n/8][k/(16 t)][32][t/2] with t inner k tiles.
+// The matrix must cover `shape` and be padded as torchao pads.
+// torchao pads k to a multiple of 1024, and n to a multiple of 8, or of 16 for AMD's tiles.
 Padded padded_tile(const NamedTensor& tensor, const Tensor& words, const std::vector<int64_t>& shape,
                    int64_t inner_k_tiles);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decoders map a class's tensors to a scheme: which tensors a scheme describes, and where their planes are.
-// Each decoders/<name>.cc handles one family of classes and has a line in decoders.inc.
+// Decoders map a class's tensors to a scheme.
+// A decoder says which tensors a scheme describes, and where its planes are.
+// Each file decoders/<name>.cc handles one family of classes and has a line in decoders.inc.
 #pragma once
 
 #include <initializer_list>
@@ -15,38 +16,43 @@ namespace qcts {
 
 struct Recognized {
   std::string scheme;  // Scheme::name; empty: not recognized
-  std::string layout;  // empty: the file cannot tell which CPU packed it
+  std::string layout;  // empty: the file does not record which CPU packed it
   std::string activation{kWeightOnly.name()};
 };
 
 struct Decoder {
   // Recognizes a two-dimensional tensor with checked parts.
   Recognized (*recognize)(const NamedTensor& tensor);
-  // Returns the inner tensor that holds a plane; nullptr: the one with the plane's name.
+  // Returns the name of the inner tensor that holds a plane. nullptr: the inner tensor has the plane's name.
   std::string (*part)(const NamedTensor& tensor, std::string_view plane) = nullptr;
-  // Converts a plane that the producer stored in another form, without changing its meaning. `part` is
-  // nullptr where the tensor has none; nullopt: not convertible. nullptr: every part is its plane.
+  // Converts a plane that the producer stored in another form, without changing its meaning.
+  // `part` is nullptr if the tensor has no such part.
+  // Returns nullopt if the plane cannot be converted. nullptr: every part is a plane already.
   std::optional<Plane> (*convert)(const NamedTensor& tensor, const Tensor* part,
                                   const PlaneSpec& spec) = nullptr;
-  // Returns policy planes that come from attributes and have no payload; they follow policy_specs(). nullptr:
-  // none.
+  // Returns the policy planes that come from attributes and have no payload.
+  // The planes follow policy_specs(). nullptr: there are no such planes.
   Planes (*parameters)(const NamedTensor& tensor) = nullptr;
 };
 
-// The decoders of decoders.inc in list order; the first that recognizes a tensor is used.
+// Returns the decoders of decoders.inc in list order. The first one that recognizes a tensor is used.
 std::span<const Decoder* const> decoders();
 
-// Helpers of the recognize() functions.
-bool is_null(const NamedTensor& tensor, std::string_view attribute);  // absent or null
+// The functions below help the recognize() functions.
+// Returns true if the attribute is absent or null.
+bool is_null(const NamedTensor& tensor, std::string_view attribute);
 bool any_payload(const NamedTensor& tensor, std::initializer_list<std::string_view> names);
-// Returns an attribute that is a list or an encoded tuple; empty when absent.
+// Returns the integers of an attribute that is a list or an encoded tuple.
+// Returns an empty vector if the attribute is absent.
 std::vector<int64_t> list_of(const NamedTensor& tensor, std::string_view attribute);
 std::vector<int64_t> block_size_of(const NamedTensor& tensor);
 bool one_scale_a_row(const NamedTensor& tensor);
-// Returns the name in an enum or dtype object: {"_type": .., "_data": "NAME"} -> "NAME"; "" otherwise.
+// Returns the name in an enum or dtype object: "NAME" for {"_type": .., "_data": "NAME"}.
+// Returns "" for any other value.
 std::string data_name(const nlohmann::ordered_json& value);
 
-bool all_zero(const Tensor& tensor);  // are all bytes zero?
+// Returns true if every byte is zero.
+bool all_zero(const Tensor& tensor);
 
 // Converts float16 and bfloat16 elements to float32, exactly.
 Plane widened(const Tensor& tensor, const PlaneSpec& spec);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes quantized tensors as torchao 0.18.0 does, for pickles and safetensors, and as torchao 0.9.0 to
-// 0.17.0 did, for pickles.
+// Encodes quantized tensors as torchao 0.18.0 does, for pickles and safetensors.
+// For pickles, also encodes them as torchao 0.9.0 to 0.17.0 did.
 #pragma once
 
 #include <memory>
@@ -14,20 +14,20 @@
 
 namespace qcts {
 
-// The class that torchao uses for a scheme, a layout and an activation policy.
+// The class that torchao uses for a scheme in a layout under an activation policy.
 struct TorchaoClass {
-  std::string_view module;  // Python must import it before torch.load(weights_only=True)
+  std::string_view module;  // module that Python must import before torch.load(weights_only=True)
   std::string_view name;
-  bool in_safetensors = false;                  // supported by torchao's safetensors layer
+  bool in_safetensors = false;                  // true if torchao's safetensors layer supports it
   std::string_view dialect = "torchao_v2";      // or "torchao_v1"
   std::string_view writers = "torchao 0.18.0";  // the versions that write this form
 };
-// Returns the class of a dialect, or of the first dialect that has one, today's first; nullptr when torchao
-// has none for these planes ("int4_tinygemm_g128" in layout "plain").
+// Returns the class of a dialect, or of the first dialect that has one, starting with today's.
+// Returns nullptr if torchao has no class for these planes ("int4_tinygemm_g128" in layout "plain").
 const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy activation = kWeightOnly,
                                   std::string_view dialect = "");
 
-// The storages of a new archive, numbered by first appearance as torch.save does.
+// The storages of a new archive, numbered in order of first appearance as torch.save does.
 class StorageTable {
  public:
   std::string key_of(const std::shared_ptr<const Storage>& storage);  // "0", "1", ...
@@ -38,22 +38,24 @@ class StorageTable {
   std::vector<std::shared_ptr<const Storage>> storages_;
 };
 
-// Encodes the tensors of one archive. Objects that Python interns or has once (attribute names,
-// torch.strided, enum members, a call's layout) are one node for all its tensors, so the pickle's memo is
-// torch.save's.
+// Encodes the tensors of one archive.
+// Python interns or creates some objects once: attribute names, torch.strided, enum members, a call's layout.
+// Such objects are one node for all tensors, so the pickle has the same memo as torch.save's.
 class TorchaoEncoder {
  public:
-  // Returns torch.save's node for a wrapper subclass: _rebuild_from_type_v2 with the class's __dict__ in its
-  // order. The planes' bytes become storages of `table`. Requires torchao_class(); SchemeTensor::dialect
-  // chooses among several.
+  // Returns torch.save's node for a wrapper subclass.
+  // The node calls _rebuild_from_type_v2 with the class's __dict__ in its order.
+  // The bytes of the planes become storages of `table`.
+  // Requires that torchao_class() finds a class. SchemeTensor::dialect chooses if there are several.
   pickle::Ref encode(const SchemeTensor& tensor, StorageTable& table);
-  // The same for a tensor as its dialect reads it: the classes of torchao 0.18.0's safetensors, and
-  // LinearActivationQuantizedTensor (torchao 0.13.0) around a plain weight. Throws std::invalid_argument for
-  // any other class.
+  // Returns the node for a tensor as its dialect reads it.
+  // Supports the classes of torchao 0.18.0's safetensors.
+  // Supports LinearActivationQuantizedTensor (torchao 0.13.0) around a plain weight too.
+  // Throws std::invalid_argument for any other class.
   pickle::Ref encode(const NamedTensor& tensor, StorageTable& table);
 
  private:
-  // `type`: the class as a global; `entries`: as Encoder::state
+  // `type` is the global of the class. `entries` has the form of Encoder::state.
   pickle::Ref encode_as(const SchemeTensor& tensor, const pickle::Ref& type, DType dtype,
                         const std::vector<int64_t>& shape, const nlohmann::ordered_json& entries,
                         StorageTable& table);
@@ -70,9 +72,9 @@ class TorchaoEncoder {
   pickle::Ref strided_;
 };
 
-// Returns the graph of `object` with some tensors replaced and all else kept with its identity. Storages are
-// renumbered by appearance, unused ones dropped, and persistent ids written as in a torch zip. Keys:
-// TensorLeaf::place.
+// Returns the graph of `object` with some tensors replaced. Everything else is kept with its identity.
+// Storages are renumbered in order of appearance, and unused ones are dropped.
+// Persistent ids are written as in a torch zip. The keys of the map are TensorLeaf::place.
 using Replacements = std::unordered_map<TensorPlace, const SchemeTensor*, TensorPlaceHash>;
 struct EditedZip {
   pickle::Ref root;
@@ -80,15 +82,16 @@ struct EditedZip {
 };
 EditedZip replace_tensors(const TorchObject& object, const Replacements& replacements);
 
-// As above, with TinyQ's layers (tinyq.py at 006b7b9). The dict of a weight "M.weight" receives in its place
-// "M.bias" if present, then the planes "M.int8_weights", "M.scales" and, under W8A32, "M.zero_points":
-// parameters before buffers, as in Module.state_dict(). Keys: the places of the weights, which must be in
-// dicts.
+// Returns the graph of `object` with layers of TinyQ (tinyq.py at 006b7b9) instead of some weights.
+// In the place of a weight "M.weight", its dict receives "M.bias" if present, then the planes.
+// The planes are "M.int8_weights", "M.scales" and, under W8A32, "M.zero_points".
+// Parameters come before buffers, as in Module.state_dict().
+// The keys of the map are the places of the weights, which must be in dicts.
 EditedZip replace_by_tinyq(const TorchObject& object, const Replacements& layers);
-// Returns the names and tensors of such a layer without its bias. `module` ends in '.' or is empty.
+// Returns the names and tensors of a TinyQ layer without its bias. `module` ends in '.' or is empty.
 std::vector<std::pair<std::string, Tensor>> tinyq_parts(const SchemeTensor& layer, const std::string& module);
 
-// One tensor of a new state dict, for input that is not a pickle. Exactly one of the two pointers is set.
+// One tensor of a new state dict, if the input is not a pickle. Exactly one of the two pointers is set.
 struct OutputTensor {
   std::string name;
   const Tensor* plain = nullptr;
@@ -96,21 +99,23 @@ struct OutputTensor {
 };
 EditedZip encode_state_dict(const std::vector<OutputTensor>& tensors);
 
-// Entries and __metadata__ as torchao's flatten_tensor_state_dict makes them ("MODULE._PARAM_qdata"; JSON as
-// Python's json.dumps writes it). Throws std::invalid_argument when two tensors would become the same entry,
-// and for a quantized tensor whose name has no '.'.
+// The entries and __metadata__ that torchao's flatten_tensor_state_dict makes ("MODULE._PARAM_qdata").
+// The JSON is as Python's json.dumps writes it.
+// encode_safetensors() throws std::invalid_argument if two tensors would become the same entry.
+// encode_safetensors() throws std::invalid_argument too if the name of a quantized tensor has no '.'.
 struct EncodedSafetensors {
   std::vector<std::pair<std::string, Tensor>> entries;
-  std::vector<std::string> owners;  // of each entry, the name of its tensor
+  std::vector<std::string> owners;  // for each entry, the name of its tensor
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors);
 
-// Returns a tensor's attributes in torchao's JSON encoding and order, as the reader shows them for the
-// encoded tensor, which must be of a class of today.
+// Returns a tensor's attributes in torchao's JSON encoding and order.
+// The attributes are equal to those that the reader finds in the encoded tensor.
+// The tensor must be of one of today's classes.
 nlohmann::ordered_json encoded_attributes(const SchemeTensor& tensor);
 
-// Formats like Python's json.dumps(value): ", " and ": " between items, non-ASCII escaped.
+// Formats JSON like Python's json.dumps(value), with ", " and ": " between items and non-ASCII escaped.
 std::string python_json(const nlohmann::ordered_json& value);
 
 }  // namespace qcts

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tells the weights of nn.Linear from other 2-D tensors of a float checkpoint. A state dict has no classes of
-// modules: config.json's architecture decides where linear_layers.inc lists it; otherwise names and shapes
-// do.
+// Tells the weights of nn.Linear from other 2-D tensors of a float checkpoint.
+// A state dict does not record the classes of modules.
+// If linear_layers.inc lists the architecture in config.json, the list decides.
+// Otherwise names and shapes decide.
 #pragma once
 
 #include <map>
@@ -22,12 +23,13 @@ class LinearLayers {
  public:
   explicit LinearLayers(const Checkpoint& checkpoint);
 
-  // Returns "" for the weight of a Linear, and otherwise why it is none: "Conv1D of gpt2", "named like a
-  // norm".
+  // Returns "" for the weight of a Linear. Otherwise returns the reason why the tensor is not such a weight:
+  // "Conv1D of gpt2", "named like a norm".
   std::string why_not(const NamedTensor& tensor) const;
-  // Is it the projection inside nn.MultiheadAttention, a subclass of Linear that torchao's quantize_ leaves?
+  // Returns true for the projection inside nn.MultiheadAttention.
+  // The projection is a subclass of Linear that torchao's quantize_ skips.
   bool is_attention_projection(const NamedTensor& tensor) const;
-  // Says what decides: "architecture gpt2", "names and shapes (no config.json)".
+  // Names the source of the decision: "architecture gpt2" or "names and shapes (no config.json)".
   const std::string& basis() const { return basis_; }
 
  private:
@@ -42,7 +44,8 @@ class LinearLayers {
   std::vector<Rule> rules_;
   std::string basis_;
   std::map<std::string, std::vector<int64_t>, std::less<>> shapes_;
-  std::set<std::string, std::less<>> transposed_;  // last words of modules whose weight is [in, out]
+  // Last words of the names of modules whose weight is [in, out].
+  std::set<std::string, std::less<>> transposed_;
 };
 
 }  // namespace qcts

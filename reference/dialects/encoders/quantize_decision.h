@@ -13,39 +13,44 @@
 namespace qcts {
 
 struct QuantizeRules {
-  std::vector<std::string> include,
-      exclude;  // globs; on the whole name, "weight", the module's path, or the module's last word
-  std::vector<std::string> like;  // names quantized in another checkpoint; has_like and empty: none
+  // Globs. Each may match the whole name, "weight", the module's path, or the module's last word.
+  std::vector<std::string> include, exclude;
+  // Names that are quantized in another checkpoint. An empty list selects none if has_like is true.
+  std::vector<std::string> like;
   bool has_like = false;
-  std::unordered_map<std::string, std::string> kept;  // left float without include or like, for this reason
+  // Reasons why tensors stay float without include or like, by name.
+  std::unordered_map<std::string, std::string> kept;
 };
 
 struct QuantizeDecision {
   const NamedTensor* tensor = nullptr;
-  bool asked = false;  // selected for quantization
-  std::string reason;  // why it is not quantized; empty when it can be
+  bool asked = false;  // true if selected for quantization
+  std::string reason;  // the reason why it is not quantized; empty if it can be
 };
 
-// Returns one decision per tensor, in order. By default selects the weights of Linear layers
-// (linear_layers.h); with include or like, only the tensors they name. Exclude always wins.
+// Returns one decision per tensor, in order.
+// By default selects the weights of Linear layers (linear_layers.h).
+// With include or like, selects only the tensors that they name. Exclude always wins.
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
                                                  Layout layout, const QuantizeRules& rules,
                                                  Policy activation = kWeightOnly);
 
-// Says what chose the layers: "architecture gpt2", "names and shapes (no config.json)", "--include".
+// Names the source of the choice of layers:
+// "architecture gpt2", "names and shapes (no config.json)", "--include".
 std::string basis_of_choice(const Checkpoint& checkpoint, const QuantizeRules& rules);
 
-// Returns the dtype in which a scheme takes a float weight: TinyQ's W8A32 casts to float32 first, all others
-// keep it.
+// Returns the dtype in which a scheme takes a float weight.
+// TinyQ's W8A32 casts to float32 first; all other schemes keep the dtype.
 DType recipe_dtype(const Scheme& scheme, DType weight);
 
-// Is the tensor one that is quantized by default: the floating-point weight of a Linear?
+// Returns true if a tensor is quantized by default.
+// These tensors are the floating-point weights of Linear layers.
 bool is_candidate(const NamedTensor& tensor, const LinearLayers& layers);
 
-// Returns the globs that match no tensor, and the names of `like` that are absent.
+// Returns the globs that match no tensor, and the names of `like` that the checkpoint lacks.
 std::vector<std::string> unmatched(const Checkpoint& checkpoint, const QuantizeRules& rules);
 
-// Returns the names in a config.json's quantization_config.modules_to_not_convert, as globs.
+// Returns, as globs, the names in quantization_config.modules_to_not_convert of a config.json.
 std::vector<std::string> excluded_by_config(const nlohmann::ordered_json& config);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Little-endian integers at byte positions, and text views of byte spans.
+// Reads and writes little-endian integers at byte positions, and views byte spans as text.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@
 
 namespace qcts {
 
-// Reads an integer at `at`; requires at + sizeof(T) <= bytes.size().
+// Reads the integer at `at`. Requires at + sizeof(T) <= bytes.size().
 template <std::unsigned_integral T>
 T load_le(std::span<const std::byte> bytes, uint64_t at) {
   static_assert(std::endian::native == std::endian::little);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The destination of a writer: memory, a comparison, or a file (mapped_file.h). Writers pass pieces in order
-// and keep none, so a file larger than memory can be written from mapped storages.
+// The destination of a writer: memory, a comparison, or a file (mapped_file.h).
+// Writers pass pieces in order and keep none of them.
+// Writers can therefore write a file larger than memory from mapped storages.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ class ByteSink {
   ByteSink& operator=(const ByteSink&) = delete;
   virtual ~ByteSink() = default;
 
-  // Consumes the bytes before it returns. File sinks throw IoError.
+  // Consumes the bytes before it returns. A sink that writes to a file throws IoError.
   void write(std::span<const std::byte> bytes) {
     put(bytes);
     written_ += bytes.size();
@@ -43,8 +44,8 @@ class VectorSink final : public ByteSink {
   std::vector<std::byte> bytes_;
 };
 
-// Stores nothing; checks whether the bytes written so far are a prefix of `expected`. A piece that is the
-// same memory is not read.
+// Stores nothing, and checks whether the bytes so far are a prefix of `expected`.
+// If a piece is the same memory as the expected bytes, it is not read.
 class CompareSink final : public ByteSink {
  public:
   explicit CompareSink(std::span<const std::byte> expected) : expected_(expected) {}

@@ -10,8 +10,8 @@
 
 namespace qcts {
 
-// Computes the CRC-32 of zip archives (reflected polynomial 0xEDB88320, initial value and final XOR all
-// ones), like zlib's crc32(0, ...).
+// Computes the CRC-32 of zip archives, as zlib's crc32(0, ...) does.
+// The reflected polynomial is 0xEDB88320. The initial value and the final XOR are all ones.
 uint32_t crc32_of(std::span<const std::byte> bytes);
 
 // Computes the CRC-32 of several records in order, on a helper thread, while the caller writes them.
@@ -22,7 +22,7 @@ class Crc32Ahead {
   Crc32Ahead(const Crc32Ahead&) = delete;
   Crc32Ahead& operator=(const Crc32Ahead&) = delete;
 
-  // Returns the CRC of records[index]; waits until it is known.
+  // Returns the CRC of records[index], and waits until it is known.
   uint32_t of(size_t index);
 
  private:
@@ -30,7 +30,7 @@ class Crc32Ahead {
 
   std::vector<std::span<const std::byte>> records_;
   std::vector<std::atomic<uint64_t>> crcs_;
-  std::jthread helper_;  // not started for small inputs; the last member, so that it is joined first
+  std::jthread helper_;  // not started for small inputs; declared last, so that it is joined first
 };
 
 }  // namespace qcts

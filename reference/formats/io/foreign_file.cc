@@ -19,7 +19,7 @@ struct Signature {
   std::string_view what;
 };
 constexpr std::string_view kUnpack = ": unpack it and name what was in it";
-constexpr std::array<Signature, 23> kSignatures = {{
+constexpr std::array<Signature, 37> kSignatures = {{
     {"version https://git-lfs.github.com/spec/"sv, 0,
      "a git-lfs pointer, not the file that it stands for: fetch it with git lfs pull"},
     {"GGUF"sv, 0, "a GGUF file, which is not read here: name the model's safetensors"},
@@ -44,6 +44,22 @@ constexpr std::array<Signature, 23> kSignatures = {{
     {"PTMF"sv, 4, "a mobile TorchScript program (flatbuffer), which is not read here"},
     {"ftrt"sv, 0, "an engine of TensorRT, which is not read here: name the checkpoint that it was made of"},
     {"PAR1"sv, 0, "a Parquet file, which is no checkpoint"},
+    {"ARROW1"sv, 0, "an Arrow file, which is no checkpoint"},
+    {"SQLite format 3"sv, 0, "an SQLite database, which is no checkpoint"},
+    {"\xef\xbe\xad\xde"sv, 64,
+     "the weights of a Core ML model, which is not read here: name the checkpoint that it was made of"},
+    {"\0\5\x16\7"sv, 0,
+     "an AppleDouble file, which macOS leaves beside the real one: name that, without \"._\""},
+    {"PK\5\6"sv, 0, "an empty zip archive"},
+    {"PK\7\10"sv, 0, "a part of a zip archive in several: join the parts first"},
+    {"Salted__"sv, 0, "a file encrypted by openssl: decrypt it first"},
+    {"age-encryption.org/"sv, 0, "a file encrypted by age: decrypt it first"},
+    {"HTTP/1."sv, 0, "the whole answer of a server, headers and all: save its body alone"},
+    {"GIF8"sv, 0, "a GIF image"},
+    {"\xff\xd8\xff"sv, 0, "a JPEG image"},
+    {"MZ\x90\0"sv, 0, "a Windows program or library"},
+    {"\x4c\0\0\0\1\x14\2\0"sv, 0, "a shortcut of Windows: name the file that it leads to"},
+    {"Obj\1"sv, 0, "an Avro file, which is no checkpoint"},
     {"%PDF"sv, 0, "a PDF document"},
     {"\x89PNG"sv, 0, "a PNG image"},
     {"\x7f"
@@ -85,23 +101,50 @@ std::string json_kind(std::string_view text, std::string_view name) {
   };
   if (name.ends_with(".index.json") || holds("weight_map"))
     return "an index of shards: name the directory in which it and its shards lie";
-  if (holds("model_type") || holds("architectures") || holds("quantization_config"))
+  if (holds("model_type") || holds("architectures") || holds("quantization_config") || holds("peft_type") ||
+      holds("_class_name"))
     return "a config.json: name its directory, or the weights beside it";
+  if (holds("data_offsets")) return "the header of safetensors without the length that stands before it";
   return "JSON, not a checkpoint: " + quoted(text);
+}
+
+// Pointers that version control leaves in place of a file.
+std::string pointer_kind(std::string_view text) {
+  if (text.starts_with("# xet version"))
+    return "a pointer of Xet, not the file that it stands for: fetch it with git xet, or hf download";
+  if (text.starts_with("outs:") && text.find("md5:") != text.npos)
+    return "a pointer of DVC, not the file that it stands for: fetch it with dvc pull";
+  if (text.find("/annex/objects/") != text.npos)
+    return "a pointer of git-annex, not the file that it stands for: fetch it with git annex get";
+  return "";
 }
 
 std::string text_kind(std::string_view head, std::string_view name) {
   const std::string_view text = without_blanks(head);
   if (begins_with_word(text, "<!doctype html") || begins_with_word(text, "<html"))
     return "an HTML page, such as a server's error or login: download the file again";
+  if (begins_with_word(text, "<?xml") && text.find("<net ") != text.npos)
+    return "a network of OpenVINO, which is not read here: name the checkpoint that it was made of";
   if (begins_with_word(text, "<?xml"))
     return "an XML document, such as the error of a storage server: download the file again";
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    return "text in UTF-16, as PowerShell's > makes of a download: fetch it with curl -o or "
+           "Invoke-WebRequest "
+           "-OutFile";
+  if (text.starts_with("{\"") && text.find("\"data_offsets\"") != text.npos) return json_kind(text, name);
+  if (text.starts_with("--") && text.find("Content-Disposition:") != text.npos)
+    return "the body of an upload form, headers and all: save the part alone";
   if (!is_printable(text) || text.empty()) return "";
+  if (text.front() == '<' && text.find('>') != text.npos)
+    return "an HTML page, such as a server's error or login: download the file again";
+  if (const std::string pointer = pointer_kind(text); !pointer.empty()) return pointer;
   if (text.front() == '{' || text.front() == '[') return json_kind(text, name);
   if (text.find('/') != text.npos && text.size() < 300 && text.find_first_of(" \n") == text.npos)
     return "the path " + quoted(text) +
            ", as a symbolic link becomes where links are not kept: name that file";
-  return text.size() < 20 && text.find(' ') == text.npos ? "" : "text, not a checkpoint: " + quoted(text);
+  constexpr size_t kShortWord = 8;  // a pickle of a few opcodes looks like one
+  return text.size() < kShortWord && text.find(' ') == text.npos ? ""
+                                                                 : "text, not a checkpoint: " + quoted(text);
 }
 
 // ModelProto: ir_version (field 1, a small number), then producer_name (field 2) or another field by length.
@@ -136,10 +179,12 @@ ZipNames zip_names(std::span<const std::byte> bytes) {
 
 std::string foreign_file(std::span<const std::byte> bytes, std::string_view name) {
   if (bytes.empty()) return "an empty file";
-  const std::string_view head = text_of(bytes, 4096);
+  std::string_view head = text_of(bytes, 4096);
   for (const Signature& signature : kSignatures)
     if (head.size() > signature.at && head.substr(signature.at).starts_with(signature.bytes))
       return std::string(signature.what);
+  if (head.find("com.github.apple.coremltools"sv) != head.npos || name.ends_with(".mlmodel"))
+    return "a Core ML model, which is not read here: name the checkpoint that it was made of";
   if (looks_like_onnx(head, name))
     return "an ONNX model, which is not read here: name the checkpoint that it was made of";
   constexpr size_t kManyZeros = 512;
@@ -150,6 +195,10 @@ std::string foreign_file(std::span<const std::byte> bytes, std::string_view name
   if (head.starts_with("(dp") || head.starts_with("(lp") || head.starts_with("ccopy_reg\n"))
     return "a pickle of protocol 0, which torch.save does not write: load it and save it with torch.save";
   if (name.ends_with(".msgpack")) return "a msgpack file of Flax, which is not read here";
+  if (without_blanks(head).empty()) {  // a page may begin with many empty lines
+    const std::string_view rest = without_blanks(text_of(bytes, 1u << 20));
+    head = rest.substr(0, 4096);
+  }
   return text_kind(head, name);
 }
 
@@ -167,6 +216,10 @@ std::string foreign_zip(std::span<const std::byte> bytes) {
         std::ranges::find_if(zip.names, [&](const std::string& name) { return name.ends_with(ending); });
     return found == zip.names.end() ? std::string() : *found;
   };
+  if (!any("archive_format").empty() || !any("models/model.json").empty())
+    return "a program of torch.export, which is not read here: save its state_dict with torch.save";
+  if (!any(".data/extern_modules").empty() || !any(".data/python_version").empty())
+    return "a package of torch.package, which is not read here: save the state_dict with torch.save";
   if (!any(".npy").empty()) return "a NumPy archive (.npz), which is not read here";
   if (!any(".weights.h5").empty()) return "a Keras model, which is not read here";
   for (std::string_view ending : {".safetensors", ".pt", ".pth", ".bin", ".gguf"})

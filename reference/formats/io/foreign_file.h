@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files that are no checkpoint here, known by their first bytes.
+// Recognizes files that are no checkpoint for this project by their first bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,17 @@
 
 namespace qcts {
 
-// Describes a file that this project does not read and says what to pass instead: "a git-lfs pointer, not the
-// file that it stands for: ...". Returns "" for files that are read and for unknown ones. Formats without a
-// signature are recognized by the ending of `name`.
+// Describes a file that this project does not read and says which file to pass instead:
+// "a git-lfs pointer, not the file that it stands for: ...".
+// Returns "" for files that are read and for unknown ones.
+// Formats without a signature are recognized by the ending of `name`.
 std::string foreign_file(std::span<const std::byte> bytes, std::string_view name);
 
-// Returns the text to append to "FILE is not JSON": ", but ..." with the file's real type; "" if it starts
-// like JSON.
+// Returns the text to append to "FILE is not JSON": ", but ..." with the file's real type.
+// Returns "" if the file starts like JSON.
 std::string instead_of_json(std::span<const std::byte> bytes, std::string_view name);
 
-// The same for a zip archive that a reader has refused, by the names of its records.
+// Describes a zip archive that a reader has refused, by the names of its records.
 std::string foreign_zip(std::span<const std::byte> bytes);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Inflates deflated data (RFC 1951).
+// Inflates data that was compressed with deflate (RFC 1951).
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,10 @@
 
 namespace qcts {
 
-// Inflates `stored`, which must yield exactly `bytes` bytes and be used up. Throws Refused (ZipStructure)
-// otherwise; a size that deflate cannot reach is refused before anything is allocated. `what` and `offset`
-// name the record in the refusal.
+// Inflates `stored`, which must give exactly `bytes` bytes and leave no input over.
+// Throws Refused (ZipStructure) otherwise.
+// A size that deflate cannot reach is refused before any memory is allocated.
+// `what` and `offset` name the record in the refusal.
 std::vector<std::byte> inflate(std::span<const std::byte> stored, uint64_t bytes, const std::string& what,
                                uint64_t offset);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Limits the memory and time of reading one file, so that a few bytes cannot demand much. Memory: 64 MiB plus
-// grants (granted_bytes() of a safetensors header, 64 bytes a pickle opcode), with 3 MiB reserved for what is
-// not charged. Steps,
-// each a second look at a value (20 to 60 ns): 10 million plus one per four bytes of the file. Costs are
-// charged before they are spent, or just after a step that spends little.
+// Limits the memory and time of reading one file, so that a few bytes cannot demand much of either.
+// Memory is 64 MiB plus grants: granted_bytes() of a safetensors header, or 64 bytes per pickle opcode.
+// 3 MiB of this memory are reserved for allocations that are not charged.
+// Time is counted in steps. A step is a second look at a value (20 to 60 ns).
+// A file may take 10 million steps plus one per four bytes.
+// Costs are charged before they are spent, or just after a step that spends little.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +18,14 @@ class ReadBudget {
   explicit ReadBudget(uint64_t granted_bytes, uint64_t file_bytes = 0)
       : max_bytes_(kFreeBytes + granted_bytes), max_steps_(kFreeSteps + file_bytes / 4) {}
 
-  // An empty budget, to join others to.
+  // Returns an empty budget that others can join.
   static ReadBudget none() {
     ReadBudget budget;
     budget.max_bytes_ = budget.max_steps_ = 0;
     return budget;
   }
 
-  // Charge the budget; refuse LimitExceeded when it is spent.
+  // These functions charge the budget, and throw Refused (LimitExceeded) if it is spent.
   void take_bytes(uint64_t bytes) {
     bytes_ += bytes;
     if (bytes_ > max_bytes_) refuse_bytes();
@@ -57,11 +58,11 @@ class ReadBudget {
   uint64_t bytes_ = 0, steps_ = 0;
 };
 
-// Bytes that malloc takes for a block.
+// Returns the number of bytes that malloc takes for a block.
 constexpr uint64_t block_bytes(uint64_t bytes) {
   return bytes == 0 ? 0 : std::max<uint64_t>(24, (bytes + 23) / 16 * 16 - 8);
 }
-// Heap bytes of a std::string: none up to 15 characters.
+// Returns the heap bytes of a std::string, which are 0 for up to 15 characters.
 constexpr uint64_t text_block_bytes(uint64_t length) { return length > 15 ? block_bytes(length + 1) : 0; }
 
 }  // namespace qcts

@@ -7,7 +7,7 @@
 
 namespace qcts {
 
-// Lower-case hexadecimal SHA-256 (FIPS 180-4).
+// Returns the SHA-256 (FIPS 180-4) in lower-case hexadecimal.
 std::string sha256_hex(std::span<const std::byte> bytes);
 
 }  // namespace qcts

@@ -5,11 +5,12 @@
 
 namespace qcts {
 
-// Is `text` well-formed UTF-8 (RFC 3629)? `surrogates` also allows the three-byte forms of U+D800..U+DFFF:
-// Python's "surrogatepass", which pickle uses.
+// Returns true if `text` is well-formed UTF-8 (RFC 3629).
+// With `surrogates`, the three-byte forms of U+D800..U+DFFF are well-formed too.
+// Python calls this "surrogatepass"; pickle uses it.
 bool is_utf8(std::string_view text, bool surrogates = false);
 
-// Is `text` well-formed, with every character at most U+00FF?
+// Returns true if `text` is well-formed and every character is at most U+00FF.
 bool is_latin1(std::string_view text);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Walks over a pickle's graph that visit each shared node once. They recurse, as do writing and destroying a
-// graph, so graphs are at most kMaxGraphDepth deep.
+// Walks over a pickle's graph that visit each shared node once.
+// Walks recurse, as writing and destroying a graph do, so a graph has a depth of at most kMaxGraphDepth.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace qcts::pickle {
 
-// The longest path that is read or written, whatever Limits says: walking, writing and destroying a graph
-// recurse.
+// The longest path that is read or written, whatever Limits says.
+// The path is limited because walking, writing and destroying a graph recurse.
 inline constexpr uint64_t kMaxGraphDepth = 1024;
 
-// Maps the nodes that a walk has met to values. Open addressing at half load: a walk over a file of 70,000
-// tensors spends nearly all its time in this table.
+// Maps the nodes that a walk has met to values. Uses open addressing at half load.
+// A walk over a file of 70,000 tensors spends nearly all of its time in this table.
 template <typename Value>
 class NodeMap {
  public:
-  // Returns the node's value, valid until the next insertion, and whether the node is new.
+  // Returns a pointer to the node's value, valid until the next insertion, and whether the node is new.
   std::pair<Value*, bool> insert(const Node* node) {
     if (2 * (count_ + 1) > slots_.size()) grow();
     Slot& slot = find(node);
@@ -38,7 +38,7 @@ class NodeMap {
   };
 
   Slot& find(const Node* node) {
-    // Fibonacci hashing: the high bits of a product with 2^64 divided by the golden ratio
+    // Fibonacci hashing: takes the high bits of the product with 2^64 divided by the golden ratio.
     size_t at = (reinterpret_cast<uintptr_t>(node) * uint64_t{0x9e3779b97f4a7c15}) >> shift_;
     while (slots_[at].node != nullptr && slots_[at].node != node) at = (at + 1) & (slots_.size() - 1);
     return slots_[at];
@@ -94,8 +94,8 @@ void for_each_node(const Ref& root, Visit&& visit) {
   walk(root);
 }
 
-// As above, but visits only `root` and nodes that hold others: calls, persistent ids and non-empty
-// containers. Most references lead to leaves.
+// Visits only `root` and the nodes that hold others: calls, persistent ids and non-empty containers.
+// for_each_holder() is faster than for_each_node(), because most references lead to leaves.
 template <typename Visit>
 void for_each_holder(const Ref& root, Visit&& visit) {
   Walk<std::remove_reference_t<Visit>, false> walk(visit);

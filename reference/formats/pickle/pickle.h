@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pickle protocol 2 as torch.save writes it: converts bytes to a graph of values with identity, and back. The
-// reader interprets an allow-list of 34 opcodes (the set of torch/_weights_only_unpickler.py, 2.13) and calls
-// nothing. The writer emits the same bytes as CPython's C pickler. Memo indices follow node identity, never
-// value, which is why nodes are shared.
+// Reads and writes pickle protocol 2 as torch.save writes it. Reads protocol 3 if it uses no other opcodes.
+// Converts bytes to a graph of values with identity, and back.
+// The reader interprets an allow-list of 34 opcodes and calls nothing.
+// The opcodes are the set of torch/_weights_only_unpickler.py, 2.13.
+// The writer emits the same bytes as CPython's C pickler.
+// Memo indices follow the identity of nodes, never their value, which is why nodes are shared.
 #pragma once
 
 #include <atomic>
@@ -22,8 +24,9 @@ enum class Kind : uint8_t {
   none,
   boolean,
   integer,
-  big_integer,  // an integer beyond 64 bits: text = two's complement, little-endian, in 9 to 255 bytes, as
-                // few as keep the sign
+  // An integer beyond 64 bits. `text` is its two's complement, little-endian.
+  // The text has as few bytes as keep the sign (9 to 255).
+  big_integer,
   real,
   string,
   bytes,
@@ -31,19 +34,20 @@ enum class Kind : uint8_t {
   list,
   dict,
   set,
-  global,      // text = "module name": module and name of a class or function, as in the file. items[0]: the
-               // tuple
-               // ("module", class, file, source) of a legacy file, where that named it
-  call,        // REDUCE: items[0] callable, items[1] argument tuple, then appended items; pairs and state as
-               // below
-  new_object,  // NEWOBJ: items[0] class, items[1] argument tuple
-  persistent,  // BINPERSID: items[0] the id tuple
+  // A class or function. `text` is "module name", as in the file.
+  // If a legacy file named the global by the tuple ("module", class, file, source), items[0] is this tuple.
+  global,
+  // REDUCE: items[0] is the callable, items[1] the argument tuple, and appended items follow.
+  // For pairs and state see Node.
+  call,
+  new_object,  // NEWOBJ: items[0] is the class, items[1] the argument tuple
+  persistent,  // BINPERSID: items[0] is the id tuple
 };
 
 struct Node;
 struct NodeSlab;
 
-// A counted reference to a node. The count is inside the node: a file has millions of them.
+// A counted reference to a node. The count is inside the node, because a file has millions of nodes.
 class Ref {
  public:
   Ref() = default;
@@ -74,9 +78,10 @@ class Ref {
 using Refs = Array<Ref>;
 using Pairs = Array<std::pair<Ref, Ref>>;
 
-// One value, 64 bytes. Two references to one Node are the same object in the pickle's memo.
+// One value, in 64 bytes. Two references to one Node are the same object in the pickle's memo.
 struct Node {
-  // The reference count, and the slab the node lies in unless it was allocated alone. Copies start fresh.
+  // The reference count, and the slab that holds the node unless it was allocated alone.
+  // Copies start with neither.
   struct Own {
     Own() = default;
     Own(const Own&) {}
@@ -87,22 +92,22 @@ struct Node {
   [[no_unique_address]] Own own;
   Kind kind = Kind::none;
   bool boolean = false;
-  uint16_t placed : 1 = 0;   // another node holds it, and the reader no longer changes it
-  uint16_t height : 15 = 0;  // longest path below it; used while reading
+  uint16_t placed : 1 = 0;   // true if another node holds it and the reader no longer changes it
+  uint16_t height : 15 = 0;  // length of the longest path below it; used while reading
   union {
     int64_t integer = 0;
     double real;
   };
-  Text text;            // string (UTF-8, surrogatepass), bytes, big_integer, or "module name" of a global
-  Refs items;           // tuple, list, set; call and new_object as above
-  Pairs pairs;          // dict; also SETITEM(S) on a call (OrderedDict, Counter)
-  Ref state;            // BUILD on a call or new_object
-  uint64_t offset = 0;  // of its opcode in data.pkl, plus ReadOptions::base_offset; for messages
+  Text text;            // a string (UTF-8, surrogatepass), bytes, a big_integer, or "module name" of a global
+  Refs items;           // items of a tuple, list or set; for call and new_object see Kind
+  Pairs pairs;          // pairs of a dict, or of SETITEM(S) on a call (OrderedDict, Counter)
+  Ref state;            // state of BUILD on a call or new_object
+  uint64_t offset = 0;  // offset of its opcode in data.pkl, plus ReadOptions::base_offset; for messages
 
-  // Has only one reference, so a walk meets it once.
+  // Returns true if only one reference leads to the node, so that a walk meets it once.
   bool is_single() const { return own.references.load(std::memory_order_relaxed) <= 1; }
   bool is_leaf() const { return items.empty() && pairs.empty() && state == nullptr; }
-  // Items appended to a call or new_object: those after the first two.
+  // Returns the items appended to a call or new_object, which follow the first two.
   std::span<const Ref> appended() const {
     return std::span<const Ref>(items.begin(), items.end()).subspan(2);
   }
@@ -124,7 +129,7 @@ Ref copy_of(const Node& node);  // shares the children of `node`
 Ref none();
 Ref boolean(bool value);
 Ref integer(int64_t value);
-// As above, for any two's complement of at most 255 bytes, little-endian.
+// Makes an integer from its two's complement of at most 255 bytes, little-endian.
 Ref integer(std::span<const std::byte> bytes);
 Ref real(double value);
 Ref string(std::string_view value);
@@ -135,48 +140,49 @@ Ref global(std::string_view module, std::string_view name);
 Ref call(Ref callable, Refs arguments);
 Ref persistent(Ref id);
 
-// Is `node` this global, as in is_global(node, "collections", "OrderedDict")?
+// Returns true if `node` is this global, as in is_global(node, "collections", "OrderedDict").
 bool is_global(const Ref& node, std::string_view module, std::string_view name);
-// Is `node` a call of this global?
+// Returns true if `node` is a call of this global.
 bool is_call(const Ref& node, std::string_view module, std::string_view name);
-// Returns the digits of an integer or big_integer: decimal up to 256 bits, "0x..." beyond, so that the time
-// is linear.
+// Returns the digits of an integer or big_integer.
+// The digits are decimal up to 256 bits, and "0x..." beyond, so that the time is linear.
 std::string integer_text(const Ref& node);
-// Returns the value of a string key in a dict or an OrderedDict call; nullptr when absent.
+// Returns the value of a string key in a dict or an OrderedDict call, or nullptr if the key is absent.
 Ref find(const Ref& mapping, std::string_view key);
 
 // Total cost of reading pickles.
 struct ReadCost {
   uint64_t opcodes = 0;
   uint64_t pickle_bytes = 0;
-  uint64_t heap_bytes = 0;  // of the graph
+  uint64_t heap_bytes = 0;  // heap bytes of the graph
 };
 
 struct ReadOptions {
   Limits limits;
-  std::vector<std::string> allow;  // more globals to allow, "module.name"; kept opaque
+  std::vector<std::string> allow;  // more globals to allow, "module.name"; their objects are kept opaque
   uint64_t base_offset = 0;        // position of the pickle in its file, added to all offsets
-  bool module_ids = false;         // persistent ids may be ("module", class, file, source)
+  bool module_ids = false;         // true: a persistent id may be ("module", class, file, source)
   ReadCost* cost = nullptr;
 };
 
-// Reads `data`, one whole pickle: PROTO 2 ... STOP and nothing after. The graph is acyclic and at most
-// limits.pickle_depth deep.
+// Reads `data`, which is exactly one pickle, from PROTO 2 to STOP.
+// The graph is acyclic and has a depth of at most limits.pickle_depth.
 Ref read(std::span<const std::byte> data, const ReadOptions& options = {});
 
-// As above, for a pickle followed by other bytes; `used` receives its length, STOP included.
+// Reads a pickle that other bytes follow. `used` receives its length, including STOP.
 Ref read_first(std::span<const std::byte> data, uint64_t& used, const ReadOptions& options = {});
 
 struct WriteOptions {
-  // String nodes that the writer treats as one object where their texts are equal, as Python does for the
-  // tags and keys of torch's persistent ids.
+  // String nodes that the writer treats as one object if their texts are equal.
+  // Python does this for the tags and keys of torch's persistent ids.
   std::unordered_set<const Node*> shared_strings;
   bool module_ids =
       true;  // false: a class that a legacy file named by the id of a module is written by its name
 };
 
-// Writes the graph. read(write(g)) has the shape and identities of g; write(read(b)) == b for bytes that
-// CPython wrote. Equal globals are one object, whichever nodes hold them.
+// Writes the graph. read(write(g)) has the shape and the identities of g.
+// write(read(b)) == b for bytes that CPython wrote.
+// Equal globals are one object, whichever nodes hold them.
 std::vector<std::byte> write(const Ref& root, const WriteOptions& options = {});
 
 }  // namespace qcts::pickle

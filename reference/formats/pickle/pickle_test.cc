@@ -165,7 +165,8 @@ std::vector<PickleCase> cases() {
       all.push_back({"p01_"s + module + "_" + name, global_opcode(module, name) + ".", "PickleGlobal"});
     }
   }
-  for (int version : {0, 1, 3, 4, 5, 255}) {
+  all.push_back({"p09_protocol_3", "\x80\3N."s, "accepted"});
+  for (int version : {0, 1, 4, 5, 255}) {
     all.push_back(
         {"p09_protocol_" + std::to_string(version), "\x80"s + static_cast<char>(version) + "N.", "Version"});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allocates the nodes of one pickle: 47 instructions a node, against 234 for malloc. Only the pickle reader
-// and pickle/node.cc include this.
+// Allocates the nodes of one pickle. A node takes 47 instructions, against 234 with malloc.
+// Only the pickle reader and pickle/node.cc include this header.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ struct NodeSlab {
 #endif
 
   Node* at(uint32_t index) { return reinterpret_cast<Node*>(memory) + index; }
-  // Marks `count` places as free for good.
+  // Marks `count` places as unused for good.
   void give_back(uint32_t count) {
     if (places.fetch_sub(count, std::memory_order_acq_rel) == count) delete this;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The stack, marks and memo of one pickle. Only the pickle reader includes this.
+// The stack, marks and memo of one pickle. Only the pickle reader includes this header.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace qcts::pickle {
 
-// Throws Refused (PickleStack) for a missing operand, LimitExceeded beyond Limits::pickle_stack.
+// Throws Refused: PickleStack for a missing operand, LimitExceeded beyond Limits::pickle_stack.
 class Stack {
  public:
   Stack(const Source& source, const Limits& limits) : source_(source), limits_(limits) {}
@@ -49,7 +49,7 @@ class Stack {
     return values;
   }
 
-  // Memoises the top of the stack as `index`, which must be less than `ops`, the opcodes so far.
+  // Memoises the top of the stack as `index`, which must be less than `ops`, the number of opcodes so far.
   void put(uint64_t index, uint64_t ops) {
     const Ref& value = top();
     if (index >= ops)

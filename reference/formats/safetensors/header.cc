@@ -362,6 +362,10 @@ std::optional<DType> dtype_of_safetensors(std::string_view name) {
   return std::nullopt;
 }
 
+bool has_safetensors_dtype(DType dtype) {
+  return std::ranges::find(kDtypes, dtype, &DTypeName::dtype) != kDtypes.end();
+}
+
 int safetensors_rank(DType dtype) {
   for (size_t i = 0; i < kDtypes.size(); ++i) {
     if (kDtypes[i].dtype == dtype) return static_cast<int>(i);

@@ -62,7 +62,7 @@ void check_layout(const std::vector<SafetensorsEntry>& entries, uint64_t data_by
   if (expected > data_bytes) {
     refuse(RefusalClass::Truncated,
            "the header declares " + std::to_string(expected) + " bytes of data, " +
-               std::to_string(data_bytes) + " are there",
+               std::to_string(data_bytes) + " are there: was it copied or downloaded whole?",
            data_offset + data_bytes);
   }
   if (expected < data_bytes) {
@@ -85,7 +85,9 @@ Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const Safet
   }
   if (length > bytes.size() - 8) {
     refuse(RefusalClass::Truncated,
-           "the header of " + std::to_string(length) + " bytes reaches beyond the file", 8);
+           "the header of " + std::to_string(length) +
+               " bytes reaches beyond the file: was it copied or downloaded whole?",
+           8);
   }
   Safetensors result;
   result.file = std::move(file);

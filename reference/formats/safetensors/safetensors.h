@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and writes safetensors files: a u64 header length, a JSON object, the data
-// (safetensors/src/tensor.rs, 0.8.0). Strict by default: what the specification forbids is refused even where
-// the Rust reader tolerates it.
+// Reads and writes safetensors files (safetensors/src/tensor.rs, 0.8.0).
+// A file has a u64 header length, a JSON object, and the data.
+// Strict by default: a deviation from the specification is refused even if the Rust reader tolerates it.
 #pragma once
 
 #include <memory>
@@ -32,27 +32,28 @@ struct SafetensorsOptions {
 
 struct Safetensors {
   std::shared_ptr<const MappedFile> file;
-  std::string_view header;  // the JSON text in `file`, padding included
+  std::string_view header;  // the JSON text in `file`, including padding
   bool has_metadata = false;
   std::vector<std::pair<std::string, std::string>> metadata;  // __metadata__, in file order
   std::vector<SafetensorsEntry> entries;                      // in header order
-  ReadBudget budget;                                          // what is left after reading
+  ReadBudget budget;                                          // the budget that remains after reading
 };
 
 Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const SafetensorsOptions& options = {});
 
-// Writes the file again from the parsed entries (order, metadata order, the writer's padding rule). The
-// result equals the input byte for byte for files of safetensors >= 0.4. The header text is copied only where
-// its spacing differs from the writer's.
+// Writes the file again from the parsed entries, in their order.
+// The order of the metadata and the writer's rule for padding are kept.
+// The result equals the input byte for byte for files of safetensors >= 0.4.
+// The header text is copied only if its spacing differs from the writer's.
 void rebuild_safetensors(const Safetensors& file, ByteSink& out);
 std::vector<std::byte> rebuild_safetensors(const Safetensors& file);
 
 enum class SafetensorsOrder : uint8_t {
-  by_dtype,  // descending, then by name: safetensors 0.8.0
-  as_given,  // other writers' (MLX, torch's distributed checkpoints)
+  by_dtype,  // by descending dtype, then by name, as safetensors 0.8.0 does
+  as_given,  // in the given order, as MLX and torch's distributed checkpoints do
 };
 
-// Writes a new file; metadata sorted by key.
+// Writes a new file, with the metadata sorted by key.
 void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
                        std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out,
                        SafetensorsOrder order = SafetensorsOrder::by_dtype);

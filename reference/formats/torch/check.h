@@ -13,8 +13,8 @@ void check_tensors(const TorchObject& object, const Limits& limits);
 // Checks a call that makes a sparse, quantized, nested, meta or wrapper tensor.
 void check_special_tensor(const TorchObject& object, std::string_view function, const pickle::Refs& args,
                           const Limits& limits, uint64_t offset);
-// Returns the name of a torch rebuild function, "_rebuild_tensor_v2", as a part of the global's text; empty
-// for any other node.
+// Returns the name of a torch rebuild function, "_rebuild_tensor_v2", as a part of the global's text.
+// Returns an empty string for any other node.
 std::string_view rebuild_function(const pickle::Ref& callable);
 
 }  // namespace qcts

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and writes torch.save's first format (_use_new_zipfile_serialization=False, and every file before
-// torch 1.6; torch/serialization.py, 2.13: _legacy_save). Five consecutive pickles: the magic number, the
-// protocol, the writer's machine, the object, the sorted storage keys. Then for each key its element count
-// (u64) and its bytes. Integers and elements are little-endian on every machine.
+// Reads and writes torch.save's first format (torch/serialization.py, 2.13: _legacy_save).
+// All files before torch 1.6 have this format, and files with _use_new_zipfile_serialization=False.
+// The file begins with five consecutive pickles:
+// the magic number, the protocol, the writer's machine, the object, and the sorted storage keys.
+// For each key, an element count (u64) and the bytes follow.
+// Integers and elements are little-endian on every machine.
 #pragma once
 
 #include <memory>
@@ -17,8 +19,8 @@ namespace qcts {
 
 struct LegacyRecord {
   std::string key;
-  std::span<const std::byte> bytes;  // as stored, or replaced by an edit
-  uint64_t element_bytes = 1;        // element size by the first id of this storage: the unit of the count
+  std::span<const std::byte> bytes;  // bytes as stored, or those of an edit
+  uint64_t element_bytes = 1;        // unit of the count: element size by the first id of this storage
 };
 
 // One pickle in the file.
@@ -29,23 +31,29 @@ struct LegacyPickle {
 
 struct TorchLegacy : TorchObject {
   std::shared_ptr<const MappedFile> file;
-  LegacyPickle protocol, sys_info, object, keys;  // object.root is the root as read
+  LegacyPickle protocol, sys_info, object, keys;  // object.root is the root as the file has it
   bool little_endian_writer = true;               // from sys_info; elements are little-endian anyway
   std::vector<LegacyRecord> records;              // in file order
 };
 
-// Does the file begin with a pickle: PROTO and a version?
+// Returns true if the file begins with a pickle: PROTO and a version.
 bool begins_with_pickle(std::span<const std::byte> file);
 
-// Reads a legacy file. Beyond the refusals of its pickles: NotArchive (another magic number), PickleOpcode (a
-// magic number that is not a literal), Version (the protocol, or the pickle's), StorageRef (unknown, missing
-// or repeated keys; a count that differs from the id's), TensorBounds (a view outside its storage),
-// Truncated, TrailingData, ByteOrder (complex elements of a big-endian writer, which swaps their halves:
-// torch/csrc/serialization.cpp, THPStorage_writeFileRaw). Offsets count from the file's first byte.
+// Reads a legacy file. Offsets count from the file's first byte.
+// Throws Refused for faults of the file's pickles and for these faults:
+//   NotArchive    another magic number
+//   PickleOpcode  a magic number that is not a literal
+//   Version       another version of the protocol or of the pickle
+//   StorageRef    unknown, missing or repeated keys; a count that differs from the id's
+//   TensorBounds  a view outside its storage
+//   Truncated     a file that ends early
+//   TrailingData  bytes after the last storage
+//   ByteOrder     complex elements of a big-endian writer, which swaps their halves
+//                 (torch/csrc/serialization.cpp, THPStorage_writeFileRaw)
 TorchLegacy read_torch_legacy(std::shared_ptr<const MappedFile> file, const TorchOptions& options = {});
 
-// Writes the file again from the parsed graph and storages. RebuildNotes::kept_pickle covers all five
-// pickles.
+// Writes the file again from the parsed graph and storages.
+// RebuildNotes::kept_pickle covers all five pickles.
 void rebuild_torch_legacy(const TorchLegacy& legacy, ByteSink& out, RebuildNotes* notes = nullptr);
 std::vector<std::byte> rebuild_torch_legacy(const TorchLegacy& legacy, RebuildNotes* notes = nullptr);
 

@@ -53,7 +53,7 @@ class Reader {
     legacy_.root = legacy_.object.root;
     legacy_.keys = next_pickle("the storage keys");
     in_pickle("the object", [&] {
-      map_locations(legacy_.root, options_.map_locations);
+      legacy_.locations = map_locations(legacy_.root, options_.map_locations);
       list_ids();
     });
     in_pickle("the storage keys", [&] { list_records(); });
@@ -94,19 +94,20 @@ void Reader::read_magic() {
   constexpr const char* kPlain =
       "; pickle.dump, joblib and Paddle write such files: load it and save it with torch.save";
   const int protocol = std::to_integer<int>(file_[1]);
-  if (protocol != 2) {
+  if (protocol != 2 && protocol != 3) {
     const auto start = as_text(file_.first(std::min<size_t>(file_.size(), 64)));
     const bool torch = start.find(as_text(std::as_bytes(std::span(kMagic)).subspan(2, 12))) != start.npos;
     refuse(RefusalClass::Version,
            "pickle protocol " + std::to_string(protocol) + ", not 2" +
-               (torch ? ": torch.save takes pickle_protocol=2" : kPlain),
+               (torch ? ": torch.load(weights_only=True) refuses it too; torch.save takes pickle_protocol=2"
+                      : kPlain),
            0);
   }
   if (file_[2] != std::byte{kMagic[2]})
     refuse(RefusalClass::PickleOpcode,
            std::string("a pickle that does not begin with torch's magic number as a literal") + kPlain, 2);
   const size_t common = std::min(kMagic.size(), file_.size());
-  if (std::memcmp(file_.data(), kMagic.data(), common) != 0)
+  if (std::memcmp(file_.data() + 2, kMagic.data() + 2, common - 2) != 0)
     refuse(RefusalClass::NotArchive, "the magic number of the pickle is not torch's", 0);
   if (common < kMagic.size()) refuse(RefusalClass::Truncated, "the magic number is cut off", common);
   at_ = kMagic.size();

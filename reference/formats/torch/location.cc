@@ -20,11 +20,27 @@ bool names_device(std::string_view tag, std::string_view device) {
   return rest.empty() || (rest.front() == ':' && all_digits(rest.substr(1)));
 }
 
+// The map that a tag is read by: of several that match, the one with the longest FROM.
+const std::pair<std::string, std::string>* best_map(
+    std::string_view tag, const std::vector<std::pair<std::string, std::string>>& maps) {
+  const std::pair<std::string, std::string>* best = nullptr;
+  for (const auto& map : maps) {
+    const bool fits =
+        tag == map.first || (map.first.find(':') == std::string::npos && names_device(tag, map.first));
+    if (fits && (best == nullptr || map.first.size() > best->first.size())) best = &map;
+  }
+  return best;
+}
+
 // Replaces device tags. Nodes that several places share stay shared; a tag's text may also be one of the
 // user's own, so no node is changed in place.
 class LocationMapper {
  public:
-  explicit LocationMapper(const std::vector<std::pair<std::string, std::string>>& maps) : maps_(maps) {}
+  explicit LocationMapper(const std::vector<std::pair<std::string, std::string>>& maps) : maps_(maps) {
+    use_.matched.resize(maps.size());
+  }
+
+  LocationUse take() { return std::move(use_); }
 
   void visit(const Ref& node) {
     if (node->kind == Kind::persistent) return replace(node->items[0], 3);
@@ -54,7 +70,7 @@ class LocationMapper {
   }
 
   Ref mapped_text(const Ref& tag) {
-    std::string text = mapped_location(tag->text, maps_);
+    std::string text = mapped(tag->text.str());
     return text == tag->text ? tag : pickle::string(text);
   }
 
@@ -63,9 +79,15 @@ class LocationMapper {
     if (parts.empty() || parts[0]->kind != Kind::string) return device;
     std::string tag = parts[0]->text;
     if (parts.size() > 1) tag += ":" + std::to_string(parts[1]->integer);
-    const std::string text = mapped_location(tag, maps_);
+    const std::string text = mapped(tag);
     if (text == tag) return device;
     return pickle::call(device->items[0], {pickle::string(text)});
+  }
+
+  std::string mapped(const std::string& tag) {
+    if (use_.tags.size() < LocationUse::kMaxTags) use_.tags.insert(tag);
+    if (const auto* map = best_map(tag, maps_)) use_.matched[static_cast<size_t>(map - maps_.data())] = true;
+    return mapped_location(tag, maps_);
   }
 
   struct ByNode {
@@ -73,6 +95,7 @@ class LocationMapper {
   };
   const std::vector<std::pair<std::string, std::string>>& maps_;
   std::unordered_map<Ref, Ref, ByNode> replaced_;
+  LocationUse use_;
 };
 
 struct Package {
@@ -113,19 +136,15 @@ std::optional<std::string> device_of_location(std::string_view tag, const std::v
 
 std::string mapped_location(std::string_view tag,
                             const std::vector<std::pair<std::string, std::string>>& maps) {
-  const std::pair<std::string, std::string>* best = nullptr;
-  for (const auto& map : maps) {
-    const bool fits =
-        tag == map.first || (map.first.find(':') == std::string::npos && names_device(tag, map.first));
-    if (fits && (best == nullptr || map.first.size() > best->first.size())) best = &map;
-  }
+  const std::pair<std::string, std::string>* best = best_map(tag, maps);
   return best == nullptr ? std::string(tag) : best->second;
 }
 
-void map_locations(const Ref& root, const std::vector<std::pair<std::string, std::string>>& maps) {
-  if (maps.empty()) return;
+LocationUse map_locations(const Ref& root, const std::vector<std::pair<std::string, std::string>>& maps) {
+  if (maps.empty()) return {};
   LocationMapper mapper(maps);
   pickle::for_each_holder(root, [&](const Ref& node) { mapper.visit(node); });
+  return mapper.take();
 }
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Computes the record .data/serialization_id: 40 digits that torch derives from the names and CRCs of all
-// earlier records.
+// Computes the record .data/serialization_id.
+// torch derives the record's 40 digits from the names and CRCs of all earlier records.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,21 @@ namespace qcts {
 struct IdRecord {
   std::string name;  // without the archive's prefix
   std::span<const std::byte> bytes;
-  uint32_t crc = 0;  // as written; 0 when CRCs are off
+  uint32_t crc = 0;  // CRC-32 as written; 0 if CRCs are off
 };
 
-// Returns the id as torch 2.13 linked with libstdc++ computes it (caffe2/serialize/inline_container.cc,
-// writeSerializationId): 20 digits from the names in iteration order of a std::unordered_set<std::string>, 20
-// from the CRCs in writing order.
+// Returns the id as torch 2.13 linked with libstdc++ computes it.
+// The source is caffe2/serialize/inline_container.cc, writeSerializationId.
+// The first 20 digits come from the names in iteration order of a std::unordered_set<std::string>.
+// The other 20 digits come from the CRCs in writing order.
 std::string serialization_id(const std::vector<IdRecord>& records);
 
-// libstdc++'s std::hash<std::string> on a 64-bit machine (libsupc++/hash_bytes.cc: Murmur, seed 0xc70f6907).
+// Computes libstdc++'s std::hash<std::string> on a 64-bit machine.
+// The source is libsupc++/hash_bytes.cc: Murmur with the seed 0xc70f6907.
 uint64_t libstdcxx_hash(std::span<const std::byte> bytes);
 
-// Returns the order in which libstdc++'s std::unordered_set iterates over values with these hashes, inserted
-// one by one.
+// Returns the order in which libstdc++'s std::unordered_set iterates over values with these hashes.
+// The values are inserted one by one.
 std::vector<size_t> libstdcxx_set_order(const std::vector<uint64_t>& hashes);
 
 }  // namespace qcts

@@ -12,16 +12,16 @@
 
 namespace qcts {
 
-// A view in a persistent id (legacy format before torch 0.4): a window of the storage, in elements, with its
-// own key.
+// A view in a persistent id (legacy format before torch 0.4).
+// The view is a window of the storage, in elements, with a key of its own.
 struct StorageView {
   Text key;
   int64_t offset_elems = 0;
   int64_t numel = 0;
 };
 
-// A persistent id as torch.save writes it: ("storage", class, key, location, numel), plus None or the view in
-// the legacy format.
+// A persistent id as torch.save writes it: ("storage", class, key, location, numel).
+// In the legacy format, None or the view follows.
 struct StorageId {
   std::optional<DType> dtype;  // nullopt for UntypedStorage, whose numel counts bytes
   Text key;
@@ -30,29 +30,31 @@ struct StorageId {
   std::optional<StorageView> view;
 };
 
-// Parses a persistent id of `parts` parts (torch/serialization.py, 2.13: persistent_load). Refuses
-// StorageRef, TensorBounds or Overflow.
+// Parses a persistent id of `parts` parts (torch/serialization.py, 2.13: persistent_load).
+// Throws Refused (StorageRef, TensorBounds, Overflow).
 StorageId storage_id_of(const pickle::Ref& node, size_t parts);
 
-// Fills object.storages, storage_dtypes and storage_index from the persistent ids in object.root. `find`
-// returns a storage's bytes or refuses; it is called once per key. `owner` keeps the bytes alive.
+// Fills object.storages, storage_dtypes and storage_index from the persistent ids in object.root.
+// `find` is called once per key, and returns the storage's bytes or throws Refused.
+// `owner` keeps the bytes alive.
 using FindStorage = std::function<std::span<const std::byte>(const StorageId&, const pickle::Ref&)>;
 void bind_storages(TorchObject& object, const TorchOptions& options, std::shared_ptr<const void> owner,
                    const FindStorage& find);
 
-// As above, for an archive, whose storages are the records below data/.
+// Binds the storages of an archive, which are the records below data/.
 void resolve_storages(TorchZip& zip, const TorchOptions& options);
-// Returns the storage classes that only TorchScript names: "torch.UInt16Storage", ...
+// Returns the storage classes that only TorchScript names: "torch.UInt16Storage" and others.
 std::vector<std::string> script_storage_globals();
 
-// Copies the storages of a big-endian writer to the heap with swapped elements. Untyped storages are swapped
-// by the dtype of their tensors, which must agree on one width (else ByteOrder); typed ones only if `typed`.
+// Copies the storages of a big-endian writer to the heap and swaps their elements.
+// Untyped storages are swapped by the dtypes of their tensors.
+// The dtypes must agree on one width (otherwise ByteOrder). Typed storages are swapped only if `typed`.
 void swap_big_endian(TorchObject& object, bool typed = true);
-// Returns the path from the root to the first use of storage `key`, as "linear1.weight.qdata"; empty when it
-// is unused.
+// Returns the path from the root to the first use of storage `key`, as "linear1.weight.qdata".
+// Returns an empty string if the storage is unused.
 std::string path_to_storage(const TorchObject& object, const std::string& key);
 
-// Is `text` one to twenty decimal digits, as in storage keys and device indices?
+// Returns true if `text` is one to twenty decimal digits, as in storage keys and device indices.
 bool all_digits(std::string_view text);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Helpers of tests that need an archive. Included by *_test.cc only.
+// Helpers of tests that need an archive. Only *_test.cc files include this header.
 #pragma once
 
 #include "reference/formats/testing.h"
@@ -7,7 +7,7 @@
 
 namespace qcts::testing {
 
-// {"x": [1, 1], "y": [2, 2, 2]} as torch.save would write it to a buffer.
+// Returns {"x": [1, 1], "y": [2, 2, 2]} as torch.save writes it to a buffer.
 inline Bytes small_archive() {
   const Tensor x = float_tensor({2}, {1, 1}), y = float_tensor({3}, {2, 2, 2});
   pickle::Ref root = pickle::dict();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chooses the pickle of a container that is written.
+// Chooses the pickle that a writer puts into a container.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace qcts {
 
-// Returns the pickle of `root`, or `stored` where that encodes the same graph in another pickler's way.
+// Returns the pickle of `root`, or returns `stored` if it encodes the same graph in another pickler's way.
 std::vector<std::byte> pickle_or_stored(const pickle::Ref& root, std::span<const std::byte> stored,
                                         const Limits& limits, bool& kept);
 

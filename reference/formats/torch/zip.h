@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and writes torch.save's zip container (torch 1.6 to 2.13; caffe2/serialize/inline_container.cc):
-// stored entries, a pickle, one record per storage. zip_reader.cc and zip_writer.cc describe the layout.
+// Reads and writes torch.save's zip container (torch 1.6 to 2.13; caffe2/serialize/inline_container.cc).
+// The container has stored entries, a pickle, and one record per storage.
+// zip_reader.cc and zip_writer.cc describe the layout.
 #pragma once
 
 #include <memory>
@@ -16,16 +17,16 @@ namespace qcts {
 struct ZipRecord {
   std::string name;  // without the archive's prefix: "data.pkl", "data/0"
   std::span<const std::byte> bytes;
-  bool crc_written = true;      // false when 0 is recorded: set_crc32_options(False), or skipped data
+  bool crc_written = true;      // false if 0 is recorded: set_crc32_options(False), or skipped data
   uint64_t header_offset = 0;   // position of the local header
   uint64_t data_offset = 0;     // position of the first data byte
-  uint64_t recorded_bytes = 0;  // size and CRC-32 in the file; an edit may replace `bytes`
-  uint32_t recorded_crc = 0;
+  uint64_t recorded_bytes = 0;  // size in the file; an edit may replace `bytes`
+  uint32_t recorded_crc = 0;    // CRC-32 in the file
 };
 
 using TorchZipOptions = TorchOptions;
 
-// An archive: the object graph, and all that a byte-identical save needs.
+// An archive: the object graph, and everything that a byte-identical save needs.
 struct TorchZip : TorchObject {
   std::shared_ptr<const MappedFile> file;
   std::string prefix;              // "archive", "toy_int8"
@@ -36,13 +37,13 @@ struct TorchZip : TorchObject {
 
 TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOptions& options = {});
 
-// Writes the file again from the parsed records and graph; the pickle is encoded again, not copied. The
-// result equals the input byte for byte for every file that torch.save wrote and, by means of RebuildNotes,
-// for every unedited file that was accepted.
+// Writes the file again from the parsed records and graph. The pickle is encoded again, not copied.
+// The result equals the input byte for byte for every file that torch.save wrote.
+// With the help of RebuildNotes, the same is true for every accepted file that was not edited.
 void rebuild_torch_zip(const TorchZip& zip, ByteSink& out, RebuildNotes* notes = nullptr);
 std::vector<std::byte> rebuild_torch_zip(const TorchZip& zip, RebuildNotes* notes = nullptr);
 
-// Writes a new archive as torch.save 2.13 lays it out. `storages[i]` becomes data/i.
+// Writes a new archive as torch.save 2.13 does. `storages[i]` becomes data/i.
 void write_torch_zip(const std::string& prefix, const pickle::Ref& root,
                      const std::vector<std::shared_ptr<const Storage>>& storages, ByteSink& out);
 std::vector<std::byte> write_torch_zip(const std::string& prefix, const pickle::Ref& root,

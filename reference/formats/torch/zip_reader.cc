@@ -191,7 +191,7 @@ TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOp
   pickle::ReadCost cost;
   zip.root = pickle::read(find_record(zip, "data.pkl")->bytes,
                           {.limits = options.limits, .allow = options.allow, .cost = &cost});
-  map_locations(zip.root, options.map_locations);
+  zip.locations = map_locations(zip.root, options.map_locations);
   resolve_storages(zip, options);
   for (const ZipRecord& record : zip.records) {
     if (is_storage_record(record.name) && options.crc == CrcPolicy::verify) check_crc(zip, record);

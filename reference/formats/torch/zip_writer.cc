@@ -83,6 +83,7 @@ bool equal(std::span<const std::byte> a, std::span<const std::byte> b) {
 std::vector<std::byte> pickle_or_stored(const Ref& root, std::span<const std::byte> stored,
                                         const Limits& limits, bool& kept) {
   std::vector<std::byte> written = pickle::write(root);
+  if (stored.size() > 1) written[1] = stored[1];  // protocol 3 spells the same values as protocol 2
   if (equal(written, stored)) return written;
   std::vector<std::string> allow;
   pickle::for_each_node(root, [&](const Ref& node) {
@@ -91,9 +92,10 @@ std::vector<std::byte> pickle_or_stored(const Ref& root, std::span<const std::by
     std::replace(name.begin(), name.end(), ' ', '.');
     allow.push_back(std::move(name));
   });
-  if (!equal(pickle::write(pickle::read(stored, {.limits = limits, .allow = allow, .module_ids = true})),
-             written))
-    return written;
+  std::vector<std::byte> again =
+      pickle::write(pickle::read(stored, {.limits = limits, .allow = allow, .module_ids = true}));
+  again[1] = stored[1];
+  if (!equal(again, written)) return written;
   kept = true;
   return {stored.begin(), stored.end()};
 }

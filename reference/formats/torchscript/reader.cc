@@ -20,7 +20,7 @@ namespace {
 using pickle::Kind;
 
 // Memory of an entry with its ScriptRecord and table slot; of a ZipRecord in a list that grows by doubling.
-constexpr uint64_t kEntryBytes = sizeof(ZipEntry) + sizeof(ScriptRecord) + 72,
+constexpr uint64_t kScriptEntryBytes = sizeof(ZipEntry) + sizeof(ScriptRecord) + 72,
                    kRecordBytes = 2 * sizeof(ZipRecord), kStorageBytes = sizeof(Storage) + 112;
 
 class ScriptReader {
@@ -36,7 +36,7 @@ class ScriptReader {
     uint64_t directory_bytes = 0;
     for (const ZipEntry& entry : directory_.entries) directory_bytes += kZipCentralBytes + entry.name.size();
     script_.budget = ReadBudget(directory_bytes, script_.file->bytes().size());
-    script_.budget.take_bytes(kEntryBytes * directory_.entries.size());
+    script_.budget.take_bytes(kScriptEntryBytes * directory_.entries.size());
     script_.records.reserve(directory_.entries.size());
     for (const ZipEntry& entry : directory_.entries) {
       const std::string_view name = entry.name.substr(folder_bytes);
@@ -187,7 +187,7 @@ class ScriptReader {
       Limits limits = options_.limits;
       limits.pickle_heap_bytes = std::min(limits.pickle_heap_bytes, script_.budget.bytes_left());
       zip.root = pickle::read(stored(entry), {.limits = limits, .allow = allow, .cost = &cost});
-      map_locations(zip.root, options_.map_locations);
+      zip.locations = map_locations(zip.root, options_.map_locations);
       check_script_values(zip.root, script_.classes, options_.allow, "data.pkl");
       resolve_storages(zip, options_);
       if (big_endian) swap_big_endian(zip);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads TorchScript archives (torch 1.4 to 2.13; torch/csrc/jit/serialization/export_module.cpp and
-// import.cpp): a zip like torch.save's that also holds a program's sources. They are never executed and never
-// written.
+// Reads TorchScript archives (torch 1.4 to 2.13), and never writes one.
+// Such an archive is a zip like torch.save's. It also holds a program's sources, which are never executed.
+// torch/csrc/jit/serialization/export_module.cpp and import.cpp define the format:
 //    data.pkl, data/N            the module: an object graph of the program's own classes, and its storages
 //    constants.pkl, constants/N  a tuple of the tensors that the code calls CONSTANTS.c0, CONSTANTS.c1, ...
-//    code/__torch__/... .py      sources, deflated, each with a .debug_pkl
+//    code/__torch__/... .py      the sources, deflated, each with a .debug_pkl
 //    version or .data/version    the operator set that the code was written for
 #pragma once
 
@@ -26,13 +26,13 @@ struct ScriptField {
   std::string name, type;  // "weight", "Tensor"
 };
 
-// A class head from the archive's code; the object graph is checked against it.
+// The head of a class in the archive's code. The object graph is checked against it.
 struct ScriptClass {
   std::string name;  // "__torch__.torch.nn.modules.linear.Linear"
   std::string base;  // "Module", "NamedTuple", "Enum", "Interface"; empty for a plain class
   std::vector<std::string> parameters, buffers, methods;
   std::vector<ScriptField> fields;  // in slot order; empty for an Enum
-  // Final values and Enum members: the text of the value and its type (empty in an Enum).
+  // A final value or an Enum member: its name, its type (empty in an Enum) and the text of its value.
   struct Constant {
     std::string name, type, value;
   };
@@ -51,30 +51,31 @@ struct TorchScript {
   std::shared_ptr<const MappedFile> file;
   std::string prefix;
   uint64_t version = 0;               // operator set
-  std::string version_record;         // "version", or ".data/version" since 6
-  std::vector<ScriptRecord> records;  // all of them, in file order
+  std::string version_record;         // "version", or ".data/version" since operator set 6
+  std::vector<ScriptRecord> records;  // all records, in file order
   ScriptClasses classes;
-  // The two pickles with their storages, ready for tensor_of(). `program` is the module, `constants` the
-  // tuple, whose storage keys begin with "constants/".
+  // The two pickles with their storages, ready for tensor_of(). `program` is the module.
+  // `constants` is the tuple, whose storage keys begin with "constants/".
   TorchZip program, constants;
-  ReadBudget budget;  // what is left after reading; the budgets in `program` and `constants` are unused
+  ReadBudget budget;  // the budget that remains after reading; those in `program` and `constants` are unused
 };
 
-// Reads an archive. Allows the classes that its code defines, torch's custom classes, and options.allow.
-// Throws Refused.
+// Reads an archive. Throws Refused.
+// Allows the classes that the archive's code defines, torch's custom classes, and options.allow.
 TorchScript read_torchscript(std::shared_ptr<const MappedFile> file, const TorchZipOptions& options = {});
 
-// Returns the class of an object (a `__torch__` instance or enum member); null for anything else, custom
-// classes included.
+// Returns the class of an object (a `__torch__` instance or enum member).
+// Returns null for anything else, custom classes included.
 const ScriptClass* script_class_of(const ScriptClasses& classes, const pickle::Ref& node);
-// Is this a C++ class that torch registered, as "__torch__.torch.classes.quantized.LinearPackedParamsBase"?
+// Returns true for the name of a C++ class that torch registered.
+// An example is "__torch__.torch.classes.quantized.LinearPackedParamsBase".
 bool is_custom_class(std::string_view name);
-// Returns the class name of any object, as "__torch__.model.Net"; empty for other nodes.
+// Returns the class name of any object, as "__torch__.model.Net", or an empty string for other nodes.
 std::string script_class_name(const pickle::Ref& node);
 
-// Returns the value inside restore_type_tag, build_intlist, ...; other nodes unchanged.
+// Returns the value inside restore_type_tag, build_intlist and the like, or any other node unchanged.
 const pickle::Ref& untagged(const pickle::Ref& node);
-// Is this a call that rebuilds a tensor?
+// Returns true for a call that rebuilds a tensor.
 bool is_script_tensor(const pickle::Ref& node);
 
 }  // namespace qcts

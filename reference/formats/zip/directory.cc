@@ -51,7 +51,8 @@ struct End {
     if (located || directory == at)
       bad_structure("bytes follow the end record of the archive", at + kEndBytes);
   }
-  refuse(RefusalClass::Truncated, "the end record of the archive is missing", file.size());
+  refuse(RefusalClass::Truncated,
+         "the end record of the archive is missing: was it copied or downloaded whole?", file.size());
 }
 
 End read_end(std::span<const std::byte> file, bool lenient) {
@@ -288,9 +289,11 @@ void read_records(PreadWindow& file, std::vector<ZipEntry>& entries, uint64_t li
 
 ZipDirectory read_directory(std::span<const std::byte> file, PreadWindow records, const Limits& limits,
                             bool lenient, ZipKind kind) {
-  if (file.size() < kSmallestBytes || load_le<uint32_t>(file, 0) != kLocalMagic) {
-    refuse(RefusalClass::NotArchive, "the file does not begin with a zip record", 0);
-  }
+  const bool begins = file.size() >= 4 && load_le<uint32_t>(file, 0) == kLocalMagic;
+  if (!begins) refuse(RefusalClass::NotArchive, "the file does not begin with a zip record", 0);
+  if (file.size() < kSmallestBytes)
+    refuse(RefusalClass::NotArchive,
+           "the file ends in its first zip record: was it copied or downloaded whole?", file.size());
   const End end = read_end(file, lenient);
   if (end.count > end.directory_bytes / kZipCentralBytes) {
     bad_structure("the directory is too short for its entries", end.directory_offset);

@@ -10,8 +10,9 @@
 
 namespace qcts {
 
-// Returns the folder that all names share. Throws Refused (EntryName) for a name that is too long, not a
-// plain relative path, or outside that folder; DuplicateEntry for two names that are equal ignoring case.
+// Returns the folder that all names share.
+// Throws Refused (EntryName) for a name that is too long, not a plain relative path, or outside that folder.
+// Throws Refused (DuplicateEntry) for two names that are equal ignoring case.
 std::string check_zip_names(const std::vector<ZipEntry>& entries, const Limits& limits);
 
 }  // namespace qcts

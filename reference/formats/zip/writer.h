@@ -11,20 +11,21 @@
 
 namespace qcts {
 
-// Writes stored entries exactly as PyTorchStreamWriter lays them out (caffe2/serialize/inline_container.cc
-// and its patched miniz): unused header fields are zero, an "FB" extra field aligns the data, and a
-// descriptor after the data holds sizes and CRC.
+// Writes stored entries exactly as PyTorchStreamWriter does.
+// The source is caffe2/serialize/inline_container.cc with its patched miniz.
+// Unused header fields are zero, and an extra field "FB" aligns the data.
+// A descriptor after the data holds sizes and CRC.
 class ZipWriter {
  public:
-  // Aligns every record's data to `alignment_bytes` (1 to 65536). `out` receives the archive from its first
-  // byte on and must outlive the writer.
+  // Aligns the data of every record to `alignment_bytes` (1 to 65536).
+  // `out` receives the archive from its first byte on and must outlive the writer.
   ZipWriter(ByteSink& out, std::string prefix, uint32_t alignment_bytes);
 
-  // Adds a record. `crc` is written as given: 0 where CRCs are off.
+  // Adds a record. `crc` is written as given; it is 0 if CRCs are off.
   void add(const std::string& name, std::span<const std::byte> data, uint32_t crc) {
     add(name, data, [crc] { return crc; });
   }
-  // As above; calls `crc` after the data is written, and returns its result.
+  // Adds a record, calls `crc` after the data is written, and returns its result.
   uint32_t add(const std::string& name, std::span<const std::byte> data,
                const std::function<uint32_t()>& crc);
   // Writes the central directory and the three end records.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// check FILE --model SKELETON: which keys of a model the file fills, and the memory that loading it takes.
+// Implements `check FILE --model SKELETON`: reports which keys of a model the file fills, and the memory that
+// loading it takes.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,11 +10,11 @@
 
 namespace qcts::cli {
 
-// {"verdict", "missing", "unexpected", "mismatched", "peak_bytes", "peak_bound_bytes", "weights"}; of the
-// weights the type before and after. `assign`: the verdict that measured the memory.
+// Returns {"verdict", "missing", "unexpected", "mismatched", "peak_bytes", "peak_bound_bytes", "weights"}.
+// "weights" has the types before and after. `assign` is the verdict that measured the memory.
 nlohmann::ordered_json model_json(const KeyMatch& match, const Verdict& assign);
 void print_model(const KeyMatch& match, const Verdict& assign);
-// "peak memory 1,118,208 bytes, bound 68,227,072"; empty where it was not measured.
+// Returns "peak memory 1,118,208 bytes, bound 68,227,072". Returns "" if it was not measured.
 std::string peak_text(const Verdict& assign);
 
 }  // namespace qcts::cli

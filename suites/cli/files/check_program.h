@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// round_trip of a TorchScript file for `qcts check`, by a plug-in in a worker process of its own.
+// Judges the round_trip of a TorchScript file for `qcts check`, by a plug-in in a worker process of its own.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace qcts::cli {
 
-// Lets the first plug-in that loads and saves TorchScript do so with the file, under the limits of `qcts
-// run`. Returns nullopt if there is no such plug-in. Its code is not run: no inputs are known.
+// Passes the file to the first plug-in that loads and saves TorchScript, under the limits of `qcts run`.
+// Returns nullopt if there is no such plug-in. The file's code is not run, because no inputs are known.
 std::optional<Verdict> judge_program_file(const Checkpoint& checkpoint, const JudgeContext& context);
 
 }  // namespace qcts::cli

@@ -7,7 +7,9 @@
 
 #include "reference/dialects/dense.h"
 #include "reference/dialects/other_values.h"
+#include "reference/dialects/own_metadata.h"
 #include "reference/formats/io/utf8.h"
+#include "reference/formats/safetensors/header.h"
 #include "suites/base/json_document.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/files/file_command.h"
@@ -19,6 +21,12 @@ struct DenseModel {
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::vector<std::string> left_out;  // "NAME: reason"
 };
+
+// An array that --allow keeps holds weights as well as a tensor does.
+bool is_numpy_array(const OtherValue& value) {
+  return value.text == "object of numpy.core.multiarray._reconstruct" ||
+         value.text == "object of numpy._core.multiarray._reconstruct";
+}
 
 // Without `partial`, throws Failure for the first tensor that cannot be dequantized.
 DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, bool partial) {
@@ -34,6 +42,10 @@ DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, 
     if (finding.tensor.empty() || !stored) leave_out(finding.text);
     contradictions.emplace(finding.tensor, &finding);
   }
+  for (const OtherValue& value : other_values(checkpoint))
+    if (is_numpy_array(value))
+      leave_out((value.name.empty() ? "the file's value" : value.name) +
+                ": a numpy array, which is no tensor: save torch.from_numpy of it");
   for (const NamedTensor& tensor : checkpoint.tensors) {
     if (const auto found = contradictions.find(tensor.name); found != contradictions.end()) {
       leave_out(tensor.name + ": " + found->second->text);
@@ -44,7 +56,9 @@ DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, 
       continue;
     }
     std::optional<Tensor> dense = dense_of(tensor, layout);
-    if (dense)
+    if (dense && !has_safetensors_dtype(dense->dtype))
+      leave_out(tensor.name + ": safetensors has no dtype for " + std::string(dtype_name(dense->dtype)));
+    else if (dense)
       model.tensors.emplace_back(tensor.name, std::move(*dense));
     else
       leave_out(tensor.name + ": " + why_not_dense(tensor));
@@ -111,7 +125,10 @@ void add_dequantize(CLI::App& app, int& exit_code) {
         return 3;
       }
       const auto& dense = tensors;
-      save_file(words->out, [&](ByteSink& sink) { write_safetensors(dense, {{"format", "pt"}}, sink); });
+      std::map<std::string, std::string> metadata = own_metadata(checkpoint);
+      metadata.try_emplace("format", "pt");
+      const std::vector<std::pair<std::string, std::string>> pairs(metadata.begin(), metadata.end());
+      save_file(words->out, [&](ByteSink& sink) { write_safetensors(dense, pairs, sink); });
       note_values(checkpoint);
       note_two_roundings(checkpoint);
       if (words->options.json) {

@@ -123,6 +123,8 @@ int run_diff(const DiffArguments& words) {
     if (!pack.empty()) cpu_layout(pack);
   const Checkpoint a = open_checkpoint(words.a, words.options.open),
                    b = open_checkpoint(words.b, words.options.open);
+  for (const Checkpoint* side : {&a, &b})
+    for (const std::string& note : side->warnings) print_notes({side->path.string() + ": " + note});
   const std::string pack_b = words.pack_b.empty() ? words.pack_a : words.pack_b;
   const std::string layout_a = assumed_layout(a, words.pack_a), layout_b = assumed_layout(b, pack_b);
   if (words.error) return print_error(words, quantization_errors(a, b, layout_a, layout_b));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shows how far quantized weights are from their originals: diff --error, check --original.
+// Shows how far quantized weights are from their originals, for `diff --error` and `check --original`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 
 namespace qcts::cli {
 
-// {"layers": [...], "not_compared": [...], "all": {...}}; sqnr_db is null where nothing differs.
+// Returns {"layers": [...], "not_compared": [...], "all": {...}}. sqnr_db is null if nothing differs.
 nlohmann::ordered_json error_json(const QuantizationErrors& errors);
 void print_errors(const QuantizationErrors& errors, Printout& out);
 

@@ -63,11 +63,27 @@ std::string without_action(const std::string& text) {
   return action == std::string::npos ? text : text.substr(0, action) + text.substr(reason);
 }
 
+// For a path that does not exist: what it looks like, and how to get the file.
+std::string hint_of_missing(const std::string& text) {
+  const std::string path = text.substr(0, text.rfind(": "));
+  const auto slashes = std::ranges::count(path, '/');
+  if (path.starts_with("file://")) return " (name the path without file://)";
+  if (path.find("://") != std::string::npos) return " (an address is not read: download the file first)";
+  if (path.starts_with("~")) return " (the shell replaces ~ only where it is not quoted)";
+  if (path.find_first_of("*?") != std::string::npos) return " (no file matches)";
+  if (slashes == 1 && path.find_first_of(" \\:") == std::string::npos && path.front() != '/' &&
+      path.front() != '.' && path.back() != '/' && !std::filesystem::exists(path.substr(0, path.find('/'))))
+    return " (a repository of the hub? hf download " + path + " --local-dir FOLDER fetches it)";
+  return "";
+}
+
 int failed(const IoError& error) {
   const bool no_such_path = error.error_number() == ENOENT || error.error_number() == ENOTDIR;
   if (std::string_view(error.what()).starts_with("-: "))
     return say("-: standard input is not read: save it to a file and name that", 2);
-  return no_such_path ? say(without_action(error.what()), 2) : say(error.what(), 5);
+  if (!no_such_path) return say(error.what(), 5);
+  const std::string text = without_action(error.what());
+  return say(text + hint_of_missing(text), 2);
 }
 
 }  // namespace

@@ -24,28 +24,29 @@ struct FileOptions {
 };
 
 // Adds --json, --dialect, --lenient, --no-crc, --allow, --allow-location and --map-location.
-// `dialect` replaces --dialect where that names the dialect of the output.
+// `dialect` replaces --dialect in commands whose --dialect names the dialect of the output.
 void add_file_options(CLI::App& command, FileOptions& options, const std::string& dialect = "--dialect");
-// Says that there is no such dialect, with the nearest name; "" for a dialect's name and for "".
+// Returns a message that there is no such dialect, with the nearest name.
+// Returns "" for a known dialect and for "".
 std::string unknown_dialect(const std::string& name);
 
-// {"refusal": {"class", "detail", "offset"}}
+// Returns {"refusal": {"class", "detail", "offset"}}.
 nlohmann::ordered_json refusal_json(const Refusal& refusal);
-// "qcts: refused: CLASS: detail (offset N)"
+// Returns "qcts: refused: CLASS: detail (offset N)".
 std::string refusal_line(const Refusal& refusal);
 
-// A wrong argument, or a request that no file can satisfy: exit code 2.
+// Reports a wrong argument, or a request that no file can satisfy. The exit code is 2.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-// The command ran and the result is negative: exit code 1.
+// Reports that the command ran and the result is negative. The exit code is 1.
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// OUT could not be written: exit code 5, also if its folder does not exist.
+// Reports that OUT could not be written, or that its folder does not exist. The exit code is 5.
 class WriteFailure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -54,36 +55,38 @@ class WriteFailure : public std::runtime_error {
 void save_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void save_file(const std::filesystem::path& path, const std::function<void(ByteSink&)>& fill);
 
-// Returns the name that torch.save gives an archive in the file: without folder and last ending; "archive" if
-// that is not ASCII.
+// Returns the name that torch.save gives the archive in the file.
+// The result is the file's name without folder and last ending, or "archive" if that name is not ASCII.
 std::string archive_prefix(const std::string& out);
 
-// Runs `body` and turns every exception into one line on stderr and an exit code: refused 1, Failure 1, usage
-// and a missing file 2, other system errors 5. With json a refusal is also an object on stdout.
+// Runs `body` and turns every exception into one line on stderr and an exit code.
+// The code is 1 for a refused file and for Failure, 2 for usage and a missing file.
+// The code is 5 for other system errors. With json, a refusal is also an object on stdout.
 int guarded(bool json, const std::function<int()>& body);
 
 // Prints "qcts: note: ..." on stderr for each note.
 void print_notes(const std::vector<std::string>& notes);
-// Prints the warnings as notes, then "qcts: finding: ..." lines.
+// Prints the warnings as notes, then one line "qcts: finding: ..." for each finding.
 void print_findings(const Checkpoint& checkpoint);
 std::string finding_text(const CheckpointFinding& finding);
 nlohmann::ordered_json findings_json(const Checkpoint& checkpoint);
-// Prints "wrote PATH, 1,234 bytes" on stdout; with json nothing, since the document names the file. A
-// directory's bytes are those of its files.
+// Prints "wrote PATH, 1,234 bytes" on stdout. For a directory, sums the bytes of its files.
+// With json, prints nothing, because the document names the file.
 void print_written(const std::filesystem::path& path, bool json);
 
 // Returns "1,114,112" for 1114112.
 std::string grouped(uint64_t number);
 
-// Returns the layout for --cpu-pack avx512|avx2|default: "cpu_avx512", ... Throws UsageError with the nearest
-// word.
+// Returns the layout for --cpu-pack avx512|avx2|default: "cpu_avx512" and so on.
+// Throws UsageError with the nearest word.
 std::string cpu_layout(const std::string& word);
-// Is there a tensor in a CPU pack whose kind the file does not say?
+// Returns true if there is a tensor in a CPU pack whose kind the file does not record.
 bool undeclared_pack(const Checkpoint& checkpoint);
-// "of 512 groups reach both ends: avx512 512, avx2 382, default 382"
+// Returns "of 512 groups reach both ends: avx512 512, avx2 382, default 382".
 std::string pack_text(const CpuPack& pack);
-// Returns the layout to assume for `checkpoint`: the requested one, else the one that its codes show, with a
-// note on stderr; "" if no tensor needs one. Throws UsageError when they show none.
+// Returns the layout to assume for `checkpoint`: the requested layout, if there is one.
+// Otherwise the result is the layout that the codes show, with a note on stderr.
+// Returns "" if no tensor needs a layout. Throws UsageError if the codes show none.
 std::string assumed_layout(const Checkpoint& checkpoint, const std::string& asked);
 
 }  // namespace qcts::cli

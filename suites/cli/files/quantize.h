@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts of `qcts quantize`: what is asked, how it is to be written, and the output.
+// Parts of `qcts quantize`: the request, the form of the output, and the output itself.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct QuantizeArguments {
   StaticScales scales;
   QuantizeRules rules;
   bool strict = false, dry_run = false, overwrite = false;
-  bool as_like = false;  // the scheme is that of --like
+  bool as_like = false;  // true if the scheme is that of --like
 };
 
 struct QuantizePlan {
@@ -31,7 +31,7 @@ struct QuantizePlan {
   Planes policy_planes;               // a static policy's planes, the same for every weight
   const TorchaoClass* cls = nullptr;  // nullptr: TinyQ's layers
   bool folder = false;                // OUT is a folder for transformers
-  bool safetensors = false;           // else pickled
+  bool safetensors = false;           // otherwise pickled
 
   std::string type() const {
     if (cls) return std::string(cls->name);
@@ -39,26 +39,28 @@ struct QuantizePlan {
   }
 };
 
-// Replaces the words of torchao's first recipes, and takes the scheme and the policy from --like where no
-// scheme is given. Throws Failure when the tensors of --like have several, UsageError when there is no
-// scheme.
+// Replaces the words of torchao's first recipes.
+// If no scheme is given, takes the scheme and the policy from --like.
+// Throws Failure if the tensors of --like have more than one scheme or policy.
+// Throws UsageError if there is no scheme.
 QuantizeArguments spelled_out(QuantizeArguments words);
-// Throws UsageError naming what cannot be written.
+// Throws UsageError, which names the part that cannot be written.
 QuantizePlan quantize_plan(const QuantizeArguments& words);
 
 using Quantized = std::unordered_map<const NamedTensor*, SchemeTensor>;
-// All tensors of the checkpoint, those of `replaced` quantized. Throws Failure for a tensor that no new
-// container can hold.
+// Returns all tensors of the checkpoint, with those in `replaced` quantized.
+// Throws Failure for a tensor that no new container can hold.
 std::vector<OutputTensor> output_tensors(const Checkpoint& checkpoint, const Quantized& replaced);
 // Throws Failure if the checkpoint has contents that a new container would lose.
 void require_only_tensors(const Checkpoint& checkpoint);
 
-// Adds what transformers leaves float in the model of IN unless it is named: QuantizeRules::kept.
+// Adds the tensors that transformers leaves float in the model of IN to QuantizeRules::kept.
+// Tensors that the command line names are not added.
 void keep_as_transformers(const Checkpoint& checkpoint, QuantizeRules& rules);
 // Throws UsageError unless OUT may be written as a folder.
 void require_folder(const QuantizeArguments& words, const QuantizePlan& plan, const Checkpoint& checkpoint);
-// Writes weight files, their index, config.json with quantization_config, and copies of the other files, into
-// a folder that becomes OUT when it is complete. Returns notes.
+// Writes the files of a model into a folder that becomes OUT when it is complete. Returns notes.
+// The files are weight files, their index, config.json with quantization_config, and copies of all others.
 std::vector<std::string> write_folder(const QuantizeArguments& words, const QuantizePlan& plan,
                                       const Checkpoint& checkpoint,
                                       const std::vector<QuantizeDecision>& decisions,

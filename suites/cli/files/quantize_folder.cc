@@ -10,6 +10,7 @@
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/encoders/torchao_config.h"
+#include "reference/formats/io/python_json.h"
 #include "reference/formats/refusal.h"
 #include "suites/cli/files/quantize.h"
 #include "suites/cli/files/weight_files.h"
@@ -81,7 +82,9 @@ Config with_quantization(const Config& config, const SortedJson& quantization) {
 }
 
 // As json.dumps(indent=2) and a line feed.
-std::string json_file(const Config& value) { return value.dump(2, ' ', true) + "\n"; }
+std::string json_file(const Config& value) {
+  return unmarked_python_numbers(value.dump(2, ' ', true)) + "\n";
+}
 
 std::span<const std::byte> bytes_of_text(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How transformers 5.24.0 spreads a model over weight files, and what it calls them.
+// Spreads a model over weight files and names them, as transformers 5.24.0 does.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,25 @@
 
 namespace qcts::cli {
 
-// One thing that lies in one file: an entry of safetensors, or a tensor of a pickled state dict.
+// An item that a file cannot split: an entry of safetensors, or a tensor of a pickled state dict.
 struct WeightItem {
-  std::string key;    // as the index names it
-  std::string owner;  // its tensor
+  std::string key;    // name in the index
+  std::string owner;  // name of its tensor
   uint64_t bytes = 0;
 };
 using Shards = std::vector<std::vector<size_t>>;  // indices of items
 
-// Fills files up to max_bytes (huggingface_hub, serialization/_base.py, split_state_dict_into_shards_factory)
-// in the order of transformers (core_model_loading.py, dot_natural_key): by the words between dots, numbers
-// before text, and numbers at the end of a word by value. An item that is larger has a file of its own.
+// Fills files up to max_bytes. An item that is larger has a file of its own.
+// huggingface_hub does this in serialization/_base.py, split_state_dict_into_shards_factory.
+// transformers defines the order (core_model_loading.py, dot_natural_key).
+// The order is by the words between dots, numbers before text, and numbers at the end of a word by value.
 Shards cut_by_size(const std::vector<WeightItem>& items, uint64_t max_bytes);
 
-// "5GB" is 5e9 bytes, "5GiB" 5 * 2^30, a number alone bytes. Throws UsageError for other words and for 0.
+// Parses a size: "5GB" is 5e9 bytes, "5GiB" is 5 * 2^30, and a number alone counts bytes.
+// Throws UsageError for other words and for 0.
 uint64_t size_of_words(const std::string& words);
 
-// "model.safetensors", or "pytorch_model-00001-of-00002.bin" for the first of two pickled files.
+// Returns "model.safetensors", or "pytorch_model-00001-of-00002.bin" for the first of two pickled files.
 std::string weight_file(size_t index, size_t count, bool safetensors);
 
 }  // namespace qcts::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Explains a wrong answer by the weights that produced it, read from linear with one-hot rows or from the
-// output of dequantize.
+// Explains a wrong answer by the weights that produced it.
+// The weights come from linear with one-hot rows or from the output of dequantize.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace qcts {
 
-// Finds the weights that `linear` uses by running it on one-hot rows, as many per call as `input` has. Throws
-// what the kernel's calls throw.
+// Finds the weights that `linear` uses by running it on one-hot rows, as many per call as `input` has.
+// Throws the exceptions of the kernel's calls.
 WeightExplanation probe_weights(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads);
 // Explains an answer of `dequantize`, row-major [n, k].
 WeightExplanation explain_dequantized(const KernelInput& input, std::span<const std::byte> y);
 
-// Returns "effective weights by one-hot probing: ..." followed by describe(WeightExplanation). Never throws
-// because of the kernel.
+// Returns "effective weights by one-hot probing: ..." followed by describe(WeightExplanation).
+// Never throws because of the kernel.
 std::string describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads);
 
 }  // namespace qcts

@@ -11,41 +11,44 @@
 
 namespace qcts {
 
-// Observed weights: all n rows, some of the k columns.
+// The observed weights of all n rows and some of the k columns.
 struct SeenWeights {
   const Scheme* scheme = nullptr;
   WeightShape shape;
   const Planes* planes = nullptr;  // layout "plain"
-  int64_t m = 0;                   // rows of the call that produced them; 0 if there was none
+  int64_t m = 0;                   // rows of the call that produced the weights; 0 if there was none
   std::vector<int64_t> columns;
   std::vector<double> values;  // [n][columns.size()]
-  double tolerance = 0;        // relative: two rounding steps of the coarsest type on the way to y
+  double tolerance = 0;        // relative; two rounding steps of the coarsest type on the way to y
 };
 
 struct RankedHypothesis {
   std::string name;
-  uint64_t explained = 0;  // wrong weights that it predicts
-  uint64_t refuted = 0;    // right weights that it would have changed
-  // explained / weights that are wrong or would be changed; 1 if it predicts every observed weight
+  uint64_t explained = 0;  // wrong weights that the hypothesis predicts
+  uint64_t refuted = 0;    // right weights that the hypothesis would have changed
+  // explained / (weights that are wrong or would be changed).
+  // The score is 1 if the hypothesis predicts every observed weight.
   double score = 0;
 };
 
 struct WeightExplanation {
   uint64_t wrong = 0, seen = 0;
   int64_t first_row = 0, first_column = 0;
-  double want = 0, got = 0;  // of the first wrong weight
-  std::string region;  // smallest region with all wrong weights: "the first column of each group"; empty if
-                       // there is none
-  std::vector<RankedHypothesis> ranked;  // best first, score > 0
+  double want = 0, got = 0;  // values of the first wrong weight
+  // The smallest region that contains all wrong weights: "the first column of each group". It may be empty.
+  std::string region;
+  std::vector<RankedHypothesis> ranked;  // best first; every score is > 0
 
-  // One hypothesis predicts nearly all observed weights, so it may be named.
+  // Returns true if one hypothesis predicts nearly all observed weights, so that it may be named.
   bool is_explained() const { return !ranked.empty() && ranked.front().score >= 0.9; }
 };
 
 WeightExplanation explain_weights(const SeenWeights& seen);
 
-// Returns "96 of 1024 weights differ, first at row 0, column 64: want 0.25, got 0.5; hypothesis: nibbles
-// swapped (predicts 96 of 96)", or "no single hypothesis explains them" if none predicts nearly all.
+// Describes the explanation in words. The first part is
+// "96 of 1024 weights differ, first at row 0, column 64: want 0.25, got 0.5".
+// The second part is "; hypothesis: nibbles swapped (predicts 96 of 96)".
+// If no hypothesis predicts nearly all weights, the text is "no single hypothesis explains them".
 std::string describe(const WeightExplanation& explanation);
 
 }  // namespace qcts

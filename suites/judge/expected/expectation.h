@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The expected answer to a test vector, and the distance of an actual answer from it. Used by numerics and
-// determinism.
+// The expected answer to a test vector, and the distance between it and an actual answer.
+// The kinds numerics and determinism use this.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ struct Finding {
   double worst = 0;                  // linear: the largest share of its bound that an element used
 };
 
-// Returns "y: row 3, column 40 (group 1)". group: elements of k per group, 0 for none.
+// Returns "y: row 3, column 40 (group 1)". `group` is the number of elements of k per group, or 0.
 std::string place_in_matrix(const char* name, uint64_t index, int64_t cols, int64_t group);
 Mismatch mismatch_of(const Comparison& compared, std::string where);
 
 class Expectation {
  public:
-  // `reference` is for linear, otherwise nullptr. Both must outlive the object. Throws std::logic_error if
-  // exact sums are required that y's type cannot hold.
+  // `reference` is needed for linear and nullptr otherwise. Both arguments must outlive the object.
+  // Throws std::logic_error if exact sums are required but y's type cannot hold them.
   Expectation(const TestVector& test_vector, const LinearReference* reference, const qcts_numerics& numerics);
 
   Finding judge(const KernelAnswer& answer) const;
 
-  const std::vector<Bounded>& bounds() const { return bounds_; }  // for linear, row-major [m, n]
+  const std::vector<Bounded>& bounds() const { return bounds_; }  // for linear; row-major [m, n]
   const LinearReference& reference() const { return *reference_; }
 
  private:

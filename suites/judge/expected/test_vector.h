@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Test vectors of numerics, determinism and latency cases: the input, and what is known of the answer before
-// the kernel runs.
+// Test vectors of numerics, determinism and latency cases.
+// A test vector has the input, and the facts about the answer that are known before the kernel runs.
 #pragma once
 
 #include <cstdint>
@@ -18,34 +18,35 @@ namespace qcts {
 
 struct TestVector {
   KernelInput input;
-  KernelAnswer expected;    // every op but linear: must match bit for bit
+  KernelAnswer expected;    // every op but linear: the answer must match bit for bit
   bool is_refused = false;  // quantize: the scheme cannot represent this weight, so QCTS_FAILED is expected
   bool exact_sums = false;  // linear: y must match bit for bit
-  // linear: the relation (inputs/generate_related.h) between y and the answers to `related`; nullopt if that
-  // is empty
+  // linear: the relation (inputs/generate_related.h) between y and the answers to `related`.
+  // The relation is nullopt if `related` is empty.
   std::optional<Generator> relation;
   std::vector<KernelInput> related;
-  std::vector<std::byte> recorded_y;  // linear on a golden: the real library's answer; empty otherwise
-  // recorded_y is the product of x and the weight, both dequantized to x's dtype.
+  std::vector<std::byte> recorded_y;  // linear on a golden: the real library's answer; otherwise empty
+  // True if recorded_y is the product of x and the weight, both dequantized to x's dtype.
   bool recorded_dense = false;
 };
 
-// Returns `input` with the reference's answer; for linear, without it (see LinearReference).
+// Returns `input` with the reference's answer. For linear, there is no answer (see LinearReference).
 TestVector test_vector_for(KernelInput input);
 
-// Makes the test vector of a case. The expected answer comes from the reference for synthetic cases and from
-// the producer's own files for goldens. `seed` is mixed into synthetic inputs. Throws Refused or
-// std::runtime_error if the golden lacks what the case needs.
+// Makes the test vector of a case. `seed` is mixed into synthetic inputs.
+// The expected answer comes from the reference for synthetic cases.
+// For goldens, the expected answer comes from the producer's own files.
+// Throws Refused or std::runtime_error if the golden lacks data that the case needs.
 TestVector make_test_vector(const Case& c, uint64_t seed);
 
-// The weight and x of linear's oracle, exact and by row, with x quantized by its activation policy.
+// The weight and x for linear's oracle, exact and by row. x is quantized by its activation policy.
 class LinearReference {
  public:
   explicit LinearReference(const KernelInput& input, bool with_rows = true);
   LinearReference(const LinearReference&) = delete;  // rows_of_x_ points into x_
   LinearReference& operator=(const LinearReference&) = delete;
 
-  // Returns y, row-major [m, n]. Needs no rows: reads one at a time.
+  // Returns y, row-major [m, n]. Needs no rows, because it reads one at a time.
   std::vector<double> sums() const;
   // Returns y and the bound that `numerics` allows, row-major [m, n]. Needs the rows.
   std::vector<Bounded> bounds(const qcts_numerics& numerics) const;
@@ -65,14 +66,15 @@ class LinearReference {
   std::vector<ExactWeight> weights_;
   std::vector<double> x_, bias_;
   std::vector<OracleX> rows_of_x_;
-  std::vector<double> offsets_;  // of each row of quantized x, see linear_oracle(); empty for weight_only
+  // The offset of each row of quantized x (see linear_oracle()); empty for weight_only.
+  std::vector<double> offsets_;
 };
 
-// Caches the last test vector: the variants of a case run one after another with the same one.
+// Keeps the last test vector, because the variants of a case run one after another with the same one.
 class TestVectorCache {
  public:
   const TestVector& get(const Case& c, uint64_t seed);
-  const LinearReference& reference();  // of the last test vector, a linear one
+  const LinearReference& reference();  // of the last test vector, which must be for linear
 
  private:
   CaseId case_id_;
@@ -82,7 +84,7 @@ class TestVectorCache {
 };
 
 // Returns the rounding stages of the library that recorded a golden's y, as the scheme knows its producer.
-// Throws std::logic_error naming the scheme and policy if nothing is known.
+// Throws std::logic_error, which names the scheme and policy if nothing is known.
 LinearStages recorded_stages(const TestVector& test_vector);
 
 }  // namespace qcts

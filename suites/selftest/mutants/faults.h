@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The planted faults: those that the environment variable QCTS_MUTANT names when the library is loaded,
-// joined by '+'. Without it every op is correct.
+// The planted faults. The environment variable QCTS_MUTANT names them, joined by '+'.
+// The variable is read when the library is loaded. Without it, every op is correct.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ enum class Fault : uint16_t {
 // Indexed by Fault. Constant once the library is loaded.
 extern const std::array<bool, static_cast<size_t>(Fault::count)> kPlanted;
 inline bool planted(Fault fault) { return kPlanted[static_cast<size_t>(fault)]; }
-// Returns a name in the environment variable that is not in mutants.inc; "" if there is none.
+// Returns a name in the environment variable that is not in mutants.inc, or "".
 std::string_view unknown_fault();
 
-// Does a planted fault affect the kernel of this op and scheme? True for every kernel if no fault is planted.
+// Returns true if a planted fault affects the kernel of this op and scheme, or if no fault is planted.
 bool strikes(uint32_t op, std::string_view scheme);
 
-// The kernel entry of an operation that has one correct answer.
+// Returns the kernel entry of an operation that has one correct answer.
 constexpr qcts_kernel exact_kernel(uint32_t op, const char* scheme, decltype(qcts_kernel::supports) supports,
                                    decltype(qcts_kernel::run) run) {
   qcts_kernel kernel = {};
@@ -44,7 +44,7 @@ constexpr qcts_kernel exact_kernel(uint32_t op, const char* scheme, decltype(qct
   return kernel;
 }
 
-// The same for linear, whose roundings the caller sets.
+// Returns the kernel entry of a linear. The caller sets its roundings.
 constexpr qcts_kernel linear_kernel(const char* scheme, decltype(qcts_kernel::supports) supports,
                                     decltype(qcts_kernel::run) run) {
   qcts_kernel kernel = exact_kernel(QCTS_OP_LINEAR, scheme, supports, run);
@@ -53,14 +53,14 @@ constexpr qcts_kernel linear_kernel(const char* scheme, decltype(qcts_kernel::su
   return kernel;
 }
 
-// supports() of a kernel that accepts every problem of its scheme.
+// Implements supports() for a kernel that accepts every problem of its scheme.
 template <const qcts_kernel& kKernel>
 qcts_status supports_problem(const qcts_problem* problem, char* why, size_t why_size) {
   return check_problem(kKernel, problem, why, why_size);
 }
 
-// Returns a kernel's entry for the host, with fewer claims or a layout of its own if a planted fault requires
-// it.
+// Returns a kernel's entry for the host.
+// If a planted fault requires this, the entry has fewer claims or a layout of its own.
 qcts_kernel entry_of(const qcts_kernel& kernel);
 
 extern const qcts_kernel quantize_int8_row, quantize_int4_tinygemm, quantize_fp8_row;
@@ -68,10 +68,10 @@ extern const qcts_kernel dequantize_int8_row, dequantize_int4_tinygemm, dequanti
 extern const qcts_kernel pack_int4_tinygemm, unpack_int4_tinygemm;
 extern const qcts_kernel linear_int8_row, linear_int4_tinygemm, linear_fp8_row;
 
-// QCTS_CLAIM_KEEPS_BYTES, or 0 where QCTS_MUTANT_CLAIMS is "none".
+// Returns QCTS_CLAIM_KEEPS_BYTES, or 0 if QCTS_MUTANT_CLAIMS is "none".
 uint32_t file_claims();
 
-// Reads a checkpoint and writes it again, with the planted fault of kind `format`.
+// Reads a checkpoint and writes it again with the planted fault of kind `format`.
 qcts_status load_save(const char* input_path, const char* output_path, char* why, size_t why_size);
 
 }  // namespace qcts::mutants

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults of a checkpoint writer, applied to the parsed file before it is written.
+// Faults of a checkpoint writer. They are applied to the parsed file before it is written.
 #pragma once
 
 #include <list>
@@ -9,7 +9,7 @@
 
 namespace qcts::mutants {
 
-// Owns the bytes that replace those of a file; it must outlive the write.
+// Owns the bytes that replace a part of a file. This object must outlive the write.
 class FileFaults {
  public:
   void strike(Safetensors& file, const Checkpoint& checkpoint);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels of the schemes and policies beyond the first three, and one weight of those schemes.
+// The kernels of all schemes and policies except the first three.
+// The header also has the terms of one weight of those schemes.
 #pragma once
 
 #include "kernels/abi/qcts_kernel.h"
@@ -18,7 +19,7 @@ extern const qcts_kernel linear_int8_row_dyn, linear_intx_dyn, linear_fp8_row_dy
     linear_nvfp4_dyn;
 extern const qcts_kernel pack_mx, unpack_mx, pack_nvfp4, unpack_nvfp4, pack_int4_plain, unpack_int4_plain;
 
-// Weight (n, k) is code * scale + zero. With the faults of the calling operation.
+// Weight (n, k) is code * scale + zero, with the faults of the calling operation.
 struct Term {
   double code, scale, zero;
 };

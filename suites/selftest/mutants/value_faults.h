@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults of a writer of pickles beside the elements of tensors: numbers, flags, strings, kinds of containers.
+// Faults of a writer of pickles that do not concern the elements of tensors.
+// Such faults concern numbers, flags, strings and kinds of containers.
 #pragma once
 
 #include <string_view>

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which method of quantization the JSON files of a directory name.
+#include <algorithm>
+
+#include "reference/dialects/dialects.h"
+#include "reference/dialects/foreign.h"
+
+namespace qcts {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+std::string text_at(const Json& object, const char* key) {
+  if (!object.is_object()) return "";
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? lower(found->get<std::string>()) : "";
+}
+
+bool is_true(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
+bool is_false(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_boolean() && !found->get<bool>();
+}
+
+bool lacks_entries(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() || found->empty();
+}
+
+// Does the method leave the stored weights in floats? It then quantizes a cache alone, or when it is loaded.
+bool stores_floats(const Json& config, const std::string& method) {
+  if (config.contains("quant_algo") && text_at(config, "quant_algo").empty()) return true;
+  if (method == "bitnet") return text_at(config, "quantization_mode") == "online";
+  if (method == "fp_quant") return is_true(config, "pseudoquantization");
+  if (method == "bitsandbytes") return is_false(config, "load_in_4bit") && is_false(config, "load_in_8bit");
+  if (method != "compressed-tensors" && method != "compressed_tensors") return false;
+  const std::string format = text_at(config, "format"), status = text_at(config, "quantization_status");
+  const bool compressed = format.empty() ? status == "compressed" : format != "dense";
+  const bool sparse = config.contains("sparsity_config") && config["sparsity_config"].is_object() &&
+                      text_at(config["sparsity_config"], "format") != "dense";
+  const bool of_a_cache = !lacks_entries(config, "kv_cache_scheme") && lacks_entries(config, "config_groups");
+  return !sparse && (of_a_cache || (!compressed && !(format.empty() && status.empty())));
+}
+
+// "" too for torchao's, which is read by its classes.
+std::string method_of(const Json& quantization) {
+  if (!quantization.is_object()) return "";
+  std::string method = text_at(quantization, "quant_method");
+  constexpr std::string_view kEnum = "quantizationmethod.";
+  if (method.starts_with(kEnum)) method.erase(0, kEnum.size());
+  if (method == "torchao" || stores_floats(quantization, method)) return "";
+  return method.empty() ? text_at(quantization, "quant_algo") : method;
+}
+
+bool names_quantization(std::string_view key) {
+  return key == "quantization_config" || key == "compression_config";
+}
+
+std::string method_in(const Json& config, int depth) {
+  if (!config.is_object()) return "";
+  for (const char* key : {"quantization_config", "compression_config"})
+    if (config.contains(key))
+      if (const std::string method = method_of(config[key]); !method.empty()) return method;
+  const auto mlx = config.find("quantization");
+  if (mlx != config.end() && mlx->is_object() && mlx->contains("bits") && mlx->contains("group_size"))
+    return "mlx";
+  // The parts of a model of several: text_config, llm_config, thinker_config.
+  for (const auto& [key, part] : config.items())
+    if (depth > 0 && key.ends_with("_config") && !names_quantization(key))
+      if (const std::string method = method_in(part, depth - 1); !method.empty()) return method;
+  return "";
+}
+
+}  // namespace
+
+std::string foreign_method(const Json& config, const std::filesystem::path& directory) {
+  if (const std::string method = method_in(config, 2); !method.empty()) return method;
+  if (config.is_object() && config.contains("quantization_config")) return "";
+  const auto neighbour = [&](const char* name) {
+    std::error_code error;
+    const std::filesystem::path path = directory / name;
+    return std::filesystem::is_regular_file(path, error) ? read_json_file(path) : Json();
+  };
+  const Json modelopt = neighbour("hf_quant_config.json");
+  if (modelopt.is_object() && modelopt.contains("quantization") &&
+      !text_at(modelopt["quantization"], "quant_algo").empty())
+    return "modelopt";
+  const Json gptq = neighbour("quantize_config.json"), awq = neighbour("quant_config.json");
+  if (gptq.is_object() && gptq.contains("bits")) return "gptq";
+  return awq.is_object() && (awq.contains("w_bit") || text_at(awq, "quant_method") == "awq") ? "awq" : "";
+}
+
+}  // namespace qcts

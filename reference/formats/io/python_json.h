@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Python's json module writes NaN, Infinity and -Infinity, which are no JSON: configs of Mamba models have
+// "time_step_limit": [0.0, Infinity].
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace qcts {
+
+// Returns the text with a marked string for each of the three words outside of strings; nullopt where it has
+// none of them.
+std::optional<std::string> marked_python_numbers(std::string_view text);
+
+// The inverse, in JSON that was made of what was read so.
+std::string unmarked_python_numbers(std::string text);
+
+}  // namespace qcts
