@@ -118,7 +118,7 @@ Json failure_json(const Verdict& verdict, const Group& group) {
   const CaseId& parts = verdict.case_id;
   Json json = {{"id", verdict.full_id()}};
   json.update(to_json(verdict));
-  for (const char* unneeded : {"samples_us", "coverage", "speed", "peer"}) json.erase(unneeded);
+  for (const char* unneeded : {"samples_us", "coverage", "speed", "peer", "loaded"}) json.erase(unneeded);
   json["reason"] = clipped_text(verdict.reason);
   json["rerun"] = clipped_text(verdict.rerun);
   if (verdict.mismatch)
@@ -162,6 +162,12 @@ Json size_row(const Verdict& verdict) {
           {"input", parts.input},
           {"status", status_name(verdict.status)},
           {"measures", measures_by_name(verdict)}};
+}
+
+Json assign_row(const Verdict& verdict) {
+  Json row = size_row(verdict);
+  row["loaded"] = to_json(verdict).value("loaded", Json::array());
+  return row;
 }
 
 Json latency_row(const Verdict& verdict) {
@@ -236,9 +242,10 @@ Json floor_json(const RunReport& report) {
 Json report_json(const RunReport& report) {
   const std::vector<Cell> cells = cells_of(report.verdicts);
   const std::vector<Group> groups = groups_of(report.verdicts, report.gate_latency);
-  Json sizes = Json::array(), latencies = Json::array();
+  Json assigned = Json::array(), sizes = Json::array(), latencies = Json::array();
   for (const Verdict& verdict : report.verdicts) {
     const Kind kind = verdict.case_id.kind;
+    if (kind == Kind::assign) assigned.push_back(assign_row(verdict));
     if (kind == Kind::size) sizes.push_back(size_row(verdict));
     if (kind == Kind::latency) latencies.push_back(latency_row(verdict));
   }
@@ -264,6 +271,7 @@ Json report_json(const RunReport& report) {
   json["failures"] = failures_json(groups);
   json["cells"] = cells_json(cells);
   json["floor"] = floor_json(report);
+  json["assign"] = std::move(assigned);
   json["size"] = std::move(sizes);
   json["latency"] = std::move(latencies);
   json["latency_note"] = report.latency_note;

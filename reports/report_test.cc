@@ -141,6 +141,18 @@ TEST(Report, EmulatedEvidenceIsNeverConfirmed) {
   EXPECT_EQ(evidence["emulated"], 1);
 }
 
+TEST(Report, AssignTellsEachTypeBeforeAndAfterLoading) {
+  RunReport report = report_of({verdict("assign.file/int8_row/toy", Status::pass, "qcts")});
+  report.verdicts[0].loaded = {{"Tensor float32", "Int8Tensor int8_row float32", 2}};
+  report.verdicts[0].measures = {{"peak_bytes", "bytes", 4096, {}, {}, {}}};
+  const auto row = report_json(report)["assign"].at(0);
+  EXPECT_EQ(row["case_id"], "assign.file/int8_row/toy");
+  EXPECT_EQ(row["measures"]["peak_bytes"]["value"], 4096);
+  const nlohmann::ordered_json loaded = {
+      {"before", "Tensor float32"}, {"after", "Int8Tensor int8_row float32"}, {"tensors", 2}};
+  EXPECT_EQ(row["loaded"].at(0), loaded);
+}
+
 TEST(Junit, ACellIsATestcaseAndListsItsFailures) {
   RunReport report =
       report_of({verdict(kCase, Status::fail), verdict("numerics.linear/int8_row/tail", Status::pass),

@@ -50,6 +50,11 @@ Measure measure_from(const Json& json) {
   return measure;
 }
 
+LoadedType loaded_from(const Json& json) {
+  return {field<std::string>(json, "before"), field<std::string>(json, "after"),
+          field<uint64_t>(json, "tensors")};
+}
+
 Mismatch mismatch_from(const Json& json) {
   Mismatch mismatch;
   mismatch.where = field<std::string>(json, "where");
@@ -92,6 +97,8 @@ Json to_json(const Verdict& verdict) {
     for (const SpeedClaim& claim : verdict.speed) json["speed"].push_back(to_json(claim));
   }
   if (verdict.is_peer) json["peer"] = true;
+  for (const LoadedType& type : verdict.loaded)
+    json["loaded"].push_back({{"before", type.before}, {"after", type.after}, {"tensors", type.tensors}});
   json["evidence"] = verdict.evidence;
   if (verdict.program_not_run) json["program_not_run"] = true;
   json["rerun"] = verdict.rerun;
@@ -124,6 +131,8 @@ Verdict verdict_from_json(const Json& json) {
     for (const Json& claim : field<Json>(json, "speed"))
       verdict.speed.push_back(speed_claim_from_json(claim));
   if (json.contains("peer")) verdict.is_peer = field<bool>(json, "peer");
+  if (json.contains("loaded"))
+    for (const Json& type : json["loaded"]) verdict.loaded.push_back(loaded_from(type));
   verdict.evidence = field<std::vector<std::string>>(json, "evidence");
   if (json.contains("program_not_run")) verdict.program_not_run = field<bool>(json, "program_not_run");
   verdict.rerun = field<std::string>(json, "rerun");

@@ -48,6 +48,12 @@ struct Measure {
   std::optional<uint64_t> samples;
 };
 
+// Weights that a model declares as one type and a file brings as another.
+struct LoadedType {
+  std::string before, after;  // "Tensor float32", "Int8Tensor int8_row float32"
+  uint64_t tensors = 0;
+};
+
 struct Verdict {
   CaseId case_id;        // "numerics.linear/int8_row/m1_n64_k64", without provider
   std::string provider;  // "builtin"; "qcts" for cases that judge files
@@ -56,8 +62,9 @@ struct Verdict {
   std::string reason;
   std::optional<Mismatch> mismatch;
   std::vector<Measure> measures;
-  std::vector<SpeedClaim> speed;  // latency only
-  bool is_peer = false;           // latency of a provider that is not under judgement, which never gates
+  std::vector<SpeedClaim> speed;   // latency only
+  bool is_peer = false;            // latency of a provider that is not under judgement, which never gates
+  std::vector<LoadedType> loaded;  // only of assign, in the file's order
   // "golden": compared with a file of a real library. "emulated": an operation of that file was emulated.
   // "reference": compared with the reference of qcts.
   std::vector<std::string> evidence;

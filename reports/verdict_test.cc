@@ -22,6 +22,7 @@ Verdict full_verdict(Status status) {
   verdict.reason = "because \"of\" \n this";
   verdict.mismatch = Mismatch{"y: row 3", "0x3c21", "0x3c20", 7, 64};
   verdict.measures = {{"ratio", "x", 2.5, 2.25, 2.75, 30}, {"worst", "ulp", 0.1, {}, {}, {}}};
+  verdict.loaded = {{"Tensor float32", "Int8Tensor int8_row float32", 3}};
   verdict.evidence = {"golden", "emulated"};
   verdict.rerun = "qcts run --filter 'x'";
   verdict.wall_us = 12.5;

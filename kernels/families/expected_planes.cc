@@ -123,6 +123,11 @@ uint32_t fp8_sparse24(const qcts_problem& p, ExpectedPlane* expected) {
   return 3;
 }
 
+uint32_t float_weight(const qcts_problem& p, ExpectedPlane* expected) {
+  expected[0] = {"original_weight", p.w_dtype, 2, {p.n, p.k}};
+  return 1;
+}
+
 // TinyQ 006b7b9: W8A32LinearLayer, W8A16LinearLayer.
 uint32_t tinyq(const qcts_problem& p, ExpectedPlane* expected) {
   expected[0] = {"int8_weights", QCTS_I8, 2, {p.n, p.k}};
@@ -170,11 +175,16 @@ uint32_t expected_planes(const qcts_problem& p, const char* scheme, const char* 
   if (is_family(scheme, "nf4")) return nf4(p, expected);
   if (is_family(scheme, "gguf_proto")) return gguf_proto(p, expected);
   if (is_family(scheme, "tinyq")) return tinyq(p, expected);
+  if (is_family(scheme, "float_weight")) return float_weight(p, expected);
   return 0;
 }
 
 // Follows policy_specs in reference/schemes: int8.cc, fp8.cc, nvfp4.cc.
 uint32_t expected_given_scale(const qcts_problem& p, const char* scheme, ExpectedPlane* expected) {
+  if (is(p.activation, "dyn_row_fbgemm")) {
+    expected[0] = {"activation_scale_ub", QCTS_F32, 1, {1}};
+    return 1;
+  }
   if (p.activation == nullptr || std::strncmp(p.activation, "static_", 7) != 0) return 0;
   if (is_family(scheme, "nvfp4")) {
     expected[0] = {"act_per_tensor_scale", QCTS_F32, 0, {}};

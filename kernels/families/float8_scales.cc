@@ -16,6 +16,12 @@ bool starts_with(const char* text, const char* part) {
   return text != nullptr && std::strncmp(text, part, std::strlen(part)) == 0;
 }
 
+// fbgemm_gpu quantize.cu, dynamicQuantizeMatrixRowwise.
+bool is_fbgemm(const qcts_problem& p) {
+  return p.op != QCTS_OP_QUANTIZE && p.activation != nullptr &&
+         std::strcmp(p.activation, "dyn_row_fbgemm") == 0;
+}
+
 // Returns a bound, rounded as it acts: from double to float32 to dtype.
 float bound_of(const qcts_problem& p, const char* name, uint32_t dtype) {
   const void* plane = plane_data(p.planes, p.n_planes, name);
@@ -37,6 +43,10 @@ void set_activation(const qcts_problem& p, Float8Task& task) {
   task.block_rows = task.is_static || starts_with(p.activation, "dyn_tensor") ? p.m : 1;
   task.min = bound_of(p, "hp_value_lb", task.scale_dtype);
   task.max = bound_of(p, "hp_value_ub", task.scale_dtype);
+  if (!is_fbgemm(p)) return;
+  if (const void* bound = plane_data(p.planes, p.n_planes, "activation_scale_ub"))
+    std::memcpy(&task.max, bound, 4);
+  task.least = 1.0f / (448.0f * 512.0f);
 }
 
 struct Float8Call {
@@ -59,7 +69,7 @@ Float8Task float8_task(const qcts_problem& p) {
   task.from = float_rows(p);
   task.k = p.k;
   task.format = scheme_params(p).element_dtype == QCTS_F8_E5M2 ? SmallFloat::e5m2 : SmallFloat::e4m3;
-  task.scale_dtype = floored ? static_cast<uint32_t>(QCTS_F32) : task.from.dtype;
+  task.scale_dtype = floored || is_fbgemm(p) ? static_cast<uint32_t>(QCTS_F32) : task.from.dtype;
   task.min = task.max = NAN;
   if (weight)
     set_weight_blocks(p, task);
@@ -75,7 +85,9 @@ Float8Task float8_task(const qcts_problem& p) {
 float float8_scale(const Float8Task& task, float largest) {
   if (largest < task.min) largest = task.min;
   if (largest > task.max) largest = task.max;
-  return scalar::round_to(task.scale_dtype, largest / (task.format == SmallFloat::e4m3 ? 448.0f : 57344.0f));
+  const float scale =
+      scalar::round_to(task.scale_dtype, largest / (task.format == SmallFloat::e4m3 ? 448.0f : 57344.0f));
+  return scale < task.least ? task.least : scale;
 }
 
 void store_scale(const Float8Task& task, int64_t index, float scale) {

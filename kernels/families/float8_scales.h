@@ -18,6 +18,7 @@ struct Float8Task {
   // MSLK's kernel (fp8_quantize.py, _kernel_quantize_fp8_row) has the lower bound 1/512 and stays in float32.
   // A bound of NaN means that there is no bound.
   float min, max;
+  float least;  // of the scale, after its division; 0: none
   uint32_t scale_dtype;
   bool is_static;  // the scale is given
   uint8_t* codes;
@@ -28,8 +29,10 @@ struct Float8Task {
 
 // Returns the task for the weight, which follows from its scheme and layout,
 // or the task for x, which follows from the activation policy.
-// The policies are dyn_row, dyn_row_mslk, dyn_tensor, dyn_block128, static_tensor and static_tensor_out.
-// dyn_block128 has the optional planes hp_value_lb and hp_value_ub (float64).
+// The policies are dyn_row, dyn_row_mslk, dyn_row_fbgemm, dyn_tensor, dyn_block128, static_tensor and
+// static_tensor_out.
+// The dynamic policies of torchao have the optional planes hp_value_lb and hp_value_ub (float64).
+// dyn_row_fbgemm has activation_scale_ub (float32) and fbgemm's least scale, 1 / (512 * 448).
 // The two static policies have act_quant_scale.
 Float8Task float8_task(const qcts_problem& problem);
 

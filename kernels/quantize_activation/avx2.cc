@@ -49,6 +49,13 @@ const qcts_kernel qcts_kernel_quantize_activation_fp8_sparse24_avx2 =
         "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for "
         "eight codes");
 
+const qcts_kernel qcts_kernel_quantize_activation_float_weight_avx2 =
+    activation_whole<qcts_kernel_quantize_activation_float_weight_avx2,
+                     avx2::quantize_float8_problem<avx2::Float8Parts>>(
+        "float_weight:dyn_row_fbgemm", "avx2",
+        "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for "
+        "eight codes");
+
 const qcts_kernel qcts_kernel_quantize_activation_intx_avx2 = activation_rows<
     qcts_kernel_quantize_activation_intx_avx2, avx2::quantize_affine_groups<avx2::AffineParts, intx_recipe>>(
     "intx:dyn_token_asym", "avx2",

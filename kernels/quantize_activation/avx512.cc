@@ -33,6 +33,13 @@ const qcts_kernel qcts_kernel_quantize_activation_fp8_sparse24_avx512 =
         "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for "
         "eight codes");
 
+const qcts_kernel qcts_kernel_quantize_activation_float_weight_avx512 =
+    activation_whole<qcts_kernel_quantize_activation_float_weight_avx512,
+                     avx2::quantize_float8_problem<avx512::WideFloat8Parts>>(
+        "float_weight:dyn_row_fbgemm", "avx512",
+        "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for "
+        "eight codes");
+
 const qcts_kernel qcts_kernel_quantize_activation_mx_avx512 =
     activation_rows<qcts_kernel_quantize_activation_mx_avx512,
                     avx2::fenced<avx2::quantize_mx_rows<avx512::WideMxCodes>>>(

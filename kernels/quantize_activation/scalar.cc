@@ -28,6 +28,11 @@ const qcts_kernel qcts_kernel_quantize_activation_int4_e4m3_scalar =
         "int4_e4m3:dyn_row_mslk", "scalar",
         "two passes a row: absolute maximum, then codes; bound by one division an element");
 
+const qcts_kernel qcts_kernel_quantize_activation_float_weight_scalar =
+    activation_whole<qcts_kernel_quantize_activation_float_weight_scalar, scalar::quantize_float8_problem>(
+        "float_weight:dyn_row_fbgemm", "scalar",
+        "two passes a row: absolute maximum, then codes; bound by one division an element");
+
 // torchao 0.18 Int8Tensor.from_hp of rows of x (kernels/families/int8_x.h).
 const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_scalar = activation_rows<
     qcts_kernel_quantize_activation_int8_row_dyn_scalar, scalar::quantize_int8_rows<FullRange>>(

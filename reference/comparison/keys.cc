@@ -9,15 +9,18 @@
 namespace qcts {
 namespace {
 
-// Returns "Int8Tensor int8_row bfloat16 [64,32]": the class, the scheme, and the logical dtype and shape.
 std::string tensor_words(const NamedTensor& tensor) {
-  std::string words = tensor.type;
-  if (!tensor.scheme.empty()) words += " " + tensor.scheme;
-  if (tensor.activation != kWeightOnly) words += " " + std::string(tensor.activation.name());
-  return words + " " + std::string(dtype_name(tensor.dtype)) + " " + shape_words(tensor.shape);
+  return type_words(tensor) + " " + shape_words(tensor.shape);
 }
 
 }  // namespace
+
+std::string type_words(const NamedTensor& tensor) {
+  std::string words = tensor.type;
+  if (!tensor.scheme.empty()) words += " " + tensor.scheme;
+  if (tensor.activation != kWeightOnly) words += " " + std::string(tensor.activation.name());
+  return words + " " + std::string(dtype_name(tensor.dtype));
+}
 
 KeyMatch match_keys(const Checkpoint& file, const Checkpoint& skeleton) {
   KeyMatch match;

@@ -11,6 +11,10 @@
 
 namespace qcts {
 
+// Returns "Int8Tensor int8_row float32": the class, the scheme, a policy of the activations, the logical
+// dtype.
+std::string type_words(const NamedTensor& tensor);
+
 // A name that both files have.
 struct MatchedKey {
   std::string name;

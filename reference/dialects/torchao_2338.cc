@@ -17,6 +17,7 @@
 #include <set>
 
 #include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/shape_checks.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/entry_index.h"
@@ -173,6 +174,7 @@ class Reader2338 : DescribedEntries {
     check_kwargs(kwargs, name + ": quant_kwargs");
     tensor.attributes["quant_kwargs"] = std::move(kwargs);
     budget_.take_bytes(kTensorBytes + heap_bytes_of(tensor));
+    recognize_scheme(tensor);
     return tensor;
   }
 

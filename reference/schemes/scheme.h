@@ -146,6 +146,9 @@ class Scheme {
   virtual void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                          std::span<ExactWeight> out) const = 0;
 
+  // False if the planes are the weight itself, and only x is quantized.
+  virtual bool quantizes_weight() const { return true; }
+
   virtual CodeSet codes() const = 0;
   // Returns the k codes of one row of layout "plain" as indices of codes().values.
   // -1 means that the element has no code (2:4 sparsity). Not available if codes() is empty.

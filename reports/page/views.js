@@ -227,11 +227,16 @@ async function filesView(model) {
     }
   });
   const rejected = summed(model.cells.filter(cell => cell.kind === "reject"), () => "").get("");
+  const assigned = new Map(model.assign.map(row => [`${row.scheme}/${row.input}`, row]));
+  const loaded = file => (assigned.get(file.name)?.loaded || []).map(type => `${type.before} → ${type.after} (${grouped(type.tensors)})`).join(", ");
+  const peak = file => assigned.has(file.name) ? measure(assigned.get(file.name), "peak_bytes") : null;
   return [h("h2", {}, count(files.size, "file")),
     rejected ? h("p", {}, link(casesHref("kind:reject"), "Malformed files"), `: ${tallyText(rejected.statuses)} of their required outcomes.`) : null,
     rowsTable({ label: "files", rows: [...files.values()].sort((a, b) => a.name.localeCompare(b.name)), columns: [
       { title: "file", width: "44rem", narrow: "1fr", cell: file => file.name, value: file => file.name },
-      ...kinds.map(kind => ({ title: kind.replace("_", " "), width: "9rem", narrow: "4.4rem", value: file => kind in file ? cases.statusOf(file[kind]) : "", cell: file => kind in file ? link(caseHref(cases.id(file[kind])), cases.statusOf(file[kind]), { class: tone(cases.statusOf(file[kind])) }) : "" }))] })];
+      ...kinds.map(kind => ({ title: kind.replace("_", " "), width: "9rem", narrow: "4.4rem", value: file => kind in file ? cases.statusOf(file[kind]) : "", cell: file => kind in file ? link(caseHref(cases.id(file[kind])), cases.statusOf(file[kind]), { class: tone(cases.statusOf(file[kind])) }) : "" })),
+      { title: "types before → after loading", width: "40rem", cell: loaded, value: loaded },
+      { title: "peak bytes", width: "8rem", number: true, cell: file => digits(peak(file), 12), value: peak }] })];
 }
 
 const OUTCOMES = ["dequantizes", "reads", "unsafe", "parts", "wrong", "refuses"];

@@ -24,11 +24,15 @@ std::string slug(std::string_view text) {
   return out;
 }
 
-// Returns the scheme part of the id of a case that judges a whole golden.
+// Returns the scheme part of the id of a case that judges a whole golden. A scheme that only quantizes x
+// makes no file another than plain.
 std::string scheme_of(const Golden& golden) {
   std::set<std::string> names;
-  for (const Golden::TensorInfo& tensor : golden.tensors)
-    if (!tensor.scheme.empty()) names.insert(tensor.scheme);
+  for (const Golden::TensorInfo& tensor : golden.tensors) {
+    const Scheme* scheme = find_scheme(tensor.scheme);
+    if (!tensor.scheme.empty() && (scheme == nullptr || scheme->quantizes_weight()))
+      names.insert(tensor.scheme);
+  }
   if (names.empty()) return "plain";
   return names.size() == 1 ? *names.begin() : "mixed";
 }

@@ -72,25 +72,23 @@ TEST_P(BrokenPlan, IsRefusedByTheNameOfItsField) {
 
 INSTANTIATE_TEST_SUITE_P(
     Plan, BrokenPlan,
-    testing::Values(std::pair{"kinds", ""}, std::pair{"kinds", "[]"}, std::pair{"kinds", "[\"numeric\"]"},
-                    std::pair{"kinds", "[\"size\", \"size\"]"}, std::pair{"all_inputs", "1"},
-                    std::pair{"latency_budgets", "3"}, std::pair{"schemes_per_input", "0"},
-                    std::pair{"determinism_share", "0"},
-                    std::pair{"cover", "1"}, std::pair{"kills", "[\"kernels\"]"},
-                    std::pair{"cover", "[\"noise\"]"}, std::pair{"case_timeout_s", "0"},
-                    std::pair{"latency_m", "[0]"}, std::pair{"latency_ops", ""},
-                    std::pair{"latency_ops", "[\"linaer\"]"}, std::pair{"latency_schemes", "[\"int9\"]"},
-                    std::pair{"latency_activations", "[\"dynamic\"]"},
-                    std::pair{"latency_cache_states", "[\"hot\"]"}, std::pair{"latency_best_only", "1"},
-                    std::pair{"latency_blocks", "[]"}, std::pair{"latency_blocks", "{}"},
-                    std::pair{"latency_blocks", R"({"schemes": ["int9"], "m": [1], "shrink": 4})"},
-                    std::pair{"latency_blocks", R"({"schemes": [], "m": [1], "shrink": 4})"},
-                    std::pair{"latency_blocks", R"({"schemes": ["int8_row"], "m": [0], "shrink": 4})"},
-                    std::pair{"latency_blocks", R"({"schemes": ["int8_row"], "m": [], "shrink": 4})"},
-                    std::pair{"latency_blocks", R"({"schemes": ["int8_row"], "m": [1], "shrink": 3})"},
-                    std::pair{"latency_blocks",
-                              R"({"schemes": ["int8_row"], "m": [1], "shrink": 4, "n": 1})"},
-                    std::pair{"latency_shapes", "[[1]]"}));
+    testing::Values(
+        std::pair{"kinds", ""}, std::pair{"kinds", "[]"}, std::pair{"kinds", "[\"numeric\"]"},
+        std::pair{"kinds", "[\"size\", \"size\"]"}, std::pair{"all_inputs", "1"},
+        std::pair{"latency_budgets", "3"}, std::pair{"schemes_per_input", "0"},
+        std::pair{"determinism_share", "0"}, std::pair{"cover", "1"}, std::pair{"kills", "[\"kernels\"]"},
+        std::pair{"cover", "[\"noise\"]"}, std::pair{"case_timeout_s", "0"}, std::pair{"latency_m", "[0]"},
+        std::pair{"latency_ops", ""}, std::pair{"latency_ops", "[\"linaer\"]"},
+        std::pair{"latency_schemes", "[\"int9\"]"}, std::pair{"latency_activations", "[\"dynamic\"]"},
+        std::pair{"latency_cache_states", "[\"hot\"]"}, std::pair{"latency_best_only", "1"},
+        std::pair{"latency_blocks", "[]"}, std::pair{"latency_blocks", "{}"},
+        std::pair{"latency_blocks", R"({"schemes": ["int9"], "m": [1], "shrink": 4})"},
+        std::pair{"latency_blocks", R"({"schemes": [], "m": [1], "shrink": 4})"},
+        std::pair{"latency_blocks", R"({"schemes": ["int8_row"], "m": [0], "shrink": 4})"},
+        std::pair{"latency_blocks", R"({"schemes": ["int8_row"], "m": [], "shrink": 4})"},
+        std::pair{"latency_blocks", R"({"schemes": ["int8_row"], "m": [1], "shrink": 3})"},
+        std::pair{"latency_blocks", R"({"schemes": ["int8_row"], "m": [1], "shrink": 4, "n": 1})"},
+        std::pair{"latency_shapes", "[[1]]"}));
 
 }  // namespace
 }  // namespace qcts

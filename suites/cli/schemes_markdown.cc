@@ -44,9 +44,11 @@ bool has_operation(const Scheme& scheme, Op op) {
 }
 
 bool serves(const Implementation& implementation, const Scheme& scheme, Op op) {
+  const bool all = implementation.provider == kReferenceProvider;  // the reference has every policy
   return op_name(implementation.kernel->op) == op_name(op) && implementation.family() == scheme.family() &&
-         std::ranges::any_of(scheme.activations(),
-                             [&](const Policy policy) { return implementation.takes(policy.name()); });
+         (all || std::ranges::any_of(scheme.activations(), [&](const Policy policy) {
+            return implementation.takes(policy.name());
+          }));
 }
 
 std::string cell(const std::vector<const Scheme*>& family, Op op, const Registry& registry) {

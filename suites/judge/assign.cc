@@ -4,6 +4,7 @@
 // skeleton with one missing, one unexpected and one mismatched key, assign() must report each of them.
 #include <algorithm>
 
+#include "reference/comparison/keys.h"
 #include "reference/dialects/assign.h"
 #include "reference/formats/safetensors/header.h"
 #include "suites/base/memory.h"
@@ -37,6 +38,22 @@ std::string joined(const Assignment& assignment) {
   for (const AssignMismatch& found : assignment.mismatched)
     text += " " + found.name + " " + found.what + " want " + found.want + " got " + found.got;
   return text.empty() ? "nothing" : text.substr(1);
+}
+
+// The skeleton declares a plain tensor for each of the file's.
+std::vector<LoadedType> loaded_types(const Assignment& assignment) {
+  std::vector<LoadedType> types;
+  for (const NamedTensor* tensor : assignment.assigned) {
+    const std::string before = "Tensor " + std::string(dtype_name(tensor->dtype)),
+                      after = type_words(*tensor);
+    const auto known = std::ranges::find_if(
+        types, [&](const LoadedType& type) { return type.before == before && type.after == after; });
+    if (known == types.end())
+      types.push_back({before, after, 1});
+    else
+      ++known->tensors;
+  }
+  return types;
 }
 
 // Returns the planted fault that was not reported; empty if all were.
@@ -81,6 +98,7 @@ void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict) 
   }
   verdict.measures.push_back(
       {"tensors", "tensors", static_cast<double>(assignment.assigned.size()), {}, {}, {}});
+  verdict.loaded = loaded_types(assignment);
   verdict.measures.push_back({"byte_sum", "", static_cast<double>(sum), {}, {}, {}});
   if (!measured || !before || !peak) {
     verdict.status = Status::resource;

@@ -60,6 +60,17 @@ void replace_storage(Checkpoint& checkpoint, const Storage* before,
   }
 }
 
+// Is it a numpy array in the pickle, as older versions of torch saved tensors of XLA devices? Its bytes and
+// its device are values of the graph.
+bool is_array(const Checkpoint& checkpoint, const Storage* storage) {
+  const auto has_array = [&](const auto& object) {
+    return std::ranges::any_of(object->arrays,
+                               [&](const auto& array) { return array.second.storage.get() == storage; });
+  };
+  return std::ranges::any_of(checkpoint.zips, has_array) ||
+         std::ranges::any_of(checkpoint.legacies, has_array);
+}
+
 // A copy of a graph in which the last number, string or flag in a container is another. One node may stand
 // for all equal values of a file, so it is the place that counts.
 class ChangedValue {
@@ -230,6 +241,7 @@ std::optional<Checkpoint> with_flipped_bit(Checkpoint checkpoint) {
     for (auto inner = named->payload.rbegin(); inner != named->payload.rend(); ++inner) {
       Tensor& tensor = inner->tensor;
       if (tensor.numel() == 0 || !tensor.storage || tensor.storage->bytes.empty()) continue;
+      if (is_array(checkpoint, tensor.storage.get())) continue;
       // The whole storage copied, so that strides, offsets and sharing stay as they are; the bit lies in the
       // last element's byte.
       auto block = std::make_shared<std::vector<std::byte>>(tensor.storage->bytes.begin(),
@@ -251,6 +263,7 @@ std::optional<Checkpoint> with_moved_device(Checkpoint checkpoint) {
   for (const NamedTensor& named : checkpoint.tensors) {
     if (named.payload.empty() || !checkpoint.safetensors.empty()) continue;
     const std::shared_ptr<const Storage> before = named.payload.back().tensor.storage;
+    if (is_array(checkpoint, before.get())) continue;
     const auto after = std::make_shared<Storage>(*before);
     after->location = before->location.str() + "'";
     replace_storage(checkpoint, before.get(), after);

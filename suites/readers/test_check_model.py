@@ -2,6 +2,7 @@
 """`qcts check FILE --model SKELETON`: missing, unexpected and mismatched keys by name, and each weight's type before and after."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -38,7 +39,16 @@ def test_all_keys_of_a_quantized_file_match(tmp_path, skeleton):
     sides = {w["name"]: (w["before"], w["after"]) for w in report["model"]["weights"]}
     assert sides["0.weight"] == ("Tensor float32 [64,32]", "Int8Tensor int8_row float32 [64,32]")
     assert sides["0.bias"] == ("Tensor float32 [64]", "Tensor float32 [64]")
+    assigned = next(v for v in report["verdicts"] if v["case_id"].startswith("assign"))
+    measured = {m["name"]: m["value"] for m in assigned["measures"]}
+    assert 0 < report["model"]["peak_bytes"] == measured["peak_bytes"] <= report["model"]["peak_bound_bytes"]
+    assert {(t["before"], t["after"]): t["tensors"] for t in assigned["loaded"]} == {
+        ("Tensor float32", "Int8Tensor int8_row float32"): 2,
+        ("Tensor float32", "Tensor float32"): 1,
+    }
     text = qcts("check", tmp_path / "int8.pt", "--model", skeleton, code=0).stdout
+    assert re.search(r"peak memory [\d,]+ bytes, bound [\d,]+ while every byte was read", text)
+    assert "Tensor float32 -> Int8Tensor int8_row float32: 2 tensors" in text
     assert "model: all keys matched (3)" in text and "-> Int8Tensor int8_row" in text
 
 

@@ -286,6 +286,26 @@ def test_2338_encodes_each_kind_of_argument(value, tmp_path):
     assert inspect(path)["tensors"][0]["attributes"]["quant_kwargs"] == {"x": value}
 
 
+@pytest.mark.parametrize(
+    ("kwargs", "scheme"),
+    [
+        ('{"activation_scale_ub": 0.3}', "float_weight"),
+        ('{"activation_scale_ub": 2}', "float_weight"),
+        ('{"activation_scale_ub": null}', "float_weight"),
+        ("{}", "float_weight"),
+        (None, "float_weight"),
+        ('{"activation_scale_ub": "0.3"}', None),
+        ('{"activation_scale_ub": 0.3, "x": 1}', None),
+    ],
+)
+def test_2338_x_is_quantized_only_as_the_function_can(kwargs, scheme, tmp_path):
+    path = issue_2338(tmp_path / "f.safetensors", quant_kwargs=kwargs)
+    (tensor,) = inspect(path)["tensors"]
+    assert (tensor["scheme"] or None) == scheme
+    done = qcts("check", path).stdout
+    assert ("numerics.dequantize" in done) == bool(scheme) and ("belong" in done) != bool(scheme)
+
+
 REFUSED_2338 = {
     "function": ({"input_quant_func": "os.system"}, "'os.system' is not on the allow-list"),
     "function_in_kwargs": (

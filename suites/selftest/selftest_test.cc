@@ -82,8 +82,40 @@ TEST_P(CoverOf, KillsEveryMutantOfItsKind) {
 
 INSTANTIATE_TEST_SUITE_P(Mutants, CoverOf,
                          testing::Values(Cover{"quick", MutantKind::kernel, 358},
-                                         Cover{"quick_files", MutantKind::format, 34}),
+                                         Cover{"quick_files", MutantKind::format, 37}),
                          [](const auto& info) { return std::string(mutant_kind_name(info.param.kind)); });
+
+// What a fault changes shows in the bytes, which the claim to keep them lets the judge compare. Without the
+// claim every round trip that a fault changes has to fail as well, by the path of what it changed.
+class ValueFault : public testing::TestWithParam<const char*> {};
+
+std::set<std::string> cases_of(const std::vector<Killer>& killers) {
+  std::set<std::string> ids;
+  for (const Killer& killer : killers) ids.insert(killer.case_id);
+  return ids;
+}
+
+TEST_P(ValueFault, FailsEveryRoundTripThatHoldsWhatItChanges) {
+  KillRequest request;
+  request.plan = "quick_files";
+  request.every_case = true;
+  request.mutants = {GetParam()};
+  request.cases = {"round_trip.*"};
+  const std::vector<KillRow> rows = kill(request, [](const KillRow&) {});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_FALSE(rows[0].without_claim.empty());
+  EXPECT_EQ(cases_of(rows[0].without_claim), cases_of(rows[0].killers));
+  for (const Killer& killer : rows[0].without_claim)
+    EXPECT_FALSE(killer.where.empty()) << killer.case_id << ": " << killer.reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Mutants, ValueFault,
+                         testing::Values("f_numbers_plus_one", "f_flags_flipped", "f_gradients_flipped",
+                                         "f_strings_lengthened", "f_lists_and_tuples_swapped",
+                                         "f_own_metadata_lost", "f_own_metadata_changed", "f_storages_untied",
+                                         "f_device_moved", "f_object_number_changed", "f_beside_file_lost",
+                                         "f_beside_number_changed"),
+                         [](const auto& info) { return std::string(info.param); });
 
 class WithoutAFault : public testing::TestWithParam<MutantKind> {};
 

@@ -40,7 +40,15 @@ std::string_view module_of(std::string_view cls) {
 
 }  // namespace
 
+// One call of quantize_ gives all its weights one layout.
 pickle::Ref TorchaoEncoder::object(std::string_view type, const Json& data) {
+  if (!type.ends_with("Layout")) return new_object(type, data);
+  pickle::Ref& layout = layouts_[std::string(type) + data.dump()];
+  if (!layout) layout = new_object(type, data);
+  return layout;
+}
+
+pickle::Ref TorchaoEncoder::new_object(std::string_view type, const Json& data) {
   const pickle::Ref cls = pickle::global(module_of(type), type);
   pickle::Refs arguments;
   for (std::string_view field : named_tuple_fields(type)) arguments.push_back(attribute(data.at(field)));

@@ -39,7 +39,7 @@ class StorageTable {
 };
 
 // Encodes the tensors of one archive.
-// Python interns or creates some objects once: attribute names, torch.strided, enum members.
+// Python interns or creates some objects once: attribute names, torch.strided, enum members, a call's layout.
 // Such objects are one node for all tensors, so the pickle has the same memo as torch.save's.
 class TorchaoEncoder {
  public:
@@ -66,8 +66,9 @@ class TorchaoEncoder {
   // Converts a value in the encoding of attributes.h.
   pickle::Ref attribute(const nlohmann::ordered_json& value);
   pickle::Ref object(std::string_view type, const nlohmann::ordered_json& data);
+  pickle::Ref new_object(std::string_view type, const nlohmann::ordered_json& data);
   pickle::Ref member(std::string_view type, const std::string& name_of_member);
-  std::unordered_map<std::string, pickle::Ref> names_, members_;
+  std::unordered_map<std::string, pickle::Ref> names_, members_, layouts_;
   pickle::Ref strided_;
 };
 

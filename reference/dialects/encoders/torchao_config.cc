@@ -21,10 +21,25 @@ SortedJson per_tensor() { return versioned("PerTensor", 1, SortedJson::object())
 SortedJson per_group(int64_t size) { return versioned("PerGroup", 1, {{"group_size", size}}); }
 SortedJson dtype(const std::string& name) { return typed("torch.dtype", name); }
 
+// transformers 4.57.1 names torchao's first recipes by their functions.
+SortedJson named(const char* recipe, SortedJson arguments) {
+  return {{"quant_type", recipe}, {"quant_type_kwargs", std::move(arguments)}};
+}
+
+SortedJson group_argument(const Scheme& scheme) {
+  return scheme.group() ? SortedJson{{"group_size", scheme.group()}} : SortedJson::object();
+}
+
+std::optional<SortedJson> first_int8_config(const Scheme& scheme, Policy activation) {
+  if (activation == kWeightOnly) return named("int8_weight_only", group_argument(scheme));
+  if (activation != "dyn_row_sym_127" || scheme.group() != 0) return std::nullopt;
+  return named("int8_dynamic_activation_int8_weight", SortedJson::object());
+}
+
 std::optional<SortedJson> int8_config(const Scheme& scheme, Policy activation) {
   const std::string_view family = scheme.family();
   const bool reduced = family.ends_with("_reduced"), rows = family.starts_with("int8_row");
-  if (family.ends_with("_v1")) return std::nullopt;
+  if (family.ends_with("_v1")) return first_int8_config(scheme, activation);
   const SortedJson granularity = scheme.group() ? per_group(scheme.group()) : rows ? per_row() : per_tensor();
   if (activation == kWeightOnly) {
     if (reduced) return std::nullopt;
@@ -100,6 +115,7 @@ std::optional<SortedJson> intx_config(const Scheme& scheme, Policy activation) {
 std::optional<SortedJson> int4_config(const Scheme& scheme, Layout layout, Policy activation) {
   if (activation != kWeightOnly || scheme.name().find("_sym_") != std::string_view::npos) return std::nullopt;
   const bool tinygemm = scheme.family() == "int4_tinygemm";
+  if (tinygemm && layout == "tile_packed_4d_v1") return named("int4_weight_only", group_argument(scheme));
   const bool plain =
       tinygemm ? layout.name().starts_with("cpu_") : scheme.family() == "int4_plain" && layout == kPlain;
   const bool tiles = tinygemm && layout == "tile_packed_4d";
@@ -126,11 +142,15 @@ std::optional<SortedJson> torchao_config(const Scheme& scheme, Layout layout, Po
 }
 
 SortedJson quantization_config(const SortedJson& config, const SortedJson& not_converted) {
-  return {{"include_input_output_embeddings", false},
-          {"modules_to_not_convert", not_converted},
-          {"quant_method", "torchao"},
-          {"quant_type", {{"default", config}}},
-          {"untie_embedding_weights", false}};
+  SortedJson whole = {{"include_input_output_embeddings", false},
+                      {"modules_to_not_convert", not_converted},
+                      {"quant_method", "torchao"},
+                      {"untie_embedding_weights", false}};
+  if (config.contains("quant_type"))
+    whole.update(config);
+  else
+    whole["quant_type"] = {{"default", config}};
+  return whole;
 }
 
 }  // namespace qcts

@@ -14,6 +14,8 @@
 namespace qcts {
 
 // Returns {"_type": "Int8WeightOnlyConfig", "_version": 2, "_data": {...}}.
+// For the first recipes, returns {"quant_type": "int8_weight_only", "quant_type_kwargs": {}}, as transformers
+// 4.57.1 writes them.
 // Returns nullopt if torchao has no configuration for the scheme in the layout under the policy.
 // Returns nullopt too if transformers does not accept the configuration.
 std::optional<nlohmann::json> torchao_config(const Scheme& scheme, Layout layout, Policy activation);

@@ -206,6 +206,11 @@ void print(const Verdict& verdict, Printout& out) {
     const Mismatch& m = *verdict.mismatch;
     out.item("", kLabel, m.where + ": want " + m.want + ", got " + m.got);
   }
+  for (const LoadedType& type : verdict.loaded)
+    out.item("", kLabel,
+             type.before + " -> " + type.after + ": " + grouped(type.tensors) +
+                 (type.tensors == 1 ? " tensor" : " tensors"));
+  if (const std::string peak = peak_text(verdict); !peak.empty()) out.item("", kLabel, peak);
   if (name == "size.file")
     for (const Measure& measure : verdict.measures)
       if (measure.unit == "bytes")
@@ -219,11 +224,13 @@ std::string not_judged(const Checkpoint& checkpoint) {
   return checkpoint.tensors.empty() ? "nothing to judge: no tensor is in it" : "";
 }
 
-// Quantized weights that no scheme means: their bytes are judged, and not what they stand for.
+// Quantized weights that no scheme means: their bytes are judged, and not what they stand for. A tensor on
+// `meta` has no bytes.
 std::vector<std::string> without_meaning(const Checkpoint& checkpoint) {
   std::vector<std::string> names;
   for (const NamedTensor& tensor : checkpoint.tensors)
-    if (tensor.scheme.empty() && tensor.foreign.empty() && !is_plain(tensor)) names.push_back(tensor.name);
+    if (tensor.scheme.empty() && tensor.foreign.empty() && !tensor.payload.empty() && !is_plain(tensor))
+      names.push_back(tensor.name);
   return names;
 }
 
@@ -249,6 +256,13 @@ void print_error(const QuantizationErrors& errors, Printout& out) {
   out.blank();
   out.text("error against the original (reported, never a failure)");
   print_errors(errors, out);
+}
+
+// The verdict on the file itself; one without measures if there is none.
+Verdict verdict_of(const std::vector<Verdict>& verdicts, Kind kind) {
+  for (const Verdict& verdict : verdicts)
+    if (verdict.case_id.kind == kind) return verdict;
+  return {};
 }
 
 // The round trip compares the file's own bytes, so it reads the device tags as they are stored.
@@ -304,9 +318,10 @@ int check(const CheckArguments& words) {
   Json model;
   if (!words.model.empty()) {
     const KeyMatch match = match_keys(checkpoint, open_checkpoint(words.model, words.file.open));
+    const Verdict loading = verdict_of(verdicts, Kind::assign);
     failed = failed || !match.all_matched();
-    model = model_json(match);
-    show([&](Printout& out) { print_model(match, out); });
+    model = model_json(match, loading);
+    show([&](Printout& out) { print_model(match, loading, out); });
   }
   std::optional<QuantizationErrors> errors;
   if (!words.original.empty()) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "suites/cli/files/file_command.h"
+
 namespace qcts::cli {
 namespace {
 
@@ -10,6 +12,17 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kShownKeys = 20;
 constexpr size_t kLabel = 15;  // columns, as of the other verdicts
+
+std::optional<uint64_t> measured_bytes(const Verdict& assign, std::string_view measure) {
+  for (const Measure& one : assign.measures)
+    if (one.name == measure) return static_cast<uint64_t>(one.value);
+  return std::nullopt;
+}
+
+Json bytes_json(const Verdict& assign, std::string_view measure) {
+  const std::optional<uint64_t> bytes = measured_bytes(assign, measure);
+  return bytes ? Json(*bytes) : Json(nullptr);
+}
 
 Json keys_json(const std::vector<MatchedKey>& keys) {
   Json list = Json::array();
@@ -34,15 +47,23 @@ void print_keys(const std::string& title, const std::vector<MatchedKey>& keys, P
 
 }  // namespace
 
-Json model_json(const KeyMatch& match) {
+std::string peak_text(const Verdict& assign) {
+  const std::optional<uint64_t> peak = measured_bytes(assign, "peak_bytes"),
+                                bound = measured_bytes(assign, "peak_bound_bytes");
+  return peak && bound ? "peak memory " + grouped(*peak) + " bytes, bound " + grouped(*bound) : "";
+}
+
+Json model_json(const KeyMatch& match, const Verdict& assign) {
   return {{"verdict", match.all_matched() ? "pass" : "fail"},
           {"missing", match.missing},
           {"unexpected", match.unexpected},
           {"mismatched", keys_json(match.mismatched)},
+          {"peak_bytes", bytes_json(assign, "peak_bytes")},
+          {"peak_bound_bytes", bytes_json(assign, "peak_bound_bytes")},
           {"weights", keys_json(match.matched)}};
 }
 
-void print_model(const KeyMatch& match, Printout& out) {
+void print_model(const KeyMatch& match, const Verdict& assign, Printout& out) {
   if (match.all_matched())
     out.item("pass", kLabel, "model: all keys matched (" + std::to_string(match.matched.size()) + ")");
   else
@@ -50,6 +71,8 @@ void print_model(const KeyMatch& match, Printout& out) {
              "model: " + std::to_string(match.missing.size()) + " missing, " +
                  std::to_string(match.unexpected.size()) + " unexpected, " +
                  std::to_string(match.mismatched.size()) + " of another shape");
+  if (const std::string peak = peak_text(assign); !peak.empty())
+    out.item("", kLabel, peak + " while every byte was read");
   print_names("missing", match.missing, out);
   print_names("unexpected", match.unexpected, out);
   print_keys("another shape ", match.mismatched, out);

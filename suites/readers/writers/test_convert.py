@@ -112,6 +112,13 @@ def test_colon_keys_become_todays(tmp_path):
     assert "resave" in qcts("convert", out, tmp_path / "again.safetensors", code=2).stderr
 
 
+def test_metadata_of_ones_own_goes_along(tmp_path):
+    source, out = FIXTURES / GOLDENS["torchao_0_14_1/fp8_row/colon_keys"]["file"], tmp_path / "out.safetensors"
+    save_file(load_file(source), tmp_path / "own.safetensors", metadata=metadata_of(source) | {"author": "me"})
+    qcts("convert", tmp_path / "own.safetensors", out)
+    assert metadata_of(out)["author"] == "me"
+
+
 def golden_2338(form):
     return FIXTURES / GOLDENS[f"torchao_0_13_0/ao_2338/{form}"]["file"]
 

@@ -87,19 +87,35 @@ def read_by_the_issue(path):
     return found
 
 
-def test_names_that_share_prefixes_are_read_as_the_issue_reads_them(tmp_path):
-    names = ["a", "a:original_weight", "a:b", "a:b:tensor_type", "b"]
-    entries, metadata = {}, {"tensor_names": json.dumps(names), "a:note": "kept", "author": "someone"}
-    for index, name in enumerate(names):
+NAMES = ["a", "a:original_weight", "a:b", "a:b:tensor_type", "b"]
+
+
+def file_of_names(path, **own):
+    entries, metadata = {}, {"tensor_names": json.dumps(NAMES), **own}
+    for index, name in enumerate(NAMES):
         entries[f"{name}:original_weight"] = torch.full((2, 4), float(index))
         metadata[f"{name}:tensor_type"] = "LinearActivationQuantizedTensor"
         metadata[f"{name}:input_quant_func"] = "torchao.dtypes.fbgemm_fp8_tensor.to_fbgemm_fp8"
         metadata[f"{name}:quant_kwargs"] = json.dumps({"activation_scale_ub": index / 4})
-    path = tmp_path / "names.safetensors"
     save_file(entries, path, metadata=metadata)
+    return path
+
+
+def test_names_that_share_prefixes_are_written_as_the_issue_reads_them(tmp_path):
+    path, back = file_of_names(tmp_path / "names.safetensors"), tmp_path / "back.safetensors"
+    qcts("convert", path, tmp_path / "names.pt")
+    qcts("convert", tmp_path / "names.pt", back)
+    found = read_by_the_issue(back)
+    assert list(found) == NAMES
+    for index, (weight, bound) in enumerate(found.values()):
+        assert bound == index / 4 and torch.equal(weight, torch.full((2, 4), float(index)))
+
+
+def test_names_that_share_prefixes_are_read_as_the_issue_reads_them(tmp_path):
+    path = file_of_names(tmp_path / "names.safetensors", **{"a:note": "kept", "author": "someone"})
     report, want = inspect(path), read_by_the_issue(path)
     assert report["metadata"] == {"a:note": "kept", "author": "someone"}
-    assert [tensor["name"] for tensor in report["tensors"]] == names
+    assert [tensor["name"] for tensor in report["tensors"]] == NAMES
     dense = tmp_path / "dense.safetensors"
     qcts("dequantize", path, dense)
     for tensor in report["tensors"]:

@@ -2,7 +2,9 @@
 """Tests `qcts quantize` with the recipes and classes of torchao's first generation against files that its wheels wrote."""
 
 import json
+import pickletools
 import subprocess
+import zipfile
 
 import pytest
 from dialect_files import FIXTURES, GOLDENS
@@ -70,6 +72,17 @@ def test_a_file_is_the_wheels_own(id, tmp_path):
         assert [part["sha256"] for part in made[:kept]] == [part["sha256"] for part in want[:kept]]
         said = subprocess.run([BIN, "diff", target, golden, "--json"], capture_output=True, text=True).stdout
         assert json.loads(said)["e1"]["equal"], said
+
+
+@pytest.mark.parametrize("words", WORDS.values(), ids=" ".join)
+def test_all_weights_of_a_file_share_one_layout(words, tmp_path):
+    """As one call of quantize_ leaves them in torchao 0.9 to 0.16; a file of two objects holds something else (E2)."""
+    model = torch.nn.Sequential(torch.nn.Linear(256, 128), torch.nn.Linear(128, 64)).to(torch.bfloat16)
+    torch.save(model.state_dict(), tmp_path / "w.pt")
+    qcts("quantize", *words, tmp_path / "w.pt", tmp_path / "q.pt")
+    with zipfile.ZipFile(tmp_path / "q.pt") as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("data.pkl")]
+        assert sum(opcode.name == "NEWOBJ" for opcode, *_ in pickletools.genops(archive.read(name))) == 1
 
 
 def test_the_layout_of_a_cpu_has_two_classes(tmp_path):

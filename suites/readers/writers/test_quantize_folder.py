@@ -67,6 +67,25 @@ def contents(folder):
     return found
 
 
+@pytest.mark.parametrize(
+    ("words", "recipe", "arguments"),
+    [
+        (["int8_weight_only"], "int8_weight_only", {}),
+        (["int8_g32_v1"], "int8_weight_only", {"group_size": 32}),
+        (["int8_dynamic_activation_int8_weight"], "int8_dynamic_activation_int8_weight", {}),
+    ],
+)
+def test_the_first_recipes_are_named_as_transformers_named_them(words, recipe, arguments, tmp_path):
+    """Up to 4.57, by their functions, with pickled weights: safetensors have no place for AffineQuantizedTensor."""
+    source, out = float_folder(INT8, tmp_path / "in"), tmp_path / "out"
+    qcts("quantize", "--scheme", *words, source, out)
+    said = json.loads((out / "config.json").read_text())["quantization_config"]
+    assert said["quant_method"] == "torchao" and said["quant_type"] == recipe and said["quant_type_kwargs"] == arguments
+    assert (out / "pytorch_model.bin").exists() and not list(out.glob("*.safetensors"))
+    assert {"AffineQuantizedTensor", "LinearActivationQuantizedTensor"} & {tensor["type"] for tensor in inspect(out)["tensors"]}
+    qcts("check", out)
+
+
 def differences(a, b):
     """Returns where two checkpoints differ in what they hold, without indices; their meaning must be the same."""
     said = json.loads(subprocess.run([BIN, "diff", a, b, "--json", "--all"], capture_output=True, text=True).stdout)
@@ -226,7 +245,6 @@ def refusals(tmp_path):
         ([*row, source, tmp_path / "out.safetensor"], "did you mean '.safetensors'?"),
         ([*row, source, tmp_path / "out.pt", "--overwrite"], "--max-shard-size and --overwrite are for a folder"),
         (["--scheme", "tinyq_w8a32", source, tmp_path / "out"], "transformers has no configuration for tinyq_w8a32"),
-        (["--scheme", "int8_weight_only", source, tmp_path / "out"], "transformers has no configuration for int8_row_v1"),
         (["--scheme", "nvfp4_one_level", source, tmp_path / "out"], "transformers has no configuration for nvfp4_one_level"),
         *(
             ([*row, source, tmp_path / "out", f"--max-shard-size={size}"], f"--max-shard-size {size} is no size")

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "reference/dialects/own_metadata.h"
 #include "reference/formats/pickle/graph.h"
 #include "suites/selftest/mutants/faults.h"
 #include "suites/selftest/mutants/value_faults.h"
@@ -110,6 +111,18 @@ void lose_gradients(const Ref& node) {
     node->items[1]->items[1] = pickle::boolean(false);
 }
 
+void strike_graph(TorchObject& object) {
+  strike_object_values(object);
+  if (planted(f_identity_lost)) object.root = without_identity(object.root);
+  for_each_mapping(object.root, strike_mapping);
+  pickle::for_each_node(object.root, [](const Ref& node) {
+    if (planted(f_requires_grad_flips)) lose_gradients(node);
+    if (planted(f_location_cpu) && node->kind == Kind::persistent &&
+        node->items[0]->items.at(3)->text != "cpu")
+      node->items[0]->items[3] = pickle::string("cpu");
+  });
+}
+
 }  // namespace
 
 std::span<const std::byte> FileFaults::keep(std::vector<std::byte> bytes) {
@@ -123,10 +136,13 @@ void FileFaults::replace_entry(SafetensorsEntry& entry, std::vector<std::byte> b
   entry.tensor.offset_elems = 0;
 }
 
-void FileFaults::strike(Safetensors& file) {
+void FileFaults::strike(Safetensors& file, const Checkpoint& checkpoint) {
   if (planted(f_metadata_dropped)) file.metadata.clear(), file.has_metadata = false;
+  const std::map<std::string, std::string> own = own_metadata(checkpoint);
   if (planted(f_own_metadata_lost))
-    std::erase_if(file.metadata, [](const auto& pair) { return pair.first == "format"; });
+    std::erase_if(file.metadata, [&](const auto& pair) { return own.contains(pair.first); });
+  for (auto& [key, value] : file.metadata)
+    if (planted(f_own_metadata_changed) && own.contains(key)) value += "x";
   if (planted(f_metadata_sorted_by_value) && file.metadata.size() > 1)
     std::swap(file.metadata[0].second, file.metadata[1].second);
   const bool values = planted(f_nan_made_canonical) || planted(f_minus_zero_lost);
@@ -248,21 +264,16 @@ void FileFaults::lose_strides(TorchZip& zip) {
   });
 }
 
+void FileFaults::strike(TorchLegacy& legacy) { strike_graph(legacy); }
+
 void FileFaults::strike(TorchZip& zip, const Checkpoint& checkpoint) {
   if (planted(f_nan_made_canonical) || planted(f_minus_zero_lost)) strike_values(zip);
   if (planted(f_avx2_bytes) || planted(f_rocm_tiles) || planted(f_requantized))
     strike_packing(zip, checkpoint);
   if (planted(f_ties_broken)) break_ties(zip);
   if (planted(f_storages_untied)) untie(zip);
-  strike_object_values(zip);
   if (planted(f_stride_lost)) lose_strides(zip);
-  if (planted(f_identity_lost)) zip.root = without_identity(zip.root);
-  for_each_mapping(zip.root, strike_mapping);
-  pickle::for_each_node(zip.root, [](const Ref& node) {
-    if (planted(f_requires_grad_flips)) lose_gradients(node);
-    if (planted(f_location_cpu) && node->kind == Kind::persistent)
-      node->items[0]->items.at(3) = pickle::string("cpu");
-  });
+  strike_graph(zip);
   if (planted(f_alignment_lost)) zip.storage_alignment_bytes = 8;
   // The writer lays out changed parts again and copies a file without changes.
   if (planted(f_alignment_lost) || planted(f_crc_left_out))

@@ -12,8 +12,9 @@ namespace qcts::mutants {
 // Owns the bytes that replace a part of a file. This object must outlive the write.
 class FileFaults {
  public:
-  void strike(Safetensors& file);
+  void strike(Safetensors& file, const Checkpoint& checkpoint);
   void strike(TorchZip& zip, const Checkpoint& checkpoint);
+  void strike(TorchLegacy& legacy);
 
  private:
   std::span<const std::byte> keep(std::vector<std::byte> bytes);

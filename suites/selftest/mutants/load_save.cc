@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// load_save of the provider "mutant": a checkpoint read strictly and written again byte for byte, with the
-// faults f_*.
+// load_save of the provider "mutant": a checkpoint, or a folder of them, read strictly and written again byte
+// for byte, with the faults f_*.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -8,20 +8,24 @@
 #include <filesystem>
 #include <fstream>
 #include <list>
+#include <optional>
 
+#include "reference/comparison/content.h"
 #include "reference/dialects/checkpoint.h"
 #include "reference/formats/io/mapped_file.h"
 #include "suites/selftest/mutants/faults.h"
 #include "suites/selftest/mutants/file_faults.h"
+#include "suites/selftest/mutants/value_faults.h"
 
 namespace qcts::mutants {
 namespace {
 
 using enum Fault;
+namespace fs = std::filesystem;
 
-std::vector<std::byte> saved_safetensors(Safetensors file) {
+std::vector<std::byte> saved_safetensors(Safetensors file, const Checkpoint& checkpoint) {
   FileFaults faults;
-  faults.strike(file);
+  faults.strike(file, checkpoint);
   return rebuild_safetensors(file);
 }
 
@@ -31,23 +35,68 @@ std::vector<std::byte> saved_zip(TorchZip zip, const Checkpoint& checkpoint) {
   return rebuild_torch_zip(zip);
 }
 
+std::vector<std::byte> saved_legacy(TorchLegacy legacy) {
+  FileFaults faults;
+  faults.strike(legacy);
+  return rebuild_torch_legacy(legacy);
+}
+
 // A container that this provider does not write.
 struct NotOurs {};
 
 std::vector<std::byte> whole(const MappedFile& file) { return {file.bytes().begin(), file.bytes().end()}; }
 
-std::vector<std::byte> saved(const std::shared_ptr<const MappedFile>& file) {
+OpenOptions options() {
   OpenOptions options;
   if (planted(f_reads_bad_crc)) options.crc = CrcPolicy::skip;
-  const Checkpoint checkpoint = read_checkpoint(file, options);
-  if (checkpoint.zips.empty() && checkpoint.safetensors.empty()) throw NotOurs();
+  options.allow = {std::string(kKeptModule) + "." + std::string(kKeptClass)};
+  return options;
+}
+
+struct SavedFile {
+  fs::path path;  // that it was read from
+  std::vector<std::byte> bytes;
+};
+
+// The weight files, one of them if the checkpoint is a file.
+std::vector<SavedFile> saved(const Checkpoint& checkpoint) {
   std::vector<std::byte> elements;  // loaded means read to the last one
   for (const NamedTensor& named : checkpoint.tensors)
     for (const InnerTensor& inner : named.payload) row_major_view(inner.tensor, elements);
-  std::vector<std::byte> bytes = checkpoint.zips.empty() ? saved_safetensors(*checkpoint.safetensors.at(0))
-                                                         : saved_zip(*checkpoint.zips.at(0), checkpoint);
-  if (planted(f_last_byte_lost)) bytes.pop_back();
+  std::vector<SavedFile> files;
+  for (const auto& zip : checkpoint.zips) files.push_back({zip->file->path(), saved_zip(*zip, checkpoint)});
+  for (const auto& legacy : checkpoint.legacies)
+    files.push_back({legacy->file->path(), saved_legacy(*legacy)});
+  for (const auto& file : checkpoint.safetensors)
+    files.push_back({file->file->path(), saved_safetensors(*file, checkpoint)});
+  if (files.empty()) throw NotOurs();
+  if (planted(f_last_byte_lost)) files.back().bytes.pop_back();
+  return files;
+}
+
+// A file beside the weights; nullopt: it is not written. The index says how the weights are cut into files.
+std::optional<std::vector<std::byte>> saved_beside(const BesideFile& file) {
+  std::vector<std::byte> bytes = whole(*file.file);
+  if (file.name.ends_with(".index.json")) return bytes;
+  if (planted(f_beside_file_lost) && file.name != "config.json") return std::nullopt;
+  const auto digit = std::find_if(bytes.rbegin(), bytes.rend(), [](std::byte value) {
+    return value >= std::byte{'0'} && value <= std::byte{'9'};
+  });
+  if (planted(f_beside_number_changed) && digit != bytes.rend()) *digit ^= std::byte{1};
   return bytes;
+}
+
+void save_folder(const fs::path& input, const fs::path& output) {
+  const Checkpoint checkpoint = open_checkpoint(input, options());
+  std::vector<SavedFile> files = saved(checkpoint);
+  for (const BesideFile& file : files_beside(checkpoint))
+    if (std::optional<std::vector<std::byte>> bytes = saved_beside(file))
+      files.push_back({input / file.name, std::move(*bytes)});
+  for (const SavedFile& file : files) {
+    const fs::path target = output / file.path.lexically_relative(input);
+    fs::create_directories(target.parent_path());
+    write_file_atomically(target, file.bytes);
+  }
 }
 
 bool is_forgiven(const Refusal& refusal) {
@@ -64,12 +113,15 @@ qcts_status refused(const char* output_path, char* why, size_t why_size, const c
 }  // namespace
 
 qcts_status load_save(const char* input_path, const char* output_path, char* why, size_t why_size) try {
-  if (std::filesystem::is_directory(input_path)) throw NotOurs();
   if (planted(f_refuses_everything)) return refused(output_path, why, why_size, "NotArchive: refused");
+  if (fs::is_directory(input_path)) {
+    save_folder(input_path, output_path);
+    return QCTS_OK;
+  }
   const auto file = MappedFile::open(input_path);
   std::vector<std::byte> bytes;
   try {
-    bytes = planted(f_trusts_everything) ? whole(*file) : saved(file);
+    bytes = planted(f_trusts_everything) ? whole(*file) : saved(read_checkpoint(file, options())).at(0).bytes;
   } catch (const Refused& refusal) {
     if (!is_forgiven(refusal.refusal())) return refused(output_path, why, why_size, refusal.what());
     bytes = whole(*file);
@@ -77,7 +129,7 @@ qcts_status load_save(const char* input_path, const char* output_path, char* why
   write_file_atomically(output_path, bytes);
   return QCTS_OK;
 } catch (const NotOurs&) {
-  std::snprintf(why, why_size, "only torch zip and safetensors files");
+  std::snprintf(why, why_size, "not a TorchScript program");
   return QCTS_UNSUPPORTED;
 } catch (const std::exception& error) {
   return refused(output_path, why, why_size, error.what());

@@ -71,18 +71,18 @@ class DataFaults {
   pickle::Refs kept_;  // so that no other node gets the address of one in swapped_
 };
 
-bool can_require_gradients(const TorchZip& zip, const Ref& node) {
+bool can_require_gradients(const TorchObject& object, const Ref& node) {
   const TensorNode parts = decode_tensor_node(node);
   const Ref dtype = parts.wrapper.empty() ? Ref() : parts.wrapper[1];
-  const std::optional<Tensor> plain = dtype ? std::nullopt : tensor_of(zip, parts.plain);
+  const std::optional<Tensor> plain = dtype ? std::nullopt : tensor_of(object, parts.plain);
   const std::string_view name = dtype ? split_global(dtype).name : plain ? dtype_name(plain->dtype) : "";
   return name.starts_with("float") || name.starts_with("bfloat");
 }
 
-void flip_gradients(const TorchZip& zip, const Ref& node) {
+void flip_gradients(const TorchObject& object, const Ref& node) {
   const bool parameter = pickle::is_call(node, "torch._utils", "_rebuild_parameter");
   const bool plain = pickle::is_call(node, "torch._utils", "_rebuild_tensor_v2");
-  if ((!parameter && !plain) || !can_require_gradients(zip, node)) return;
+  if ((!parameter && !plain) || !can_require_gradients(object, node)) return;
   Ref& flag = node->items[1]->items[parameter ? 1 : 4];
   flag = pickle::boolean(!flag->boolean);
 }
@@ -90,7 +90,8 @@ void flip_gradients(const TorchZip& zip, const Ref& node) {
 // A number of an object of a class that is no container: in its arguments or its state.
 void change_object(const Ref& node) {
   const std::string_view module = node->items[0]->text;
-  if (!module.starts_with("torchao") || is_tensor_node(node)) return;
+  const bool kept = pickle::is_global(node->items[0], kKeptModule, kKeptClass);
+  if ((!kept && !module.starts_with("torchao")) || is_tensor_node(node)) return;
   pickle::Refs& arguments = node->items[1]->items;
   const bool is_enum = node->kind == Kind::call && arguments.size() == 1;
   if (!is_enum)
@@ -103,12 +104,12 @@ void change_object(const Ref& node) {
 
 }  // namespace
 
-void strike_object_values(TorchZip& zip) {
+void strike_object_values(TorchObject& object) {
   if (planted(f_numbers_plus_one) || planted(f_flags_flipped) || planted(f_strings_lengthened) ||
       planted(f_lists_and_tuples_swapped))
-    DataFaults().strike(zip.root);
-  pickle::for_each_node(zip.root, [&](const Ref& node) {
-    if (planted(f_gradients_flipped)) flip_gradients(zip, node);
+    DataFaults().strike(object.root);
+  pickle::for_each_node(object.root, [&](const Ref& node) {
+    if (planted(f_gradients_flipped)) flip_gradients(object, node);
     if (planted(f_object_number_changed) && (node->kind == Kind::call || node->kind == Kind::new_object))
       change_object(node);
     if (planted(f_device_moved) && node->kind == Kind::persistent) {

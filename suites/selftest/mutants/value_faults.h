@@ -3,10 +3,15 @@
 // Such faults concern numbers, flags, strings and kinds of containers.
 #pragma once
 
-#include "reference/formats/torch/zip.h"
+#include <string_view>
+
+#include "reference/formats/torch/object.h"
 
 namespace qcts::mutants {
 
-void strike_object_values(TorchZip& zip);
+// The class of an object that a golden keeps by Golden::allow.
+inline constexpr std::string_view kKeptModule = "schedules", kKeptClass = "Schedule";
+
+void strike_object_values(TorchObject& object);
 
 }  // namespace qcts::mutants
