@@ -79,5 +79,16 @@ INSTANTIATE_TEST_SUITE_P(
                     BoxCase{"fp8_e4m3_tensor", "static_tensor", DType::bfloat16, 33, 72, 1024}),
     [](const auto& info) { return name_of(info.param); });
 
+INSTANTIATE_TEST_SUITE_P(
+    Int4, Boxes,
+    testing::Values(BoxCase{"int4_tinygemm_g32", "weight_only", DType::bfloat16, 16, 64, 256},
+                    BoxCase{"int4_plain_g64", "weight_only", DType::bfloat16, 17, 65, 1664},  // 7 stages of 5
+                    BoxCase{"int4_plain_g32", "weight_only", DType::bfloat16, 64, 63, 288},
+                    BoxCase{"int4_tinygemm_g128", "weight_only", DType::bfloat16, 65, 129, 1152},
+                    BoxCase{"int4_plain_sym_g32", "weight_only", DType::bfloat16, 129, 64, 96},
+                    BoxCase{"int4_tinygemm_g64", "weight_only", DType::bfloat16, 130, 1100, 64},
+                    BoxCase{"int4_plain_g256", "weight_only", DType::bfloat16, 128, 128, 512}),
+    [](const auto& info) { return name_of(info.param); });
+
 }  // namespace
 }  // namespace qcts
