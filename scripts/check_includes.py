@@ -60,6 +60,7 @@ ORDER = {
         "kernels/linear",
         "kernels",
         "kernels/emulated",
+        "kernels/device_check",
         "kernels/plugins",
     ],
     "fixtures": ["fixtures"],

@@ -23,6 +23,7 @@ struct Backend {
   std::string (*open)(Machine* machine);
   // Runs check.run on cases in host memory. Returns what went wrong, or "".
   std::string (*run)(const Check& check, const Cases& cases);
+  int run_seconds = 60;  // then run() counts as hung
 };
 
 // Runs a check of on_executor::checks(), with one of the executor's schedules.

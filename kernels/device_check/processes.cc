@@ -26,7 +26,7 @@ namespace {
 
 constexpr size_t kAlignment = 256, kSharedBytes = 4096, kArenaBytes = size_t{512} << 20;
 constexpr int kUnwritten = 0xA5;
-constexpr int kOpenSeconds = 120, kRunSeconds = 60;
+constexpr int kOpenSeconds = 120;
 
 size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 size_t in_bytes(const Check& check, int64_t cases) { return size_t{4} * check.in_words * cases; }
@@ -235,7 +235,7 @@ std::string Server::run(uint32_t number, int64_t cases) {
     if (::write(to_, &request, sizeof request) != static_cast<ssize_t>(sizeof request))
       failure = std::string("cannot ask its process: ") + std::strerror(errno);
     else
-      failure = receive(&answer, kRunSeconds);
+      failure = receive(&answer, backend_.run_seconds);
   }
   if (!failure.empty()) stop();
   return failure;
