@@ -26,7 +26,9 @@ uint32_t fma_16x2(uint32_t a, uint32_t b, uint32_t c) {
 
 }  // namespace
 
-float f16_to_f32(uint16_t value) { return scalar::f16_to_f32(value); }
+float f16_to_f32(uint16_t value) {
+  return (value & 0x7FFF) > 0x7C00 ? __builtin_bit_cast(float, 0x7FFFFFFFu) : scalar::f16_to_f32(value);
+}
 uint16_t f32_to_f16(float value) { return value != value ? kNan16 : scalar::f32_to_f16(value); }
 uint16_t f32_to_bf16(float value) { return value != value ? kNan16 : scalar::f32_to_bf16(value); }
 

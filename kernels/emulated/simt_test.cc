@@ -339,6 +339,17 @@ TEST(Executor, ExchangesWithinAWarp) {
   }
 }
 
+// PTX keeps neither the sign nor the fraction of a NaN in a conversion.
+TEST(Executor, ConvertsEveryNanToOne) {
+  for (const uint16_t nan : {uint16_t{0x7C01}, uint16_t{0x7E00}, uint16_t{0xFFFF}})
+    EXPECT_EQ(bits_of(f16_to_f32(nan)), 0x7FFFFFFFu) << nan;
+  for (const uint32_t nan : {0x7F800001u, 0x7FC00000u, 0xFFC00000u}) {
+    EXPECT_EQ(f32_to_f16(float_of(nan)), 0x7FFF) << nan;
+    EXPECT_EQ(f32_to_bf16(float_of(nan)), 0x7FFF) << nan;
+  }
+  EXPECT_EQ(bits_of(f16_to_f32(0xFC00)), 0xFF800000u) << "an infinity is none";
+}
+
 // Threads take part in a race only if their order differs between schedules.
 TEST(Executor, OrdersThreadsByTheSchedule) {
   const auto kernel = [](View data) {

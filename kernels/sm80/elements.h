@@ -2,8 +2,10 @@
 // Element types of x and y as template parameters, and the choice between them on the host. A type has
 //   kBytes, kChunk     its size; elements in 16 bytes
 //   Bits               its bit pattern
-//   decode(bits)       as float32, exact
-//   encode(value)      rounded to nearest even
+//   decode(bits)       as float32, exact; of a NaN only that it is one
+//   decode_all(bits)   the same, with the sign and the fraction of a NaN
+//   encode(value)      rounded to nearest even; some NaN for a NaN
+//   encode_all(value)  the same, with the NaN of kernels/families/elements.h
 #pragma once
 
 #include "kernels/abi/qcts_kernel.h"
@@ -18,19 +20,30 @@ struct F32 {
   static constexpr int kBytes = 4, kChunk = 4;
   using Bits = uint32_t;
   static QCTS_DEVICE float decode(Bits bits) { return float_of(bits); }
+  static QCTS_DEVICE float decode_all(Bits bits) { return decode(bits); }
   static QCTS_DEVICE Bits encode(float value) { return bits_of(value); }
+  static QCTS_DEVICE Bits encode_all(float value) { return encode(value); }
 };
 struct F16 {
   static constexpr int kBytes = 2, kChunk = 8;
   using Bits = uint16_t;
   static QCTS_DEVICE float decode(Bits bits) { return f16_to_f32(bits); }
+  static QCTS_DEVICE float decode_all(Bits bits) {
+    const uint32_t magnitude = bits & 0x7FFFu, sign = bits & 0x8000u;
+    return magnitude > 0x7C00 ? float_of(sign << 16 | 0x7F800000u | magnitude << 13) : decode(bits);
+  }
   static QCTS_DEVICE Bits encode(float value) { return f32_to_f16(value); }
+  static QCTS_DEVICE Bits encode_all(float value) {
+    return value == value ? encode(value) : static_cast<Bits>((bits_of(value) >> 16 & 0x8000) | 0x7E00);
+  }
 };
 struct BF16 {
   static constexpr int kBytes = 2, kChunk = 8;
   using Bits = uint16_t;
   static QCTS_DEVICE float decode(Bits bits) { return bf16_to_f32(bits); }
+  static QCTS_DEVICE float decode_all(Bits bits) { return decode(bits); }
   static QCTS_DEVICE Bits encode(float value) { return f32_to_bf16(value); }
+  static QCTS_DEVICE Bits encode_all(float value) { return value == value ? encode(value) : Bits{0x7FC0}; }
 };
 
 // As a library's operation does that computes in float32 and keeps its result in a tensor of T.
@@ -66,7 +79,7 @@ QCTS_DEVICE void store_float(uint32_t dtype, void* array, int64_t index, float v
     store_global(static_cast<uint32_t*>(array) + index, bits_of(value));
   else
     store_global(static_cast<uint16_t*>(array) + index,
-                 dtype == QCTS_F16 ? f32_to_f16(value) : f32_to_bf16(value));
+                 dtype == QCTS_F16 ? F16::encode_all(value) : BF16::encode_all(value));
 }
 
 // --- On the host

@@ -45,7 +45,7 @@ struct Gguf {
     return load_element<T>(plane, index);
   }
   static QCTS_DEVICE void store_at(uint8_t* plane, int64_t index, float value) {
-    store_global(plane + index * T::kBytes, T::encode(value));
+    store_global(plane + index * T::kBytes, T::encode_all(value));
   }
 
   // Of a warp's blocks: the values divided by the largest magnitude / 63, clamped to 0 .. 63. Returns that
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(kBlockThreads) quantize_gguf(const GgufPlanes 
     QCTS_UNROLL
     for (int i = 0; i < T::kChunk; ++i) {
       const float above = round_to<T>(T::decode(element<T>(chunks[segment], i)) - min);
-      set_element<T>(codes, i, T::encode(above / scale));
+      set_element<T>(codes, i, T::encode_all(above / scale));
     }
     Parts::template store<kChunks>(p.codes + first * T::kBytes + (segment * 32 + lane) * 16, codes);
   }

@@ -50,7 +50,7 @@ struct Runs {
 template <class T>
 QCTS_DEVICE void decode_chunk(const Words4& chunk, float (&x)[T::kChunk]) {
   QCTS_UNROLL
-  for (int i = 0; i < T::kChunk; ++i) x[i] = T::decode(element<T>(chunk, i));
+  for (int i = 0; i < T::kChunk; ++i) x[i] = T::decode_all(element<T>(chunk, i));
 }
 
 // Lane l stores the l-th 16 bytes of the stage if `to` is not NULL.

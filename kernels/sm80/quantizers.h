@@ -120,7 +120,7 @@ struct TinyqQuantizer : EachCode<TinyqQuantizer> {
   }
   template <class T>
   QCTS_DEVICE void store(int64_t run, float scale) const {
-    store_global(scales + run * T::kBytes, T::encode(scale));
+    store_global(scales + run * T::kBytes, T::encode_all(scale));
     if (!wraps) store_global(zero_points + 4 * run, uint32_t{0});
   }
   template <class T>
@@ -169,14 +169,14 @@ struct PlainQuantizer : EachCode<PlainQuantizer> {
   }
   template <class T>
   static QCTS_DEVICE void stage(uint8_t* at, const Scale& of) {
-    store_shared(at, T::encode(of.scale));
-    store_shared(at + T::kBytes, T::encode(of.zero));
+    store_shared(at, T::encode_all(of.scale));
+    store_shared(at + T::kBytes, T::encode_all(of.zero));
   }
   template <class T>
   QCTS_DEVICE void store(int64_t run, const Scale& of) const {
     const int64_t at = (run % across * n + run / across) * T::kBytes;
-    store_global(scales + at, T::encode(of.scale));
-    store_global(zeros + at, T::encode(of.zero));
+    store_global(scales + at, T::encode_all(of.scale));
+    store_global(zeros + at, T::encode_all(of.zero));
   }
   template <class T>
   QCTS_DEVICE uint32_t code(const Scale& of, float x) const {
@@ -222,14 +222,14 @@ struct TinygemmQuantizer : EachCode<TinygemmQuantizer> {
   }
   template <class T>
   static QCTS_DEVICE void stage(uint8_t* at, const Scale& of) {
-    store_shared(at, T::encode(of.scale));
-    store_shared(at + T::kBytes, T::encode(of.zero));
+    store_shared(at, T::encode_all(of.scale));
+    store_shared(at + T::kBytes, T::encode_all(of.zero));
   }
   template <class T>
   QCTS_DEVICE void store(int64_t run, const Scale& of) const {
     uint8_t* at = scale_and_zero + 2 * (run % across * n + run / across) * T::kBytes;
-    store_global(at, T::encode(of.scale));
-    store_global(at + T::kBytes, T::encode(of.zero));
+    store_global(at, T::encode_all(of.scale));
+    store_global(at + T::kBytes, T::encode_all(of.zero));
   }
   template <class T>
   QCTS_DEVICE uint32_t code(const Scale& of, float x) const {

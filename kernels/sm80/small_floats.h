@@ -13,16 +13,17 @@ constexpr uint32_t kInfinityBits = 0x7F800000, kMagnitudeBits = 0x7FFFFFFF, kQui
 
 QCTS_DEVICE bool is_nan(float value) { return (bits_of(value) & kMagnitudeBits) > kInfinityBits; }
 // The sign and the payload of a NaN become bits of codes of four and six bits.
-// A GPU's arithmetic keeps neither, and these functions do, as x86 does.
+// A GPU's arithmetic keeps neither, and these functions do, as x86 does: a signaling NaN becomes quiet.
+QCTS_DEVICE float quieted(float nan) { return float_of(bits_of(nan) | kQuietNan); }
 QCTS_DEVICE float times(float a, float b) {
-  if (is_nan(b)) return b;
-  if (is_nan(a)) return a;
+  if (is_nan(b)) return quieted(b);
+  if (is_nan(a)) return quieted(a);
   const float product = a * b;
   return is_nan(product) ? float_of(0x80000000 | kQuietNan) : product;
 }
 QCTS_DEVICE float quotient(float a, float b) {
-  if (is_nan(a)) return a;
-  if (is_nan(b)) return b;
+  if (is_nan(a)) return quieted(a);
+  if (is_nan(b)) return quieted(b);
   const float ratio = a / b;
   return is_nan(ratio) ? float_of(0x80000000 | kQuietNan) : ratio;
 }

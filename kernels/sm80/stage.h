@@ -77,7 +77,7 @@ QCTS_DEVICE uint8_t* stage_of_warp() { return shared_memory() + warp_index() * k
 // Loads or stores `count` elements one at a time, as floats.
 template <class T>
 QCTS_DEVICE float load_element(const uint8_t* row, int64_t k) {
-  return T::decode(load_global<typename T::Bits>(row + k * T::kBytes));
+  return T::decode_all(load_global<typename T::Bits>(row + k * T::kBytes));
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kBlockThreads) nf4_mean(const Nf4Scalers p) {
   const auto at = [&p](int64_t i) { return load_float(QCTS_F32, p.scalers, i); };
   QCTS_UNROLL
   for (uint32_t i = 0; i < 16; ++i)
-    if (thread == i) store_global(p.table + i * T::kBytes, T::encode(p.values[i]));
+    if (thread == i) store_global(p.table + i * T::kBytes, T::encode_all(p.values[i]));
   float min = 1e38f, max = 0;
   double sum = 0;
   for (int64_t i = thread; i < p.count; i += kBlockThreads) {
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kBlockThreads) nf4_mean(const Nf4Scalers p) {
     sum = 0;
     for (int64_t i = 0; i < p.count; ++i) sum += at(i);
   }
-  store_global(p.mean, T::encode(static_cast<float>(sum) / static_cast<float>(p.count)));
+  store_global(p.mean, T::encode_all(static_cast<float>(sum) / static_cast<float>(p.count)));
 }
 
 // A warp has 256 scalers, which share a factor.
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(kBlockThreads) nf4_scalers(const Nf4Scalers p)
   merge_lanes(range, 32);
   // torch computes 256 / t as t.reciprocal() * 256.
   const float factor = round_to<T>(round_to<T>(1 / round_to<T>(2 * range.largest())) * 256);
-  if (lane_index() == 0) store_global(p.factors + block * T::kBytes, T::encode(factor));
+  if (lane_index() == 0) store_global(p.factors + block * T::kBytes, T::encode_all(factor));
   QCTS_UNROLL
   for (int i = 0; i < 8; ++i) {
     const int32_t code = clamped(nearbyintf(round_to<T>(centred[i] * factor)), -128, 127);

@@ -13,7 +13,6 @@
 #include "suites/judge/expected/test_vector.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/replay.h"
-#include "suites/judge/sensitivity.h"
 
 namespace qcts {
 namespace {
