@@ -92,14 +92,16 @@ template <uint32_t kElementBytes>
 void fill_tensor(Random& random, uint32_t* common) {
   for (uint32_t i = 0; i < kTensorWords<kElementBytes>; ++i) common[i] = random.word();
 }
-// Inside, over each edge, and far away.
+// Inside and over the far edges; with kBefore, also over the near edges and far away.
+template <uint32_t kElementBytes, bool kBefore>
 void fill_place(Random& random, int64_t, uint32_t* in) {
-  constexpr int kFar = 1 << 20;
-  const bool far = random.one_in(16);
+  constexpr int kFar = 1 << 16, kUnit = 16 / kElementBytes, kUnits = kTensorColumns / kUnit + 2;
+  const bool far = kBefore && random.one_in(16);
+  const int first_unit = kBefore ? -10 : 0, first_row = kBefore ? -70 : 0;
   in[0] =
-      static_cast<uint32_t>(far ? random.between(-kFar, kFar) : random.between(-140, kTensorColumns + 10));
+      static_cast<uint32_t>(kUnit * (far ? random.between(-kFar, kFar) : random.between(first_unit, kUnits)));
   in[1] = static_cast<uint32_t>(far && random.one_in(2) ? random.between(-kFar, kFar)
-                                                        : random.between(-70, kTensorRows + 5));
+                                                        : random.between(first_row, kTensorRows + 5));
 }
 std::string explain_place(const uint32_t* in, uint32_t word) {
   return "column " + std::to_string(static_cast<int32_t>(in[0])) + ", row " +
@@ -107,13 +109,14 @@ std::string explain_place(const uint32_t* in, uint32_t word) {
          std::to_string(word / 32) + " of the box";
 }
 
-template <uint32_t kElementBytes, uint32_t kBoxRows>
+template <uint32_t kElementBytes, uint32_t kBoxRows, bool kBefore>
 Check boxes() {
   return {.name = "copy_box: " + std::to_string(kBoxRows) + " rows, elements of " +
-                  std::to_string(kElementBytes) + (kElementBytes == 1 ? " byte" : " bytes"),
+                  std::to_string(kElementBytes) + (kElementBytes == 1 ? " byte" : " bytes") +
+                  (kBefore ? "" : ", none before the tensor"),
           .in_words = 2,
           .out_words = kBoxRows * kBoxRowBytes / kWordBytes,
-          .fill = fill_place,
+          .fill = fill_place<kElementBytes, kBefore>,
           .run = run_boxes<kElementBytes, kBoxRows>,
           .cases = 1 << 13,
           .capability = 90,
@@ -132,12 +135,12 @@ std::vector<Check> QCTS_SIDE::checks_of_barriers() {
            .run = by_block<Ring>,
            .cases = 1 << 13,
            .capability = 90},
-          boxes<1, 1>(),
-          boxes<1, 8>(),
-          boxes<1, 64>(),
-          boxes<2, 8>(),
-          boxes<2, 64>(),
-          boxes<2, 256>()};
+          boxes<1, 1, false>(),
+          boxes<1, 8, true>(),
+          boxes<1, 64, true>(),
+          boxes<2, 8, true>(),
+          boxes<2, 64, true>(),
+          boxes<2, 256, true>()};
 }
 
 }  // namespace qcts::device_check

@@ -6,8 +6,7 @@
 namespace qcts::device_check {
 namespace {
 
-// Lanes of the mask in word 0 and the others call apart from each other. The executor lets no lane wait for
-// all while a group is under way, so a warp has one such case.
+// Lanes of the mask in word 0 and the others call apart from each other.
 QCTS_DEVICE uint32_t own_group(const uint8_t* in) {
   const uint32_t mask = load_word(in, 0);
   return (mask >> lane_index() & 1) != 0 ? mask : ~mask;
@@ -15,7 +14,7 @@ QCTS_DEVICE uint32_t own_group(const uint8_t* in) {
 
 // A mask, and for each lane a value and the lane that it reads, which is in its own group.
 struct Shuffle {
-  static constexpr uint32_t kIn = 1 + 2 * kWarpLanes, kOut = kWarpLanes, kSharedBytes = 0, kCases = 1;
+  static constexpr uint32_t kIn = 1 + 2 * kWarpLanes, kOut = kWarpLanes, kSharedBytes = 0, kCases = 4;
   QCTS_DEVICE static void run(const uint8_t* in, uint8_t* out, uint8_t*) {
     const uint32_t lane = lane_index(), mask = load_word(in, 0), value = load_word(in, 1 + lane),
                    from = load_word(in, 1 + kWarpLanes + lane);
@@ -38,7 +37,7 @@ struct ShuffleXor {
 };
 // A mask, and a word whose bits the lanes pass.
 struct Ballot {
-  static constexpr uint32_t kIn = 2, kOut = kWarpLanes, kSharedBytes = 0, kCases = 1;
+  static constexpr uint32_t kIn = 2, kOut = kWarpLanes, kSharedBytes = 0, kCases = 4;
   QCTS_DEVICE static void run(const uint8_t* in, uint8_t* out, uint8_t*) {
     const uint32_t lane = lane_index(), mask = load_word(in, 0);
     const bool value = (load_word(in, 1) >> lane & 1) != 0;
@@ -53,7 +52,7 @@ struct Ballot {
 // A mask and values, which pass through shared memory to the next lane of the group.
 struct SyncWarp {
   static constexpr uint32_t kIn = 1 + kWarpLanes, kOut = kWarpLanes, kSharedBytes = kWarpLanes * kWordBytes,
-                            kCases = 1;
+                            kCases = 4;
   QCTS_DEVICE static void run(const uint8_t* in, uint8_t* out, uint8_t* shared) {
     const uint32_t lane = lane_index(), group = own_group(in);
     store_shared(shared + lane * kWordBytes, load_word(in, 1 + lane));
