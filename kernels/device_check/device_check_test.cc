@@ -107,6 +107,37 @@ TEST(DeviceCheck, InputsTellHopperFromAmpere) {
   }
 }
 
+TEST(DeviceCheck, InputsTellWhetherZeroFactorsHaveAnExponent) {
+  struct Case {
+    Operand type;
+    const simt::FactorType* factors;
+    simt::SumModel model;
+  };
+  for (const Case& c : {Case{Operand::bf16, &simt::kBf16, simt::kHopperSums16},
+                        Case{Operand::e4m3, &simt::kE4m3, simt::kHopperWideSums8}}) {
+    simt::SumModel other = c.model;
+    other.zeros_count = !other.zeros_count;
+    int changed = 0;
+    for (uint64_t tile = 0; tile < 2000; ++tile) {
+      Random random(1, 0, tile);
+      uint32_t words[2 * 8 + 1];
+      fill_beside_zeros(random, c.type, 1, 1, 32, words);
+      std::vector<simt::Factor> of[2];
+      for (uint32_t at = 0; at < 64; at += bytes_of(c.type)) {
+        uint32_t bits = 0;
+        std::memcpy(&bits, reinterpret_cast<const uint8_t*>(words) + at, bytes_of(c.type));
+        of[at / 32].push_back(c.factors->decode(bits));
+      }
+      const auto sum = [&](const simt::SumModel& by) {
+        return simt::fused_dot(by, *c.factors, of[0].data(), of[1].data(), static_cast<int>(of[0].size()),
+                               __builtin_bit_cast(float, words[16]));
+      };
+      changed += sum(c.model) != sum(other) ? 1 : 0;
+    }
+    EXPECT_GT(changed, c.type == Operand::bf16 ? 300 : 20);
+  }
+}
+
 // Of the sums that inputs make with a model: those that are neither 0, infinite nor NaN, and those that
 // another model changes.
 struct Told {
@@ -152,10 +183,11 @@ TEST(DeviceCheck, InputsTellEachPropertyOfASum) {
                         Case{Operand::bf16, &simt::kBf16, simt::kAmpereSums16},
                         Case{Operand::f16, &simt::kF16, simt::kAmpereSums16},
                         Case{Operand::e4m3, &simt::kE4m3, simt::kHopperWideSums8}}) {
-    const auto [fraction, result, terms] = c.model;
-    for (const simt::SumModel& other :
-         {simt::SumModel{fraction - 1, result, terms}, simt::SumModel{fraction + 1, result, terms},
-          simt::SumModel{fraction, result - 1, terms}, simt::SumModel{fraction, result, terms / 2}}) {
+    const auto [fraction, result, terms, least, zeros] = c.model;
+    for (const simt::SumModel& other : {simt::SumModel{fraction - 1, result, terms, least, zeros},
+                                        simt::SumModel{fraction + 1, result, terms, least, zeros},
+                                        simt::SumModel{fraction, result - 1, terms, least, zeros},
+                                        simt::SumModel{fraction, result, terms / 2, least, zeros}}) {
       const Told found = told(c.type, *c.factors, c.model, other);
       EXPECT_GT(found.changed, 20) << fraction << " bits; other: " << other.fraction_bits << ", "
                                    << other.result_fraction_bits << ", " << other.terms;
@@ -294,6 +326,27 @@ TEST(DeviceCheck, NamesChecksThatFailCrashOrHang) {
   for (const char* name : {"fma_bf16x2", "fma_f16x2", "fabsf"})
     EXPECT_EQ(by_name[name]["result"], "equal") << name;
   EXPECT_THAT(ran.out, HasSubstr("3 checks equal, 3 different or failed"));
+}
+
+TEST(DeviceCheck, RunsOnlyWhatWasNotEqualBefore) {
+  const std::string earlier =
+      testing::TempDir() + "device_check_earlier_" + std::to_string(::getpid()) + ".json";
+  const std::vector<std::string> few = {"--max-cases", "3", "--filter", "fma", "--plant", "fmaf"};
+  const Ran before = run(kExecutorAgain, few);
+  EXPECT_EQ(before.code, kDifferent);
+  std::ofstream(earlier) << before.json;
+  const Ran ran = run(kExecutorAgain, {"--max-cases", "3", "--filter", "fma", "--filter", "fabsf",
+                                       "--except-equal", earlier});
+  EXPECT_EQ(ran.code, kEqual);
+  std::vector<std::string> names;
+  for (const auto& [name, result] : results(ran)) names.push_back(name);
+  EXPECT_EQ(names, (std::vector<std::string>{"fabsf", "fmaf"}));
+  const Ran nothing = run(kExecutorAgain, {"--filter", "fma_", "--except-equal", earlier});
+  EXPECT_EQ(nothing.code, kUsage);
+  EXPECT_THAT(nothing.err, HasSubstr("are equal in"));
+  const Ran absent = run(kExecutorAgain, {"--except-equal", earlier + ".not"});
+  EXPECT_EQ(absent.code, kUsage);
+  EXPECT_THAT(absent.err, HasSubstr("is not a file that --out wrote"));
 }
 
 TEST(DeviceCheck, EndsWith2IfUsedWrongly) {

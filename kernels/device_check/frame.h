@@ -21,6 +21,7 @@ std::vector<Check> checks_of_warps();
 std::vector<Check> checks_of_tiles();
 std::vector<Check> checks_of_barriers();
 std::vector<Check> checks_of_wgmma();
+std::vector<Check> checks_of_zeros();
 }  // namespace QCTS_SIDE
 
 namespace {

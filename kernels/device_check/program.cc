@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "kernels/device_check/compare.h"
@@ -20,6 +21,8 @@ using Json = nlohmann::ordered_json;
 struct Options {
   std::string out, plant;
   std::vector<std::string> filters;
+  std::string earlier;            // a file that --out wrote
+  std::set<std::string> skipped;  // checks that it has as equal
   int64_t tiles = 1000000, max_cases = INT64_MAX;
   uint32_t processes = std::max(1u, std::thread::hardware_concurrency());
   uint64_t seed = 1;
@@ -148,7 +151,21 @@ Json json_of(const Check& check, const Result& result) {
   return json;
 }
 
+std::set<std::string> equal_checks_of(const std::string& path) {
+  std::ifstream file(path);
+  const Json json = Json::parse(file, nullptr, false);
+  std::set<std::string> names;
+  try {
+    for (const Json& check : json.at("checks"))
+      if (check.at("result") == "equal") names.insert(check.at("name").get<std::string>());
+  } catch (const Json::exception&) {
+    throw CLI::ValidationError("--except-equal", path + " is not a file that --out wrote");
+  }
+  return names;
+}
+
 bool is_wanted(const Check& check, const Options& options) {
+  if (options.skipped.contains(check.name)) return false;
   return options.filters.empty() || std::ranges::any_of(options.filters, [&](const std::string& filter) {
            return check.name.find(filter) != std::string::npos;
          });
@@ -218,6 +235,8 @@ int run_checks(const std::vector<Check>& checks, const Options& options, const B
 void describe(CLI::App& app, Options& options) {
   app.add_option("--out", options.out, "write the results and examples of differences as JSON");
   app.add_option("--filter", options.filters, "only checks whose name contains one of these");
+  app.add_option("--except-equal", options.earlier,
+                 "not the checks that are equal in this file, which --out wrote before");
   app.add_option("--tiles", options.tiles, "tiles of mma.sync, and as many of wgmma")
       ->check(CLI::Range(1, 1 << 30));
   app.add_option("--max-cases", options.max_cases, "no more cases of any check")
@@ -242,8 +261,11 @@ int program(int argc, char** argv, const Backend& device) {
     app.parse(argc, argv);
     const std::vector<Check> checks = on_executor::checks();
     const auto named = [&](const Check& check) { return check.name == options.plant; };
+    if (!options.earlier.empty()) options.skipped = equal_checks_of(options.earlier);
     if (std::ranges::none_of(checks, [&](const Check& check) { return is_wanted(check, options); }))
-      throw CLI::ValidationError("--filter", "no check has such a name; --list lists them");
+      throw CLI::ValidationError(
+          "no check", options.earlier.empty() ? "--filter: none has such a name; --list lists them"
+                                              : "all that --filter chooses are equal in " + options.earlier);
     if (!options.plant.empty() && std::ranges::none_of(checks, named))
       throw CLI::ValidationError("--plant", "no check has this name; --list lists them");
     if (!options.list) return run_checks(checks, options, options.self ? kExecutorAgain : device);

@@ -53,6 +53,11 @@ void fill_tile(Random& random, int64_t, uint32_t* in) {
   for (uint32_t i = 0; i < kRows * kColumns; ++i) in[kAWords + kBWords + i] = any_start(random, style, kType);
 }
 
+template <Operand kType>
+void fill_tile_beside_zeros(Random& random, int64_t, uint32_t* in) {
+  fill_beside_zeros(random, kType, kRows, kColumns, kRowWords * kWordBytes, in);
+}
+
 std::string explain(const uint32_t* in, uint32_t word) {
   const uint32_t row = word / kColumns, column = word % kColumns;
   return "row " + std::to_string(row) + ", column " + std::to_string(column) + ": " +
@@ -76,7 +81,21 @@ Check tile(const char* name) {
           .explain = explain};
 }
 
+template <Operand kType, class Multiply>
+Check tile_beside_zeros(const char* name) {
+  Check check = tile<kType, float, Multiply>(name);
+  check.fill = fill_tile_beside_zeros<kType>;
+  check.group = Tiles::none;
+  check.cases = 1 << 16;
+  return check;
+}
+
 }  // namespace
+
+std::vector<Check> QCTS_SIDE::checks_of_zeros() {
+  return {tile_beside_zeros<Operand::bf16, MultiplyBf16>("sums beside zeros: mma.sync of bf16"),
+          tile_beside_zeros<Operand::f16, MultiplyF16>("sums beside zeros: mma.sync of f16")};
+}
 
 std::vector<Check> QCTS_SIDE::checks_of_tiles() {
   return {tile<Operand::bf16, float, MultiplyBf16>("multiply_bf16"),

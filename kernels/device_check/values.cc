@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <vector>
 
 namespace qcts::device_check {
 namespace {
@@ -202,6 +203,38 @@ void fill_row(Random& random, Style style, Operand type, bool of_a, uint32_t* wo
       if (random.one_in(8)) bits ^= 1;
     }
     std::memcpy(row + k * size, &bits, size);
+  }
+}
+
+void fill_beside_zeros(Random& random, Operand type, uint32_t a_rows, uint32_t b_rows, uint32_t bytes,
+                       uint32_t* words) {
+  enum Place : uint8_t { large_in_a, large_in_b, small };
+  const uint32_t size = bytes_of(type), count = bytes / size;
+  const Format format = format_of(type);
+  const int last = format.last_field - format.bias, large = random.between(last / 3, last);
+  const int low = random.between(type == Operand::bf16 ? -70 : -format.bias, 0);
+  const bool only_zeros = random.one_in(4), has_subnormals = random.one_in(4);
+  std::vector<Place> places(count);
+  for (Place& place : places) place = static_cast<Place>(random.below(only_zeros ? 2 : 4) % 3);
+  if (!only_zeros) places[random.below(count)] = small;
+  auto* at = reinterpret_cast<uint8_t*>(words);
+  for (uint32_t row = 0; row < a_rows + b_rows; ++row)
+    for (uint32_t k = 0; k < count; ++k, at += size) {
+      uint32_t bits = random.below(2) * sign_bit(type);
+      if (places[k] == small)
+        bits = element(random, type, low - 2, low, false);
+      else if ((places[k] == large_in_a) == (row < a_rows))
+        bits = element(random, type, large - 2, large, false);
+      else if (has_subnormals && random.one_in(8))
+        bits = element(random, type, -1000, -1000, false);
+      std::memcpy(at, &bits, size);
+    }
+  uint32_t* start = words + (a_rows + b_rows) * bytes / 4;
+  for (uint32_t i = 0; i < a_rows * b_rows; ++i) {
+    const uint32_t kind = random.below(4);
+    start[i] = kind == 0   ? random.below(2) * kSign
+               : kind == 1 ? float_of(random, -130, -100)
+                           : float_of(random, 2 * low - 12, 2 * low + 2);
   }
 }
 

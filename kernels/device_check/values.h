@@ -47,6 +47,11 @@ enum class Style : uint8_t {
 Style any_style(Random& random);
 // Elements of row `bytes` long of a or b.
 void fill_row(Random& random, Style style, Operand type, bool of_a, uint32_t* words, uint32_t bytes);
+// Rows of a, rows of b, and a start for each pair of them. At the same places zeros of one, or seldom
+// subnormal numbers, meet large numbers of the other; all other products are small. So the sums tell whether
+// a product of zero has an exponent, below which the others are cut.
+void fill_beside_zeros(Random& random, Operand type, uint32_t a_rows, uint32_t b_rows, uint32_t bytes,
+                       uint32_t* words);
 // What a sum starts from: float, or int32 for s8.
 uint32_t any_start(Random& random, Style style, Operand type);
 

@@ -96,6 +96,7 @@ template <Operand kType, uint32_t kColumns>
 struct Pipeline {
   static constexpr uint32_t kSteps = 5, kStages = 3, kLength = kSteps * kBoxRowBytes;
   static constexpr uint32_t kThreads = kGroupThreads + kWarpLanes;
+  static constexpr uint32_t kElementBytes = kType == Operand::bf16 ? 2 : 1;
   static constexpr uint32_t kABytes = kRows * kBoxRowBytes, kStageBytes = kABytes + kColumns * kBoxRowBytes;
   static constexpr uint32_t kSharedBytes = kStages * (kStageBytes + 2 * 8);
   static constexpr uint32_t kCaseRows = kRows + kColumns;  // those of a, then those of b
@@ -110,7 +111,7 @@ QCTS_DEVICE void fetch(const TensorMap* a, const TensorMap* b, uint64_t* full, u
     if (use > 0) wait_barrier(empty + stage, (use - 1) % 2);
     uint8_t* to = shared_memory() + stage * Shape::kStageBytes;
     arrive_expecting(full + stage, Shape::kStageBytes);
-    const auto column = static_cast<int32_t>(step * kBoxRowBytes);
+    const auto column = static_cast<int32_t>(step * kBoxRowBytes / Shape::kElementBytes);
     copy_box(to, a, column, row, full + stage);
     copy_box(to + Shape::kABytes, b, column, row + static_cast<int32_t>(kRows), full + stage);
   }
@@ -153,11 +154,10 @@ __global__ void __launch_bounds__(Pipeline<kType, kColumns>::kThreads)
 template <Operand kType, uint32_t kColumns>
 qcts_status run_pipeline(const Cases& cases) {
   using Shape = Pipeline<kType, kColumns>;
-  const uint32_t size = kType == Operand::bf16 ? 2 : 1;
   const auto map_of = [&](uint32_t box_rows, TensorMap* map) {
-    return make_tensor_map(
-        {cases.in, Shape::kLength, cases.count * Shape::kCaseRows, Shape::kLength / size, size, box_rows},
-        map);
+    return make_tensor_map({cases.in, Shape::kLength, cases.count * Shape::kCaseRows,
+                            Shape::kLength / Shape::kElementBytes, Shape::kElementBytes, box_rows},
+                           map);
   };
   TensorMap a, b;
   if (map_of(kRows, &a) != QCTS_OK || map_of(kColumns, &b) != QCTS_OK) return QCTS_FAILED;
@@ -176,6 +176,10 @@ void fill_group(Random& random, int64_t, uint32_t* in) {
     fill_row(random, style, kType, row < kRows, in + row * kRowWords, kBoxRowBytes);
   uint32_t* start = in + (kRows + kColumns) * kRowWords;
   for (uint32_t i = 0; i < kRows * kColumns; ++i) start[i] = any_start(random, style, kType);
+}
+template <Operand kType, uint32_t kColumns>
+void fill_group_beside_zeros(Random& random, int64_t, uint32_t* in) {
+  fill_beside_zeros(random, kType, kRows, kColumns, kBoxRowBytes, in);
 }
 template <Operand kType, uint32_t kColumns>
 void fill_pipeline(Random& random, int64_t, uint32_t* in) {
@@ -216,6 +220,16 @@ Check group() {
           .share = kShares / kColumns,
           .explain = explain<kColumns, kRowWords, true>};
 }
+template <Operand kType>
+Check group_beside_zeros() {
+  constexpr uint32_t kColumns = 16;
+  Check check = group<kType, kColumns, true>();
+  check.name = "sums beside zeros: " + std::string(name_of(kType));
+  check.fill = fill_group_beside_zeros<kType, kColumns>;
+  check.group = Tiles::none;
+  check.cases = 1 << 11;
+  return check;
+}
 template <Operand kType, uint32_t kColumns>
 Check staged() {
   using Shape = Pipeline<kType, kColumns>;
@@ -246,7 +260,8 @@ std::vector<Check> QCTS_SIDE::checks_of_wgmma() {
   add_groups<Operand::e4m3>(checks);
   add_groups<Operand::s8>(checks);
   for (const Check& check :
-       {staged<Operand::bf16, 64>(), staged<Operand::e4m3, 128>(), staged<Operand::s8, 16>()})
+       {staged<Operand::bf16, 64>(), staged<Operand::e4m3, 128>(), staged<Operand::s8, 16>(),
+        group_beside_zeros<Operand::bf16>(), group_beside_zeros<Operand::e4m3>()})
     checks.push_back(check);
   return checks;
 }
