@@ -61,6 +61,7 @@ ORDER = {
         "kernels/linear",
         "kernels",
         "kernels/emulated",
+        "kernels/device_check",
         "kernels/plugins",
     ],
     "fixtures": ["fixtures"],

@@ -83,7 +83,8 @@ QCTS_DEVICE void wait_barrier(uint64_t* barrier, uint32_t parity) {
 }
 
 // Copies the box of the map's tensor that begins at (column, row) to shared memory, at a multiple of 1024
-// bytes; elements outside the tensor become zeros. Its bytes count on the barrier. One thread calls it.
+// bytes; elements outside the tensor become zeros. The column, in elements, is at a multiple of 16 bytes: a
+// GPU takes any other for an illegal instruction. The bytes count on the barrier. One thread calls it.
 QCTS_DEVICE void copy_box(void* shared, const TensorMap* map, int32_t column, int32_t row,
                           uint64_t* barrier) {
 #if defined(__CUDACC__)

@@ -188,7 +188,8 @@ QCTS_DEVICE uint32_t ballot(bool value, uint32_t mask = kAllLanes) { return simt
 // --- Numbers
 // ---------------------------------------------------------------------------------------------------
 // + - * / of float round to nearest even and keep subnormals: kernels are compiled without contraction and
-// without fast division. fmaf, fabsf, fmaxf, fminf and nearbyintf are those of math.h.
+// without fast division. fmaf, fabsf and nearbyintf are those of math.h; so are fmaxf and fminf, which return
+// the number if the other operand is NaN, quiet or signalling.
 
 QCTS_DEVICE uint32_t bits_of(float value) { return __builtin_bit_cast(uint32_t, value); }
 QCTS_DEVICE float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
@@ -246,7 +247,7 @@ QCTS_DEVICE uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) {
   asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
   return result;
 }
-// sum + the dot product of four signed bytes.
+// sum + the dot product of four signed bytes, modulo 2^32.
 QCTS_DEVICE int32_t dot_s8(uint32_t a, uint32_t b, int32_t sum) {
   return __dp4a(static_cast<int>(a), static_cast<int>(b), sum);
 }
@@ -271,9 +272,14 @@ QCTS_DEVICE uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
 }
 QCTS_DEVICE uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) { return (a & b) | c; }
 QCTS_DEVICE int32_t dot_s8(uint32_t a, uint32_t b, int32_t sum) {
-  for (int i = 0; i < 32; i += 8) sum += static_cast<int8_t>(a >> i) * static_cast<int8_t>(b >> i);
-  return sum;
+  auto wrapping = static_cast<uint32_t>(sum);
+  for (int i = 0; i < 32; i += 8)
+    wrapping += static_cast<uint32_t>(static_cast<int8_t>(a >> i) * static_cast<int8_t>(b >> i));
+  return static_cast<int32_t>(wrapping);
 }
+// math.h's may return a signalling NaN's quiet one where a GPU returns the other number.
+QCTS_DEVICE float fmaxf(float a, float b) { return a != a ? b : b != b ? a : __builtin_fmaxf(a, b); }
+QCTS_DEVICE float fminf(float a, float b) { return a != a ? b : b != b ? a : __builtin_fminf(a, b); }
 #endif
 
 }  // namespace

@@ -37,7 +37,7 @@ qcts_status check_shape(const TensorShape& s) {
 
 #if defined(__CUDACC__)
 
-qcts_status make_tensor_map(const TensorShape& shape, TensorMap* map) {
+qcts_status on_device::make_tensor_map(const TensorShape& shape, TensorMap* map) {
   static_assert(sizeof(TensorMap) == sizeof(CUtensorMap) && alignof(TensorMap) >= alignof(CUtensorMap));
   if (check_shape(shape) != QCTS_OK) return QCTS_FAILED;
   // The driver is not linked, so that the library loads where there is none.
@@ -69,7 +69,7 @@ qcts_status make_tensor_map(const TensorShape& shape, TensorMap* map) {
 #else
 
 // The executor's map is the shape itself.
-qcts_status make_tensor_map(const TensorShape& shape, TensorMap* map) {
+qcts_status on_executor::make_tensor_map(const TensorShape& shape, TensorMap* map) {
   static_assert(sizeof shape <= sizeof map->opaque);
   if (check_shape(shape) != QCTS_OK) return QCTS_FAILED;
   std::memset(map, 0, sizeof *map);

@@ -30,7 +30,14 @@ struct TensorShape {
 };
 inline constexpr uint32_t kBoxRowBytes = 128;
 
+// Two functions, so that a program can have both (kernels/device_check).
+#if defined(__CUDACC__)
+inline namespace on_device {
+#else
+inline namespace on_executor {
+#endif
 // Returns QCTS_OK, or QCTS_FAILED with last_failure() if a requirement is not met or the driver refuses.
 qcts_status make_tensor_map(const TensorShape& shape, TensorMap* map);
+}  // namespace
 
 }  // namespace qcts

@@ -162,6 +162,9 @@ void copy_box(void* shared, const TensorMap& map, int32_t column, int32_t row, u
   if ((copy.to - shared_memory()) % kAlignment != 0)
     fault("copies a box to shared memory+%td, which is not a multiple of %u", copy.to - shared_memory(),
           kAlignment);
+  if (int64_t{column} * copy.shape.element_bytes % 16 != 0)
+    fault("copies a box from column %d of elements of %u bytes, which is not at a multiple of 16 bytes",
+          column, copy.shape.element_bytes);
   check_range(Space::shared, copy.to, bytes_of(copy), Use::write);
   const auto* first = static_cast<const uint8_t*>(copy.shape.first);
   for (const int64_t end : {int64_t{0}, copy.shape.rows - 1})

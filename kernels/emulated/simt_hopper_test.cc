@@ -279,13 +279,14 @@ TEST(ExecutorHopper, TakesAFromRegisters) {
   for (uint32_t i = 0; i < d.size(); ++i) EXPECT_EQ(d[i], static_cast<float>(i / kColumns + 1)) << i;
 }
 
+template <int32_t kColumn>
 void copies_one_box(const TensorMap map) {
   auto* barrier = reinterpret_cast<uint64_t*>(shared_memory() + 2048);
   if (thread_index() == 0) {
     make_barrier(barrier, 1);
     fence_barriers();
     arrive_expecting(barrier, 4 * kBoxRowBytes);
-    copy_box(shared_memory(), &map, 60, 1, barrier);
+    copy_box(shared_memory(), &map, kColumn, 1, barrier);
   }
   sync_block();
   wait_barrier(barrier, 0);
@@ -298,13 +299,27 @@ TEST(ExecutorHopper, FillsABoxWithZerosOutsideTheTensor) {
   TensorMap map = {};
   ASSERT_EQ(make_tensor_map({x, sizeof x[0], 3, 100, 2, 4}, &map), QCTS_OK);
   for (uint32_t schedule = 0; schedule < simt::kSchedules; ++schedule) {
-    EXPECT_EQ(run_on_hopper(copies_one_box, map, 32, schedule), "");
+    EXPECT_EQ(run_on_hopper(copies_one_box<56>, map, 32, schedule), "");
     for (uint32_t r = 0; r < 4; ++r)
       for (uint32_t c = 0; c < 64; ++c) {
         uint16_t got;
         std::memcpy(&got, simt::shared_memory() + r * kBoxRowBytes + (c / 8 ^ r) * 16 + c % 8 * 2, 2);
-        EXPECT_EQ(got, r < 2 && c < 40 ? (r + 1) * 104 + 60 + c : 0) << r << ", " << c;
+        EXPECT_EQ(got, r < 2 && c < 44 ? (r + 1) * 104 + 56 + c : 0) << r << ", " << c;
       }
+  }
+}
+
+TEST(ExecutorHopper, RefusesABoxThatDoesNotBeginAt16Bytes) {
+  alignas(16) const uint16_t x[3][104] = {};
+  for (const uint32_t element_bytes : {1u, 2u}) {
+    TensorMap map = {};
+    ASSERT_EQ(make_tensor_map({x, sizeof x[0], 3, 100, element_bytes, 4}, &map), QCTS_OK);
+    EXPECT_THAT(run_on_hopper(copies_one_box<-4>, map, 32, 0), HasSubstr("from column -4 of elements of"));
+    const std::string at_8 = run_on_hopper(copies_one_box<8>, map, 32, 0);
+    if (element_bytes == 2)
+      EXPECT_EQ(at_8, "");
+    else
+      EXPECT_THAT(at_8, HasSubstr("not at a multiple of 16 bytes"));
   }
 }
 

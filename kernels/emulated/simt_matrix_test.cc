@@ -176,6 +176,62 @@ TEST(ExecutorSums, KeepSubnormalsAndSpecials) {
   EXPECT_EQ(sum_of(simt::kAmpereSums16, {{0x1p100f, 0x1p100f}}, 0), INFINITY) << "overflow";
 }
 
+// What an H100 returned where the model's exponent of zero, -126, does not hold: a row of a, one of b, and c.
+TEST(ExecutorSums, EqualAnH100WhereCIsZero) {
+  struct Recorded {
+    uint32_t c, want;
+    std::vector<uint16_t> a, b;
+  };
+  for (const Recorded& r : {Recorded{0x80000000,
+                                     0x00006900,
+                                     {0x9d33, 0x805d, 0x806f, 0x9fd4, 0x9b05, 0x8008, 0x9b5c, 0x9c46, 0x9bc2,
+                                      0x9c11, 0x1af5, 0xa051, 0x803c, 0x1ec1, 0x8001, 0x9c19},
+                                     {0x807e, 0x9f0a, 0x1eaf, 0x9a0d, 0x1b41, 0x2020, 0x1fb1, 0x1d39, 0xa0bc,
+                                      0x8029, 0x801a, 0x1bb4, 0x8061, 0x1a49, 0x0022, 0x1aaa}},
+                            Recorded{0x80000000,
+                                     0x0000ce60,
+                                     {0x0012, 0x9f63, 0x1c56, 0x9f01, 0x19d5, 0x999d, 0x9a78, 0x1abe, 0x1d6a,
+                                      0x9b39, 0x9f98, 0x9d7d, 0x9dfd, 0x9a2a, 0x20e1, 0x2176},
+                                     {0x1d50, 0x804d, 0x0038, 0x1b07, 0x1fb7, 0x1f12, 0xa124, 0x9cef, 0x9d8c,
+                                      0x19ff, 0x9c29, 0x9dd5, 0x9c39, 0x9bef, 0x0033, 0x0028}},
+                            Recorded{0x00000000,
+                                     0x8009aea0,
+                                     {0x807c, 0x20b4, 0x1c28, 0x9ebc, 0x0002, 0x1e4e, 0x9d53, 0x0029, 0x1d1d,
+                                      0x1b7d, 0x1e54, 0x99f0, 0x9abf, 0x0047, 0x9de6, 0x1a11},
+                                     {0x9d34, 0x9d11, 0x99a6, 0x9aa1, 0x9dd8, 0x8038, 0x1f6d, 0x9d44, 0x9e3b,
+                                      0x9ec5, 0x9e6c, 0x198f, 0x9ad6, 0x1d60, 0x0075, 0x0032}},
+                            Recorded{0x00000000,
+                                     0x800631e7,
+                                     {0x1d27, 0x1bb5, 0x1bbf, 0x9f80, 0x8053, 0x001b, 0x8048, 0x9a76, 0x1a32,
+                                      0x1ed5, 0x9996, 0x002b, 0x9bc6, 0xa0c4, 0x006c, 0x0072},
+                                     {0x9bd7, 0x9f74, 0xa052, 0x1db1, 0x9ce3, 0x006e, 0x9c3d, 0x801d, 0xa144,
+                                      0x9dce, 0xa18b, 0x0055, 0x9d2d, 0x1bc9, 0x1cfc, 0x215b}}}) {
+    std::vector<simt::Factor> a, b;
+    for (const uint16_t bits : r.a) a.push_back(simt::kBf16.decode(bits));
+    for (const uint16_t bits : r.b) b.push_back(simt::kBf16.decode(bits));
+    const auto sum = [&](const simt::SumModel& model) {
+      const int count = static_cast<int>(a.size());
+      const float start = std::bit_cast<float>(r.c);
+      return std::bit_cast<uint32_t>(simt::fused_dot(model, simt::kBf16, a.data(), b.data(), count, start));
+    };
+    EXPECT_EQ(sum(simt::kHopperSums16), r.want) << std::hex << r.want;
+    simt::SumModel public_model = simt::kHopperSums16;
+    public_model.least_exponent = -126;
+    EXPECT_NE(sum(public_model), r.want) << std::hex << r.want;
+  }
+}
+
+TEST(ExecutorSums, TakeTheExponentOfZeroFactorsByTheArchitecture) {
+  // 0 * 2^93 has exponent -33 in the public model, so 2^-76 is cut below 2^(-33 - F).
+  for (const auto& zeros :
+       {Products{{0, 0x1p93f}, {0x1p-38f, 0x1p-38f}}, Products{{-0x1p93f, -0.0f}, {0x1p-38f, 0x1p-38f}}}) {
+    EXPECT_EQ(sum_of(simt::kAmpereSums16, zeros, 0), 0.0f);
+    EXPECT_EQ(sum_of(simt::kHopperSums16, zeros, 0), 0x1p-76f);
+  }
+  EXPECT_EQ(sum_of(simt::kAmpereSums16, {{0, 0x1p93f}}, 0x1p-76f), 0.0f);
+  EXPECT_EQ(sum_of(simt::kHopperSums16, {{0, 0x1p93f}}, 0x1p-76f), 0x1p-76f);
+}
+
 // Vectors recorded from MMA-Sim (mma_sim_vectors.txt names its commit and the seed): a line has the name of
 // the model, the bits of c and of the sum it computed, and those of a and b.
 TEST(ExecutorSums, EqualMmaSimsBitForBit) {

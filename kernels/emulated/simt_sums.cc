@@ -59,10 +59,12 @@ float cut(int64_t sum, int exponent, int fraction_bits) {
 float fused_step(const SumModel& model, int product_bits, const Factor* a, const Factor* b, int count,
                  float c) {
   const Factor start = decode_f32(c);
-  int32_t largest = start.exponent;
+  int32_t largest = model.least_exponent;
+  if (start.significand != 0) largest = std::max(largest, start.exponent);
   double in_double = c;
   for (int i = 0; i < count; ++i) {
-    largest = std::max(largest, a[i].exponent + b[i].exponent);
+    if (model.zeros_count || (a[i].significand != 0 && b[i].significand != 0))
+      largest = std::max(largest, a[i].exponent + b[i].exponent);
     in_double += static_cast<double>(a[i].value) * b[i].value;
   }
   if (!std::isfinite(in_double))

@@ -180,6 +180,12 @@ void shared_as_global(View) { load_global<uint32_t>(shared_memory() + 8); }
 void nowhere(View) { load_global<uint32_t>(reinterpret_cast<const void*>(16)); }
 void copies_misaligned(View data) { copy_async<16>(shared_memory(), data.x + 4); }
 void other_mask(View) {
+  if (thread_index() == 0)
+    sync_warp(0x00000003);
+  else
+    sync_warp(0xFFFFFFFF);
+}
+void mask_of_those_who_returned(View) {
   if (thread_index() % 2 == 0)
     sync_warp(0x55555555);
   else
@@ -239,6 +245,7 @@ INSTANTIATE_TEST_SUITE_P(
         PlantedFault{"copies_misaligned", copies_misaligned,
                      "reads 16 bytes at x+4, which is not a multiple of 16"},
         PlantedFault{"other_mask", other_mask, "with mask"},
+        PlantedFault{"mask_of_those_who_returned", mask_of_those_who_returned, "hangs: "},
         PlantedFault{"mask_without_itself", mask_without_itself,
                      "which lacks its lane, block (0,0,0) thread 1"},
         PlantedFault{"other_function", other_function, "of its warp wait in"},
@@ -339,15 +346,30 @@ TEST(Executor, ExchangesWithinAWarp) {
   }
 }
 
-// PTX keeps neither the sign nor the fraction of a NaN in a conversion.
-TEST(Executor, ConvertsEveryNanToOne) {
-  for (const uint16_t nan : {uint16_t{0x7C01}, uint16_t{0x7E00}, uint16_t{0xFFFF}})
-    EXPECT_EQ(bits_of(f16_to_f32(nan)), 0x7FFFFFFFu) << nan;
-  for (const uint32_t nan : {0x7F800001u, 0x7FC00000u, 0xFFC00000u}) {
-    EXPECT_EQ(f32_to_f16(float_of(nan)), 0x7FFF) << nan;
-    EXPECT_EQ(f32_to_bf16(float_of(nan)), 0x7FFF) << nan;
+// Lanes that have left their group's shuffle wait for all while the other group's lanes still come.
+void joins_after_groups(View data) {
+  const uint32_t thread = thread_index(), lane = lane_index(),
+                 group = lane % 3 == 0 ? 0x49249249 : ~0x49249249u;
+  uint32_t sum = 0;
+  for (uint32_t round = 0; round < 4; ++round) {
+    const uint32_t first = lane % 3 == 0 ? 0 : 1;
+    if (lane % 3 == 0)
+      sum += shuffle(thread, first, group);
+    else
+      sum += shuffle(thread, first, group) + (ballot(true, group) == group ? 100 : 0);
+    sync_warp();
+    sum += shuffle_xor(round, 1);
   }
-  EXPECT_EQ(bits_of(f16_to_f32(0xFC00)), 0xFF800000u) << "an infinity is none";
+  store_global(data.y + 4 * thread, sum);
+}
+
+TEST(Executor, LetsAGroupWaitForAllWhileAnotherComes) {
+  for (uint32_t schedule = 0; schedule < simt::kSchedules; ++schedule) {
+    Data data;
+    EXPECT_EQ(run_kernel(joins_after_groups, data, schedule), "");
+    for (uint32_t t = 0; t < kBlock; ++t)
+      EXPECT_EQ(data.y[t], 4 * (t / 32 * 32) + 6 + (t % 32 % 3 == 0 ? 0 : 404)) << t;
+  }
 }
 
 // Threads take part in a race only if their order differs between schedules.

@@ -26,12 +26,14 @@ uint32_t n_calls[kMaxThreads / kLanes];  // groups in use so far
 Lanes& join(const char* what, uint32_t mask, uint32_t detail) {
   const uint32_t lane = place.thread % kLanes, warp = place.thread / kLanes;
   if ((mask >> lane & 1) == 0) fault("calls %s with mask 0x%08x, which lacks its lane", what, mask);
+  // Masks may overlap: lanes that have left one group may wait for all while others still wait in theirs.
+  // It is a fault if this lane waits for one that waits for this lane elsewhere.
   Lanes* free = nullptr;
   for (uint32_t i = 0; i < n_calls[warp]; ++i) {
     Lanes& call = calls[warp][i];
     if (call.mask == 0) {
       free = &call;
-    } else if ((call.mask & mask) != 0) {
+    } else if ((call.mask >> lane & 1) != 0 && (call.arrived & mask) != 0) {
       if (call.mask != mask || call.detail != detail || std::strcmp(call.what, what) != 0)
         fault("calls %s with mask 0x%08x while lanes 0x%08x of its warp wait in %s with mask 0x%08x%s", what,
               mask, call.arrived, call.what, call.mask, call.detail != detail ? " and other parameters" : "");
