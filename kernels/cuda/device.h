@@ -189,7 +189,7 @@ QCTS_DEVICE uint32_t ballot(bool value, uint32_t mask = kAllLanes) { return simt
 // ---------------------------------------------------------------------------------------------------
 // + - * / of float round to nearest even and keep subnormals: kernels are compiled without contraction and
 // without fast division. fmaf, fabsf and nearbyintf are those of math.h; so are fmaxf and fminf, which return
-// the number if the other operand is NaN, quiet or signalling.
+// the number if the other operand is NaN, quiet or signalling, and take -0 for less than +0.
 
 QCTS_DEVICE uint32_t bits_of(float value) { return __builtin_bit_cast(uint32_t, value); }
 QCTS_DEVICE float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
@@ -277,9 +277,16 @@ QCTS_DEVICE int32_t dot_s8(uint32_t a, uint32_t b, int32_t sum) {
     wrapping += static_cast<uint32_t>(static_cast<int8_t>(a >> i) * static_cast<int8_t>(b >> i));
   return static_cast<int32_t>(wrapping);
 }
-// math.h's may return a signalling NaN's quiet one where a GPU returns the other number.
-QCTS_DEVICE float fmaxf(float a, float b) { return a != a ? b : b != b ? a : __builtin_fmaxf(a, b); }
-QCTS_DEVICE float fminf(float a, float b) { return a != a ? b : b != b ? a : __builtin_fminf(a, b); }
+// math.h's may return a signalling NaN's quiet one where a GPU returns the other number, and either of two
+// zeros where -0 is the smaller one on a GPU.
+QCTS_DEVICE float fmaxf(float a, float b) {
+  if (a == b) return float_of(bits_of(a) & bits_of(b));
+  return a != a ? b : b != b ? a : __builtin_fmaxf(a, b);
+}
+QCTS_DEVICE float fminf(float a, float b) {
+  if (a == b) return float_of(bits_of(a) | bits_of(b));
+  return a != a ? b : b != b ? a : __builtin_fminf(a, b);
+}
 #endif
 
 }  // namespace

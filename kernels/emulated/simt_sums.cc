@@ -52,6 +52,7 @@ float cut(int64_t sum, int exponent, int fraction_bits) {
   const int top = 63 - std::countl_zero(magnitude);
   const int dropped = std::max({top - fraction_bits, kMinFloatExponent - fraction_bits - exponent, 0});
   const uint64_t kept = dropped > 63 ? 0 : magnitude >> dropped << dropped;
+  if (kept == 0) return 0;
   const auto result = static_cast<float>(std::ldexp(static_cast<double>(kept), exponent));
   return sum < 0 ? -result : result;
 }

@@ -55,6 +55,7 @@ struct Stages {
 };
 
 constexpr int kFloat32FractionBits = 23;
+constexpr double kZeroFactor = 0x1p-126;  // what a factor 0 of a fused product counts as
 
 Stages roundings(const LinearStages& stages, const LinearDTypes& dtypes) {
   const bool flush = stages.flush_subnormals;
@@ -111,7 +112,8 @@ double error_of_weighted_sum(const LinearOracle& o, const LinearStages& stages, 
   double error = weight_error(o, stages, r);
   error += r.x.u * (o.abs_weight + error) + r.x.h * weight_mass(o, r);
   error += r.product.u * (o.abs_weight + error) + n * r.product.h;
-  error += r.adding(n + 1) * (o.abs_weight + error + bias) + n * r.accumulator.h;
+  const double zeros = r.fused ? kZeroFactor * (o.abs_x + o.sum_abs_weight) : 0;
+  error += r.adding(n + 1) * (o.abs_weight + error + bias + zeros) + n * r.accumulator.h;
   return error;
 }
 
@@ -125,7 +127,9 @@ double error_of_scaled_sums(const LinearOracle& o, const Stages& r) {
       o.sum_abs_scale + o.sum_abs_weight;  // each scale and zero, counted once per element of its group
   double error = r.x.u * magnitudes + r.x.h * o.sum_abs_weight;
   error += r.product.u * (magnitudes + error) + r.product.h * scales;
-  error += r.adding(length) * (magnitudes + error) + r.accumulator.h * scales;
+  // The largest |x| is at most sum|x|.
+  const double zeros = r.fused ? kZeroFactor * (o.sum_abs_scale * o.abs_x + o.sum_abs_weight) : 0;
+  error += r.adding(length) * (magnitudes + error + zeros) + r.accumulator.h * scales;
 
   if (o.scaled_x) {
     const double apart = o.group_coded + o.group_offset;

@@ -38,6 +38,8 @@
 //                   Each of the t + 1 addends is cut below 2^-F of the largest addend.
 //                   The result is cut below 2^-R of itself.
 //                   A step loses at most s = (t + 1) * 2^-F + 2^-R of M, and c steps lose s*c / (1 - s*c).
+//                   Ampere gives the factor 0 the exponent -126, so that a product with 0 counts as 2^-126
+//                   times the other factor: M grows by 2^-126 * (sum|x| + sum|w|).
 //                   A partial sum that is promoted every P elements takes P/t steps.
 //                   Its parts are added in float32, which adds gamma(n/P).
 //   6 output_cast   Rounds the sum before the bias. The bias addition (u * |y|) is next.

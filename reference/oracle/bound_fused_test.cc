@@ -88,6 +88,18 @@ TEST(FusedBound, RefusesSumsOfFewerBitsThanDeclared) {
   EXPECT_GT(narrow, 35);
 }
 
+// Ampere aligns with a zero's exponent of -126: 0 * 2^93 cuts a product of 2^-76 away.
+TEST(FusedBound, AllowsForZerosBesideLargeFactors) {
+  const std::vector<ExactWeight> row = {{.product = 1, .code = 1, .scale = 1},
+                                        {.product = 0, .code = 0, .scale = 1}};
+  for (const bool after_sum : {false, true})
+    for (const double other : {0x1p93, 1.0}) {
+      const LinearStages stages = {.scale_after_sum = after_sum, .fused = kAmpere};
+      const LinearOracle oracle = linear_oracle(row, std::vector<double>{0x1p-76, other}, 0, 0);
+      EXPECT_EQ(accepts(oracle, linear_bound(oracle, stages, {}), 0), other > 1) << after_sum << " " << other;
+    }
+}
+
 TEST(FusedBound, PromotionNarrowsAndIntegersStayExact) {
   const Case given = case_of(4096, 3);
   const LinearOracle oracle = linear_oracle(given.row, given.x, 0, 0);
