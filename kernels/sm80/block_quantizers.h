@@ -158,8 +158,14 @@ constexpr uint64_t packed_places24() {
 }
 constexpr uint64_t kPackedPlaces24 = packed_places24();
 
+// Zeros of both signs are left out.
+struct NotZero {
+  static QCTS_DEVICE bool stays(uint32_t code) { return (code & 0x7F) != 0; }
+};
+
 // fp8_sparse24 (kernels/families/sparse24.h): scales and codes as fp8_row. Of every four codes the two that
-// are not zero are stored with their places; `failed` becomes 1 if more are not.
+// stay are stored with their places; `failed` becomes 1 if more do.
+template <class Stay = NotZero>
 struct Sparse24Quantizer {
   using Codes = sm80::Codes<4>;
   using Range = Magnitude;
@@ -185,7 +191,7 @@ struct Sparse24Quantizer {
     for (int i = 0; i < 4; ++i) {
       const uint32_t code = dense.template code<T>(scale, x[i]);
       four |= code << (8 * i);
-      mask |= (code & 0x7F) != 0 ? 1u << i : 0;
+      mask |= Stay::stays(code) ? 1u << i : 0;
     }
     const uint32_t without_one = mask & (mask - 1);
     if ((without_one & (without_one - 1)) != 0) atomic_or(failed, 1);

@@ -154,5 +154,33 @@ Float8Quantizer<Range> float8_quantizer(const qcts_problem& p) {
   return quantize(p, Nvfp4Quantizer(p), x);
 }
 
+// A word of device memory. Waits for the stream, since the ABI has no status that a device writes yet.
+[[maybe_unused]] uint32_t fetch_word([[maybe_unused]] const qcts_problem& p, const uint32_t* at) {
+  uint32_t word = 1;
+#if defined(__CUDACC__)
+  const auto stream = static_cast<cudaStream_t>(p.stream);
+  if (cudaMemcpyAsync(&word, at, sizeof word, cudaMemcpyDeviceToHost, stream) != cudaSuccess ||
+      cudaStreamSynchronize(stream) != cudaSuccess)
+    return 1;
+#else
+  word = *at;
+#endif
+  return word;
+}
+
+template <class Family>
+qcts_status quantize_sparse24(const qcts_problem& p) {
+  Family family = {};
+  family.dense = float8_quantizer<Magnitude>(p);
+  family.codes = family.dense.codes;
+  family.metadata = out_bytes(p, "sparse_metadata");
+  family.failed = static_cast<uint32_t*>(p.workspace);
+  qcts_status status = launch(p, {.blocks_x = 1, .threads = 32}, clear_word, family.failed);
+  if (status == QCTS_OK) status = quantize(p, family, runs_of(p, p.k));
+  if (status == QCTS_OK && fetch_word(p, family.failed) != 0)
+    return launch_failed("the weight is not 2:4 sparse: of four codes along k, more than two are not 0");
+  return status;
+}
+
 }  // namespace
 }  // namespace qcts::sm80
