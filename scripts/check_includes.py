@@ -36,6 +36,7 @@ ORDER = {
         "kernels/families",
         "kernels/cuda",
         "kernels/sm80",
+        "kernels/sm90a",
         "kernels/scalar",
         "kernels/avx2",
         "kernels/avx2/quantize",

@@ -3,6 +3,7 @@
 // b. The operands are read, and the accumulators written, when the warp waits for them (late) or at once
 // (early); until then the accumulators are NaN.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -72,12 +73,41 @@ void read_a(const Product& product, uint8_t (*rows)[kStepBytes]) {
   }
 }
 
+// `size`: bytes of an element. The bytes of e4m3 are looked up, since decoding would take longer than
+// multiplying.
 void decode_row(const FactorType& type, const uint8_t* bytes, uint32_t size, Factor* out) {
+  static const std::array<Factor, 256> of_byte = [] {
+    std::array<Factor, 256> table;
+    for (uint32_t byte = 0; byte < table.size(); ++byte) table[byte] = kE4m3.decode(byte);
+    return table;
+  }();
   for (uint32_t k = 0; k < kStepBytes / size; ++k) {
-    uint16_t bits = 0;
+    if (size == 1) {
+      out[k] = of_byte[bytes[k]];
+      continue;
+    }
+    uint16_t bits;
     std::memcpy(&bits, bytes + k * size, size);
     out[k] = type.decode(bits);
   }
+}
+
+// A row of a or a column of b. If one side is zero and the other finite, all products are zeros, and the one
+// with the largest exponent stands for them: it alone tells where the sum so far is cut. Tiles are often
+// larger than the matrices of tests, so this saves most of the time.
+struct Line {
+  bool is_zero = true, is_finite = true;
+  uint32_t largest = 0;  // index
+};
+static_assert(kHopperSums16.terms == 16 && kHopperWideSums8.terms == 32, "a step of k is added at once");
+Line line_of(const Factor* factors, uint32_t count) {
+  Line line;
+  for (uint32_t k = 0; k < count; ++k) {
+    line.is_zero = line.is_zero && factors[k].significand == 0;
+    line.is_finite = line.is_finite && std::isfinite(factors[k].value);
+    if (factors[k].exponent > factors[line.largest].exponent) line.largest = k;
+  }
+  return line;
 }
 
 // Adds to `sum`, whose bits are given and returned.
@@ -97,12 +127,28 @@ void compute(const Product& product) {
   const bool is_float = operands.type != Wgmma::s8;
   const FactorType& type = operands.type == Wgmma::bf16 ? kBf16 : kE4m3;
   const SumModel& model = operands.type == Wgmma::bf16 ? kHopperSums16 : kHopperWideSums8;
+  const uint32_t length = kStepBytes / size;
   static Factor a[kWarpRows][kStepBytes], b[kMaxColumns][kStepBytes];
+  static Line rows[kWarpRows], columns[kMaxColumns];
   if (is_float) {
-    for (uint32_t row = 0; row < kWarpRows; ++row) decode_row(type, a_bytes[row], size, a[row]);
-    for (uint32_t column = 0; column < operands.columns; ++column)
+    for (uint32_t row = 0; row < kWarpRows; ++row) {
+      decode_row(type, a_bytes[row], size, a[row]);
+      rows[row] = line_of(a[row], length);
+    }
+    for (uint32_t column = 0; column < operands.columns; ++column) {
       decode_row(type, b_bytes[column], size, b[column]);
+      columns[column] = line_of(b[column], length);
+    }
   }
+  const auto dot = [&](uint32_t row, uint32_t column, float sum) {
+    const Line &of_a = rows[row], &of_b = columns[column];
+    uint32_t first = 0, count = length;
+    if ((of_a.is_zero && of_b.is_finite) || (of_b.is_zero && of_a.is_finite)) {
+      first = of_a.is_zero ? of_b.largest : of_a.largest;
+      count = 1;
+    }
+    return fused_dot(model, type, a[row] + first, b[column] + first, static_cast<int>(count), sum);
+  };
   const uint32_t count = sums_of_lane(operands);
   for (uint32_t lane = 0; lane < kLanes && !product.sums.empty() && !settings().schedule.early; ++lane)
     if (std::count(product.d[lane], product.d[lane] + count, kUnderWay) != count)
@@ -113,9 +159,7 @@ void compute(const Product& product) {
       uint32_t& d = product.d[lane][i];
       const uint32_t before = product.sums.empty() ? d : product.sums[lane * count + i];
       if (is_float)
-        d = __builtin_bit_cast(uint32_t,
-                               fused_dot(model, type, a[row], b[column], static_cast<int>(kStepBytes / size),
-                                         __builtin_bit_cast(float, before)));
+        d = __builtin_bit_cast(uint32_t, dot(row, column, __builtin_bit_cast(float, before)));
       else
         d = multiplied_s8(a_bytes[row], b_bytes[column], before);
     }

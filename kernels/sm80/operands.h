@@ -84,13 +84,16 @@ struct Int4Decoder {
 
   template <class T>
   static QCTS_DEVICE void operands(uint32_t word, const Words2&, uint32_t (&pairs)[4]) {
+    QCTS_UNROLL
+    for (int i = 0; i < 4; ++i) pairs[i] = pair<T>(word, i);
+  }
+  // Of byte i.
+  template <class T>
+  static QCTS_DEVICE uint32_t pair(uint32_t word, int i) {
     constexpr uint32_t kUnit = power<T>(Pair<T>::kFractionBits);  // its last bit is 1
     constexpr uint32_t kEight = 1u << 15 | kUnit | 8;
     if (!kHighFirst) word ^= 0x88888888;
-    QCTS_UNROLL
-    for (int i = 0; i < 4; ++i)
-      pairs[i] =
-          Pair<T>::fma(nibble_pair<kHighFirst>(word, i, 0, twice(kUnit)), twice(power<T>(0)), twice(kEight));
+    return Pair<T>::fma(nibble_pair<kHighFirst>(word, i, 0, twice(kUnit)), twice(power<T>(0)), twice(kEight));
   }
 };
 
