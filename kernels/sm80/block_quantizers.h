@@ -164,7 +164,7 @@ struct NotZero {
 };
 
 // fp8_sparse24 (kernels/families/sparse24.h): scales and codes as fp8_row. Of every four codes the two that
-// stay are stored with their places; `failed` becomes 1 if more do.
+// stay are stored with their places. If more do, `failed` becomes ~i, where i is the first such four.
 template <class Stay = NotZero>
 struct Sparse24Quantizer {
   using Codes = sm80::Codes<4>;
@@ -185,7 +185,7 @@ struct Sparse24Quantizer {
   }
   // The nibble of places, and the two codes in 16 bits.
   template <class T>
-  QCTS_DEVICE uint32_t compress(float scale, const float* x, uint32_t& two) const {
+  QCTS_DEVICE uint32_t compress(float scale, const float* x, int64_t index, uint32_t& two) const {
     uint32_t four = 0, mask = 0;
     QCTS_UNROLL
     for (int i = 0; i < 4; ++i) {
@@ -194,7 +194,7 @@ struct Sparse24Quantizer {
       mask |= Stay::stays(code) ? 1u << i : 0;
     }
     const uint32_t without_one = mask & (mask - 1);
-    if ((without_one & (without_one - 1)) != 0) atomic_or(failed, 1);
+    if ((without_one & (without_one - 1)) != 0) atomic_max(failed, ~static_cast<uint32_t>(index / 4));
     const auto places = static_cast<uint32_t>(kPackedPlaces24 >> 4 * mask) & 15;
     two = 0;
     QCTS_UNROLL
@@ -211,7 +211,7 @@ struct Sparse24Quantizer {
     QCTS_UNROLL
     for (int i = 0; i < kCount; i += 4) {
       uint32_t two = 0;
-      if (valid) places |= compress<T>(scale, x + i, two) << i;
+      if (valid) places |= compress<T>(scale, x + i, index + i, two) << i;
       words[0] |= two << (4 * i);
     }
     // A byte of metadata is of eight elements, which two lanes have.
