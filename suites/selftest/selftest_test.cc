@@ -78,10 +78,16 @@ TEST_P(CoverOf, KillsEveryMutantOfItsKind) {
     ADD_FAILURE() << row->mutant->id << " lives: " << row->mutant->what << " " << row->problem
                   << "; for the cover of plan " << request.plan
                   << ": qcts selftest kill --all --cover --mutant " << row->mutant->id;
+  for (const KillRow& row : rows)
+    if (row.killed() && row.mutant->kind == MutantKind::cuda)
+      EXPECT_THAT(row.killers[0].reason + row.killers[0].where,
+                  testing::ContainsRegex(" thread [0-9]+|row [0-9]+"))
+          << row.mutant->id;
 }
 
 INSTANTIATE_TEST_SUITE_P(Mutants, CoverOf,
                          testing::Values(Cover{"quick", MutantKind::kernel, 358},
+                                         Cover{"quick_cuda", MutantKind::cuda, 32},
                                          Cover{"quick_files", MutantKind::format, 37}),
                          [](const auto& info) { return std::string(mutant_kind_name(info.param.kind)); });
 
@@ -121,13 +127,16 @@ class WithoutAFault : public testing::TestWithParam<MutantKind> {};
 
 TEST_P(WithoutAFault, TheMutantsPass) {
   KillRequest request;
-  request.plan = GetParam() == MutantKind::format ? "quick_files" : "quick";
+  request.plan = GetParam() == MutantKind::format ? "quick_files"
+                 : GetParam() == MutantKind::cuda ? "quick_cuda"
+                                                  : "quick";
   const KillRow row = kill_together(request, "", GetParam());
   EXPECT_FALSE(row.killed()) << row.killers[0].case_id << ": " << row.killers[0].reason;
-  EXPECT_GT(row.judged, 100u);
+  EXPECT_GT(row.judged, GetParam() == MutantKind::cuda ? 20u : 100u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Mutants, WithoutAFault, testing::Values(MutantKind::kernel, MutantKind::format),
+INSTANTIATE_TEST_SUITE_P(Mutants, WithoutAFault,
+                         testing::Values(MutantKind::kernel, MutantKind::cuda, MutantKind::format),
                          kKindName);
 
 struct Planned {

@@ -2,7 +2,7 @@
 #include "suites/selftest/cuda_mutants/instructions.h"
 
 #include <cstring>
-#include <string_view>
+#include <vector>
 
 #include "kernels/abi/problem.h"
 #include "suites/selftest/cuda_mutants/kernels.h"
@@ -17,8 +17,10 @@ using enum mutants::Fault;
 
 const qcts_problem* running = nullptr;
 
-// How often each thread of the block has called something.
-uint32_t calls[1024];
+// Of each thread of the block.
+constexpr uint32_t kMaxThreads = 1024, kWarpLanes = 32;
+uint32_t syncs[kMaxThreads];
+bool postponed[kMaxThreads];  // its wait for wgmma
 
 // --- Launches
 // --------------------------------------------------------------------------------------------------
@@ -59,8 +61,8 @@ const uint8_t* misread_scale(const Element& of, int64_t offset) {
   return of.at(of.index, offset);
 }
 
-// The rest of k that a GEMM with these stages (kernels/sm80/gemm_block.h) does not add: elements of a row of x
-// from here on.
+// The rest of k that a GEMM with these stages (kernels/sm80/gemm_block.h) does not add: elements of a row of
+// x from here on.
 int64_t end_of_whole_rounds() {
   const qcts_problem& p = *running;
   const bool has_nibbles = scheme_params(p).element_dtype == QCTS_F4_E2M1_X2;
@@ -113,6 +115,11 @@ void change_sums(float* d) {
 qcts_status run_changed(const qcts_problem& problem, qcts_status (*run)(const qcts_problem*)) {
   qcts_problem changed = problem;
   if (planted(g_x_rows_touch)) changed.ldx_bytes = problem.k * dtype_bytes(problem.x_dtype);
+  std::vector<qcts_plane> planes(problem.planes, problem.planes + problem.n_planes);
+  for (qcts_plane& plane : planes)
+    if (planted(g_box_base_rounded) && same_text(plane.name, "qdata"))
+      plane.data = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(plane.data) / 16 * 16);
+  changed.planes = planes.data();
   running = &problem;
   const qcts_status status = run(&changed);
   running = nullptr;
@@ -136,7 +143,8 @@ const char* launch(const uint32_t (&grid)[3], uint32_t threads, uint32_t shared_
   if (p.op == QCTS_OP_LINEAR && threads == kTileThreads && shared_bytes > 0 && grid[0] % tiles == 0)
     blocks[0] = static_cast<uint32_t>(grid[0] / tiles * launched_tiles(tiles));
   if (blocks[0] == 0) return nullptr;
-  std::memset(calls, 0, sizeof calls);
+  std::memset(syncs, 0, sizeof syncs);
+  std::memset(postponed, 0, sizeof postponed);
   return qcts::simt::launch(blocks, threads, shared_bytes, body, context);
 }
 
@@ -154,9 +162,9 @@ void sync_block() {
 
 void sync_warp(uint32_t mask) {
   if (planted(g_no_warp_sync)) return;
-  // The first call of a tile is between filling the stage and storing from it, the second one before it is filled
-  // again.
-  if (planted(g_stage_filled_again) && ++calls[place.thread] % 2 == 0) return;
+  // The first call of a tile is between filling the stage and storing from it, the second one before it is
+  // filled again.
+  if (planted(g_stage_filled_again) && ++syncs[place.thread] % 2 == 0) return;
   qcts::simt::sync_warp(mask);
 }
 
@@ -169,6 +177,35 @@ void copy_async(void* shared, const void* from, uint32_t bytes, bool valid) {
 void wait_copies(uint32_t unfinished) {
   // The last wait of a kernel stays: a thread that ends with copies under way is another fault.
   qcts::simt::wait_copies(unfinished > 0 && planted(g_copies_awaited_late) ? unfinished + 1 : unfinished);
+}
+
+void fence_async() {
+  if (!planted(g_no_async_fence)) qcts::simt::fence_async();
+}
+
+// The fetching warp is the last one.
+void wait_barrier(uint64_t* barrier, uint32_t parity) {
+  const bool fetches = place.thread >= place.threads - kWarpLanes;
+  if (!fetches || !planted(g_slot_not_awaited)) qcts::simt::wait_barrier(barrier, parity);
+}
+
+// Lane 0 of a warp releases a stage after the wait. With the fault it releases first; the other lanes wait
+// for it.
+void wgmma_wait(uint32_t unfinished) {
+  if (planted(g_slot_released_early) && place.thread % kWarpLanes == 0)
+    postponed[place.thread] = true;
+  else
+    qcts::simt::wgmma_wait(unfinished);
+}
+void arrive(uint64_t* barrier, uint32_t expected_bytes) {
+  qcts::simt::arrive(barrier, expected_bytes);
+  if (!postponed[place.thread]) return;
+  postponed[place.thread] = false;
+  qcts::simt::wgmma_wait(0);
+}
+
+void copy_box(void* shared, const TensorMap& map, int32_t column, int32_t row, uint64_t* barrier) {
+  qcts::simt::copy_box(shared, map, planted(g_box_column_frozen) ? 0 : column, row, barrier);
 }
 
 void multiply_bf16(float* d, const uint32_t* a, const uint32_t* b) {

@@ -18,6 +18,11 @@ void sync_block();
 void sync_warp(uint32_t mask);
 void copy_async(void* shared, const void* from, uint32_t bytes, bool valid);
 void wait_copies(uint32_t unfinished);
+void fence_async();
+void arrive(uint64_t* barrier, uint32_t expected_bytes);
+void wait_barrier(uint64_t* barrier, uint32_t parity);
+void copy_box(void* shared, const TensorMap& map, int32_t column, int32_t row, uint64_t* barrier);
+void wgmma_wait(uint32_t unfinished);
 void multiply_bf16(float* d, const uint32_t* a, const uint32_t* b);
 void multiply_f16(float* d, const uint32_t* a, const uint32_t* b);
 

@@ -44,11 +44,13 @@ const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
       row_of<qcts_kernel_linear_int4_tinygemm_sm80>(
           {g_copies_awaited_late, g_left_out_copy_reads, g_group_of_tile, g_scales_end_at_group_size}),
-      row_of<qcts_kernel_linear_int4_plain_sm80>(
-          {g_no_loop_barrier, g_scales_by_column, g_width_of_three_tiles}),
+      row_of<qcts_kernel_linear_int4_plain_sm80>({g_no_loop_barrier, g_scales_by_column}),
       row_of<qcts_kernel_linear_mx_sm80>({g_whole_tiles_only, g_tail_after_whole_rounds}),
       row_of<qcts_kernel_linear_int8_row_sm80>({g_x_rows_touch, g_pitch_of_four_bytes, g_sums_in_f16}),
-      row_of<qcts_kernel_linear_fp8_row_sm80>({g_sums_keep_13_bits}),
+      row_of<qcts_kernel_linear_fp8_row_sm80>({g_sums_keep_13_bits, g_width_of_three_tiles}),
+      row_of<qcts_kernel_linear_fp8_row_dyn_sm90a>({g_slot_released_early, g_slot_not_awaited,
+                                                    g_no_async_fence, g_box_column_frozen,
+                                                    g_box_base_rounded}),
       row_of<qcts_kernel_quantize_int8_row_sm80>({g_stage_filled_again}),
       row_of<qcts_kernel_dequantize_int8_row_sm80>({g_no_warp_sync, g_rows_on_grid_y}),
       row_of<quantize_intx>({g_one_group_size_halved}),
