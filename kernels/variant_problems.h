@@ -98,6 +98,7 @@ inline int64_t group_of(const std::string& family, const std::string& member, co
   if (family == "nvfp4") return 16;
   if (family == "nf4") return 64;
   if (family == "fp8_sparse24") return 8;
+  if (family == "gguf_proto") return 256;
   if (family.rfind("int4", 0) == 0 || family.rfind("int8_group", 0) == 0) return shape.group;
   if (member.find("_block128") != member.npos) return 128;
   const size_t at = member.find("_g");

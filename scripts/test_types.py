@@ -22,6 +22,7 @@ TEXT_ALLOWED = {
     "kernels/abi/qcts_kernel.h": ({"layout", "activation"}, ABI),
     "kernels/families/int8_x.h": ({"policy"}, ABI),
     "kernels/families/expected_planes.h": ({"layout"}, ABI),
+    "kernels/sm80/quantizers.h": ({"policy"}, ABI),
     "kernels/registry.h": ({"activation"}, ABI),
     "kernels/variant_problems.h": ({"policy"}, ABI),
     "reference/dialects/decoders/scheme_tensor.h": ({"layout_hint"}, "a word of the manifest or of --cpu-pack, for whatever scheme"),

@@ -301,11 +301,11 @@ qcts_status move_block_scales(const qcts_problem& p) {
 // ATen's layouts for processors have no reader on a device.
 template <const qcts_kernel& kKernel>
 qcts_status supports_tile_packed(const qcts_problem* p, char* why, size_t why_size) {
-  if (!is_tile_packed(p->layout))
-    return refuse(QCTS_UNSUPPORTED, why, why_size,
-                  "layout %s: a device packs tile_packed_4d and tile_packed_4d_v1 only",
-                  p->layout == nullptr ? "NULL" : p->layout);
-  return check_problem(kKernel, p, why, why_size);
+  const qcts_status status = check_problem(kKernel, p, why, why_size);
+  if (status != QCTS_OK || is_tile_packed(p->layout)) return status;
+  return refuse(QCTS_UNSUPPORTED, why, why_size,
+                "layout %s: a device packs tile_packed_4d and tile_packed_4d_v1 only",
+                p->layout == nullptr ? "NULL" : p->layout);
 }
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 qcts_status run_tile_packed(const qcts_problem* p) {

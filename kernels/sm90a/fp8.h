@@ -178,8 +178,7 @@ qcts_status supports_fp8(const qcts_problem* p, char* why, size_t why_size) {
   if (supports_policy<kKernel>(p, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   const qcts_scheme_params& params = scheme_params(*p);
   if (params.element_dtype != QCTS_F8_E4M3FN)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "weights of dtype %u: only float8_e4m3 is supported",
-                  params.element_dtype);
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "only float8_e4m3 weights are supported");
   if (p->group != 0 || params.group_rows > 1)
     return refuse(QCTS_UNSUPPORTED, why, why_size,
                   "scales of blocks: only one scale a row, or one for all, is supported");

@@ -218,8 +218,7 @@ constexpr int64_t kLeastGroup = 32;
 template <const qcts_kernel& kKernel>
 qcts_status supports_int4(const qcts_problem* p, char* why, size_t why_size) {
   if (check_problem(kKernel, p, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
-  if (p->x_dtype != QCTS_BF16)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "x of dtype %u: only bfloat16 is supported", p->x_dtype);
+  if (p->x_dtype != QCTS_BF16) return refuse(QCTS_UNSUPPORTED, why, why_size, "x must be bfloat16");
   if (p->group % kLeastGroup != 0)
     return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: needs a multiple of %lld",
                   static_cast<long long>(p->group), static_cast<long long>(kLeastGroup));

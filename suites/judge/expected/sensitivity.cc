@@ -36,6 +36,23 @@ bool has_exact_row(const Scheme& scheme, const Planes& planes, const WeightShape
   }
 }
 
+// The bits to change in an element of the weight.
+struct CodeStep {
+  uint64_t byte = 0;  // of the element
+  std::byte mask{0x01};
+};
+
+// Returns one step of a code, or of both codes if a byte holds two. A weight without codes changes by 1/16:
+// there a kernel can misread only the codes of x, and one step of an e4m3 number is at least that much.
+CodeStep code_step(const KernelInput& input, uint64_t row_bytes) {
+  if (!input.scheme->quantizes_weight()) {
+    if (input.weight.dtype == DType::float32) return {2, std::byte{0x08}};
+    return {0, input.weight.dtype == DType::float16 ? std::byte{0x40} : std::byte{0x08}};
+  }
+  const bool two = row_bytes < static_cast<uint64_t>(input.weight.k);
+  return {0, two ? std::byte{0x11} : std::byte{0x01}};
+}
+
 }  // namespace
 
 double sensitivity_of_linear(const TestVector& test_vector, const Expectation& expectation,
@@ -46,6 +63,7 @@ double sensitivity_of_linear(const TestVector& test_vector, const Expectation& e
   if (row_bytes * static_cast<uint64_t>(input.weight.n) != codes.bytes.size()) return 0;
   constexpr int64_t kOutputs = 16;
   const int64_t total = input.m * input.weight.n, sampled = std::min(kOutputs, total);
+  const CodeStep change = code_step(input, row_bytes);
   Planes changed = input.planes;
   std::vector<ExactWeight> row(static_cast<size_t>(input.weight.k)), changed_row(row.size());
   const auto notices = [&](int64_t index) {
@@ -54,14 +72,12 @@ double sensitivity_of_linear(const TestVector& test_vector, const Expectation& e
     input.scheme->exact_row(input.planes, input.weight, n, row);
     bool seen = false;
     for (const uint64_t column : most_sensitive_columns(expectation.reference().x(m), row)) {
-      std::byte& code = changed.front().bytes[static_cast<uint64_t>(n) * row_bytes +
-                                              column * row_bytes / static_cast<uint64_t>(input.weight.k)];
-      // Change both nibbles if a byte holds two codes.
-      const std::byte step =
-          row_bytes < static_cast<uint64_t>(input.weight.k) ? std::byte{0x11} : std::byte{0x01};
-      code ^= step;
+      std::byte& code =
+          changed.front().bytes[static_cast<uint64_t>(n) * row_bytes +
+                                column * row_bytes / static_cast<uint64_t>(input.weight.k) + change.byte];
+      code ^= change.mask;
       const bool is_weight = has_exact_row(*input.scheme, changed, input.weight, n, changed_row);
-      code ^= step;
+      code ^= change.mask;
       if (!is_weight) continue;
       const double y = expectation.reference().bounded(changed_row, m, n, stages).value;
       std::vector<std::byte> rounded(dtype_bytes(input.y_dtype));
