@@ -101,6 +101,7 @@ Json to_json(const Verdict& verdict) {
     json["loaded"].push_back({{"before", type.before}, {"after", type.after}, {"tensors", type.tensors}});
   json["evidence"] = verdict.evidence;
   if (verdict.program_not_run) json["program_not_run"] = true;
+  if (!verdict.copied.empty()) json["copied"] = verdict.copied;
   json["rerun"] = verdict.rerun;
   json["wall_us"] = number(verdict.wall_us);
   if (!verdict.samples_us.empty()) {
@@ -135,6 +136,7 @@ Verdict verdict_from_json(const Json& json) {
     for (const Json& type : json["loaded"]) verdict.loaded.push_back(loaded_from(type));
   verdict.evidence = field<std::vector<std::string>>(json, "evidence");
   if (json.contains("program_not_run")) verdict.program_not_run = field<bool>(json, "program_not_run");
+  if (json.contains("copied")) verdict.copied = field<std::string>(json, "copied");
   verdict.rerun = field<std::string>(json, "rerun");
   verdict.wall_us = real(field<Json>(json, "wall_us"));
   if (json.contains("samples_us"))

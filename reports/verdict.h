@@ -70,6 +70,9 @@ struct Verdict {
   std::vector<std::string> evidence;
   // weak_evidence of a TorchScript program: load and save kept its contents, and no run of it is recorded
   bool program_not_run = false;
+  // weak_evidence of a round trip that kept the file's contents (E2): the part of the rebuilt file that is a
+  // copy, so that equal bytes (E3) prove nothing about it
+  std::string copied;
   std::string rerun;  // one shell line
   double wall_us = 0;
   std::vector<double> samples_us;  // only for latency: raw samples

@@ -95,7 +95,7 @@ void all_lanes(const char* what, uint32_t detail, void* argument, void (*compute
 void begin_memory(uint32_t shared_bytes);
 void begin_copies();
 void begin_warps();
-void begin_barriers();
+void begin_barriers(uint32_t shared_bytes);
 void begin_wgmma();
 void end_copies_of_thread();
 void end_wgmma_of_thread();

@@ -83,11 +83,11 @@ void deliver(const BoxCopy& copy) {
 
 }  // namespace
 
-void begin_barriers() {
+void begin_barriers(uint32_t shared_bytes) {
   async.barriers.clear();
   async.copies.clear();
   if (settings().architecture == Architecture::ampere) return;
-  async.writers.assign(kMaxSharedBytes / 4, {});
+  async.writers.assign((shared_bytes + 3) / 4, {});
   std::memset(async.fences, 0, sizeof async.fences);
 }
 

@@ -160,7 +160,7 @@ void run_blocks(uint32_t shared_bytes) {
     begin_memory(shared_bytes);
     begin_warps();
     begin_copies();
-    begin_barriers();
+    begin_barriers(shared_bytes);
     begin_wgmma();
     begin_checks_of_block(shared_bytes);
     run_block(number);

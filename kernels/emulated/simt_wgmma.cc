@@ -144,6 +144,7 @@ void compute(const Product& product) {
     const Line &of_a = rows[row], &of_b = columns[column];
     uint32_t first = 0, count = length;
     if ((of_a.is_zero && of_b.is_finite) || (of_b.is_zero && of_a.is_finite)) {
+      if (sum == 0) return 0.0f;
       first = of_a.is_zero ? of_b.largest : of_a.largest;
       count = 1;
     }

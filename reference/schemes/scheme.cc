@@ -74,7 +74,7 @@ std::vector<std::byte> Scheme::dequantize(const Planes& plain, const WeightShape
 
 LinearStages Scheme::recorded_stages(const WeightShape&, Policy activation, DType) const {
   throw std::logic_error("unknown roundings of the library that recorded " + std::string(name()) + " under " +
-                         std::string(activation.name()) + " rounds");
+                         std::string(activation.name()));
 }
 
 namespace {

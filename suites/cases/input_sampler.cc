@@ -176,7 +176,8 @@ std::vector<Case> InputSampler::cases_of(Kind kind, Op op, const Scheme& scheme,
     const auto& chosen = family.chosen.at({input.generator, input.activation});
     const bool is_chosen = chosen.first == &scheme && chosen.second == c.id.input;
     if (!is_chosen && is_once_a_family(kind, input.generator) && !listed_.contains(c.id.text())) continue;
-    c.for_emulated = !plan_.emulated_once || (is_chosen && input.generator != Generator::large);
+    const bool is_slow = input.generator == Generator::large || input.generator == Generator::long_rows;
+    c.for_emulated = !plan_.emulated_once || (is_chosen && !is_slow);
     cases.push_back(std::move(c));
   }
   return cases;

@@ -56,7 +56,7 @@ struct Plan {
   bool determinism_once = false;
   // If true, emulated variants run on one input of each input family, chosen in the same way.
   // One input is enough because emulated variants have the code of the native kernels.
-  // None of them is `large`, which takes an executor seconds.
+  // None of them is `large` or `long`, which take an executor seconds.
   bool emulated_once = false;
   // If set, only the first golden of each scheme and the goldens of --fixtures are judged.
   // The case ids listed here are judged too, even if this rule or all_inputs leaves them out.

@@ -8,6 +8,7 @@
 #include "kernels/registry.h"
 #include "reference/schemes/scheme.h"
 #include "reports/case_id.h"
+#include "suites/base/paths.h"
 #include "suites/providers/reference_provider.h"
 
 namespace qcts::cli {
@@ -94,12 +95,19 @@ std::string padded(const std::vector<Row>& rows) {
   return text;
 }
 
+// Adds the kernels for CUDA devices, which every build has in the provider cudaemu.
+void add_device_kernels(Registry& registry) {
+  for (const std::filesystem::path& plugin : discovered_plugins())
+    if (plugin.stem() == "libqcts_cudaemu") registry.load(plugin);
+}
+
 }  // namespace
 
 std::string schemes_markdown() {
   Registry registry;
   registry.add(builtin_provider());
   registry.add(reference_provider());
+  add_device_kernels(registry);
   std::vector<Row> rows = {{"scheme family"}};
   for (const Column& column : kColumns) rows.front().emplace_back(column.title);
   for (const std::vector<const Scheme*>& family : families()) {

@@ -24,11 +24,11 @@ struct BoxCase {
   DType x;
   int64_t m, n, k;
 };
-std::string name_of(const BoxCase& c) {
+std::string title_of(const BoxCase& c) {
   return std::string(c.scheme) + "_" + c.activation + "_m" + std::to_string(c.m) + "_n" +
          std::to_string(c.n) + "_k" + std::to_string(c.k);
 }
-void PrintTo(const BoxCase& c, std::ostream* out) { *out << name_of(c); }
+void PrintTo(const BoxCase& c, std::ostream* out) { *out << title_of(c); }
 
 const Registry& emulated_gpu() {
   static const auto registry = [] {
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BoxCase{"fp8_row", "dyn_row", DType::bfloat16, 130, 1100, 16},  // two bands of blocks
                     BoxCase{"fp8_e4m3_tensor", "dyn_tensor", DType::bfloat16, 128, 128, 256},
                     BoxCase{"fp8_e4m3_tensor", "static_tensor", DType::bfloat16, 33, 72, 1024}),
-    [](const auto& info) { return name_of(info.param); });
+    [](const auto& info) { return title_of(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(
     Int4, Boxes,
@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BoxCase{"int4_plain_sym_g32", "weight_only", DType::bfloat16, 129, 64, 96},
                     BoxCase{"int4_tinygemm_g64", "weight_only", DType::bfloat16, 130, 1100, 64},
                     BoxCase{"int4_plain_g256", "weight_only", DType::bfloat16, 128, 128, 512}),
-    [](const auto& info) { return name_of(info.param); });
+    [](const auto& info) { return title_of(info.param); });
 
 }  // namespace
 }  // namespace qcts

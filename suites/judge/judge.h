@@ -48,15 +48,11 @@ std::string rerun_line(const JudgeContext& context, const std::string& full_id);
 // The functions that judge one kind, implemented in suites/judge/<kind>.cc.
 // These functions fill in status, reason, mismatch, measures and evidence; judge() fills in the rest.
 void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
-// Ends the reason why a round trip is weak evidence although the contents of the file survive it (E2).
-// A part of the rebuilt file is a copy, so equal bytes (E3) prove nothing about it.
-inline constexpr const char* kSpelledOtherwise =
-    " was copied from the file: qcts cannot encode it the way its writer did";
 // Judges the round trip of a TorchScript program, which only a provider can save.
 // `before` is the golden as read.
 void judge_program(const Case& c, const JudgeContext& context, const Checkpoint& before, Verdict& verdict);
 void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict);
-// Judge the same kinds for a provider that loads and saves files itself (suites/judge/load_save.cc).
+// Judge the same kinds for a provider that loads and saves files itself (suites/judge/files/load_save.cc).
 void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_provider_reject(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_reject(const Case& c, const JudgeContext& context, Verdict& verdict);

@@ -3,8 +3,8 @@
 // the class that the manifest names, marked as a security refusal exactly if it is one, and with its offset
 // if it is a security refusal in a pickle. Files that must be readable must yield exactly the manifest's
 // payload.
+#include "suites/judge/files/payload.h"
 #include "suites/judge/judge.h"
-#include "suites/judge/payload.h"
 
 namespace qcts {
 namespace {

@@ -15,7 +15,7 @@
 #include "suites/cli/commands.h"
 #include "suites/cli/files/error_table.h"
 #include "suites/cli/files/file_command.h"
-#include "suites/judge/payload.h"
+#include "suites/judge/files/payload.h"
 
 namespace qcts::cli {
 namespace {

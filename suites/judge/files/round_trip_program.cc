@@ -11,8 +11,8 @@
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/safetensors/safetensors.h"
 #include "suites/judge/expected/compare.h"
+#include "suites/judge/files/payload.h"
 #include "suites/judge/judge.h"
-#include "suites/judge/payload.h"
 #include "suites/providers/kernel_run.h"
 #include "suites/providers/provider_call.h"
 

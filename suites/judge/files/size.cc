@@ -10,10 +10,10 @@
 #include <stdexcept>
 
 #include "reports/waivers.h"
-#include "suites/judge/container_size.h"
+#include "suites/judge/files/container_size.h"
+#include "suites/judge/files/reached_bytes.h"
+#include "suites/judge/files/size.h"
 #include "suites/judge/judge.h"
-#include "suites/judge/reached_bytes.h"
-#include "suites/judge/size.h"
 
 namespace qcts {
 namespace {

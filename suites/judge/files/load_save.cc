@@ -7,8 +7,8 @@
 
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
+#include "suites/judge/files/payload.h"
 #include "suites/judge/judge.h"
-#include "suites/judge/payload.h"
 #include "suites/providers/provider_call.h"
 
 namespace qcts {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/container_size.h"
+#include "suites/judge/files/container_size.h"
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/reached_bytes.h"
+#include "suites/judge/files/reached_bytes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Protects the comparisons of round_trip, size and reject: each field that may differ is noticed and named.
-#include "suites/judge/payload.h"
+#include "suites/judge/files/payload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "reference/formats/io/mapped_file.h"
 #include "suites/base/paths.h"
-#include "suites/judge/size.h"
+#include "suites/judge/files/size.h"
 
 namespace qcts {
 namespace {

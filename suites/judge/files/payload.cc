@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/payload.h"
+#include "suites/judge/files/payload.h"
 
 #include <algorithm>
 #include <map>

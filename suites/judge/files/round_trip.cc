@@ -8,8 +8,8 @@
 #include "reference/formats/io/mapped_file.h"
 #include "reference/numerics/noise.h"
 #include "suites/judge/expected/test_vector.h"
+#include "suites/judge/files/payload.h"
 #include "suites/judge/judge.h"
-#include "suites/judge/payload.h"
 
 namespace qcts {
 namespace {
@@ -162,7 +162,9 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
   if (!unnoticed.empty())
     verdict.reason = unnoticed + " would not have been noticed";
   else if (copied != rebuilt.end())
-    verdict.reason = copied->taken_over + kSpelledOtherwise;
+    verdict.reason =
+        copied->taken_over + " was copied from the file: qcts cannot encode it the way its writer did";
+  if (unnoticed.empty() && copied != rebuilt.end()) verdict.copied = copied->taken_over;
 }
 
 }  // namespace qcts
