@@ -62,33 +62,6 @@ qcts_status quantize_nf4(const qcts_problem& p) {
   });
 }
 
-// A word of device memory. Waits for the stream, since the ABI has no status that a device writes yet.
-uint32_t fetch_word([[maybe_unused]] const qcts_problem& p, const uint32_t* at) {
-  uint32_t word = 1;
-#if defined(__CUDACC__)
-  const auto stream = static_cast<cudaStream_t>(p.stream);
-  if (cudaMemcpyAsync(&word, at, sizeof word, cudaMemcpyDeviceToHost, stream) != cudaSuccess ||
-      cudaStreamSynchronize(stream) != cudaSuccess)
-    return 1;
-#else
-  word = *at;
-#endif
-  return word;
-}
-
-qcts_status quantize_sparse24(const qcts_problem& p) {
-  sm80::Sparse24Quantizer family = {};
-  family.dense = sm80::float8_quantizer<sm80::Magnitude>(p);
-  family.codes = family.dense.codes;
-  family.metadata = sm80::out_bytes(p, "sparse_metadata");
-  family.failed = static_cast<uint32_t*>(p.workspace);
-  qcts_status status = launch(p, {.blocks_x = 1, .threads = 32}, sm80::clear_word, family.failed);
-  if (status == QCTS_OK) status = sm80::quantize(p, family, sm80::runs_of(p, p.k));
-  if (status == QCTS_OK && fetch_word(p, family.failed) != 0)
-    return launch_failed("the weight is not 2:4 sparse: of four codes along k, more than two are not 0");
-  return status;
-}
-
 }  // namespace
 
 const qcts_kernel qcts_kernel_quantize_int8_row_sm80 =
@@ -125,5 +98,5 @@ const qcts_kernel qcts_kernel_quantize_gguf_proto_sm80 =
 const qcts_kernel qcts_kernel_quantize_nf4_sm80 = row_of<qcts_kernel_quantize_nf4_sm80, quantize_nf4>(
     "nf4", "16 bytes a lane; bound by 15 comparisons and a division an element", nf4_workspace_bytes);
 const qcts_kernel qcts_kernel_quantize_fp8_sparse24_sm80 =
-    row_of<qcts_kernel_quantize_fp8_sparse24_sm80, quantize_sparse24>(
+    row_of<qcts_kernel_quantize_fp8_sparse24_sm80, sm80::quantize_sparse24<sm80::Sparse24Quantizer<>>>(
         "fp8_sparse24", kRows, [](const qcts_problem*) { return uint64_t{sizeof(uint32_t)}; });

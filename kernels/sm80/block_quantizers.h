@@ -158,8 +158,14 @@ constexpr uint64_t packed_places24() {
 }
 constexpr uint64_t kPackedPlaces24 = packed_places24();
 
+// Zeros of both signs are left out.
+struct NotZero {
+  static QCTS_DEVICE bool stays(uint32_t code) { return (code & 0x7F) != 0; }
+};
+
 // fp8_sparse24 (kernels/families/sparse24.h): scales and codes as fp8_row. Of every four codes the two that
-// are not zero are stored with their places; `failed` becomes 1 if more are not.
+// stay are stored with their places. If more do, `failed` becomes ~i, where i is the first such four.
+template <class Stay = NotZero>
 struct Sparse24Quantizer {
   using Codes = sm80::Codes<4>;
   using Range = Magnitude;
@@ -179,16 +185,16 @@ struct Sparse24Quantizer {
   }
   // The nibble of places, and the two codes in 16 bits.
   template <class T>
-  QCTS_DEVICE uint32_t compress(float scale, const float* x, uint32_t& two) const {
+  QCTS_DEVICE uint32_t compress(float scale, const float* x, int64_t index, uint32_t& two) const {
     uint32_t four = 0, mask = 0;
     QCTS_UNROLL
     for (int i = 0; i < 4; ++i) {
       const uint32_t code = dense.template code<T>(scale, x[i]);
       four |= code << (8 * i);
-      mask |= (code & 0x7F) != 0 ? 1u << i : 0;
+      mask |= Stay::stays(code) ? 1u << i : 0;
     }
     const uint32_t without_one = mask & (mask - 1);
-    if ((without_one & (without_one - 1)) != 0) atomic_or(failed, 1);
+    if ((without_one & (without_one - 1)) != 0) atomic_max(failed, ~static_cast<uint32_t>(index / 4));
     const auto places = static_cast<uint32_t>(kPackedPlaces24 >> 4 * mask) & 15;
     two = 0;
     QCTS_UNROLL
@@ -205,7 +211,7 @@ struct Sparse24Quantizer {
     QCTS_UNROLL
     for (int i = 0; i < kCount; i += 4) {
       uint32_t two = 0;
-      if (valid) places |= compress<T>(scale, x + i, two) << i;
+      if (valid) places |= compress<T>(scale, x + i, index + i, two) << i;
       words[0] |= two << (4 * i);
     }
     // A byte of metadata is of eight elements, which two lanes have.

@@ -154,5 +154,38 @@ Float8Quantizer<Range> float8_quantizer(const qcts_problem& p) {
   return quantize(p, Nvfp4Quantizer(p), x);
 }
 
+// Copies a word from device memory. Waits for the stream, since the ABI has no status that a device writes
+// yet.
+[[maybe_unused]] qcts_status fetch_word([[maybe_unused]] const qcts_problem& p, const uint32_t* at,
+                                        uint32_t& word) {
+#if defined(__CUDACC__)
+  const auto stream = static_cast<cudaStream_t>(p.stream);
+  cudaError_t error = cudaMemcpyAsync(&word, at, sizeof word, cudaMemcpyDeviceToHost, stream);
+  if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
+  if (error != cudaSuccess) return launch_failed("CUDA: %s", cudaGetErrorString(error));
+#else
+  word = *at;
+#endif
+  return QCTS_OK;
+}
+
+template <class Family>
+qcts_status quantize_sparse24(const qcts_problem& p) {
+  Family family = {};
+  family.dense = float8_quantizer<Magnitude>(p);
+  family.codes = family.dense.codes;
+  family.metadata = out_bytes(p, "sparse_metadata");
+  family.failed = static_cast<uint32_t*>(p.workspace);
+  qcts_status status = launch(p, {.blocks_x = 1, .threads = 32}, clear_word, family.failed);
+  if (status == QCTS_OK) status = quantize(p, family, runs_of(p, p.k));
+  uint32_t failed = 0;
+  if (status == QCTS_OK) status = fetch_word(p, family.failed, failed);
+  if (status != QCTS_OK || failed == 0) return status;
+  const int64_t first = int64_t{4} * static_cast<uint32_t>(~failed);
+  return launch_failed(
+      "the weight is not 2:4 sparse: of the four codes from row %lld, k %lld on, more than two are not 0",
+      static_cast<long long>(first / p.k), static_cast<long long>(first % p.k));
+}
+
 }  // namespace
 }  // namespace qcts::sm80

@@ -7,6 +7,8 @@ std::string_view mutant_kind_name(MutantKind kind) {
   switch (kind) {
     case MutantKind::kernel:
       return "kernel";
+    case MutantKind::cuda:
+      return "cuda";
     case MutantKind::format:
       return "format";
     case MutantKind::comparator:
@@ -22,8 +24,9 @@ std::string_view mutant_kind_name(MutantKind kind) {
 }
 
 std::optional<MutantKind> find_mutant_kind(std::string_view name) {
-  for (const MutantKind kind : {MutantKind::kernel, MutantKind::format, MutantKind::comparator,
-                                MutantKind::runner, MutantKind::merge, MutantKind::bench})
+  for (const MutantKind kind :
+       {MutantKind::kernel, MutantKind::cuda, MutantKind::format, MutantKind::comparator, MutantKind::runner,
+        MutantKind::merge, MutantKind::bench})
     if (mutant_kind_name(kind) == name) return kind;
   return std::nullopt;
 }

@@ -9,7 +9,7 @@
 namespace qcts {
 
 // The thing that a mutant breaks.
-enum class MutantKind : uint8_t { kernel, format, comparator, runner, merge, bench };
+enum class MutantKind : uint8_t { kernel, cuda, format, comparator, runner, merge, bench };
 std::string_view mutant_kind_name(MutantKind kind);
 std::optional<MutantKind> find_mutant_kind(std::string_view name);
 

@@ -31,6 +31,7 @@ Plan load(const nlohmann::ordered_json& json) {
 
 TEST(Plan, TheKindsOfMutantsThatItKillsAreTyped) {
   EXPECT_THAT(load_plan(plan_path("quick")).kills, testing::ElementsAre(MutantKind::kernel));
+  EXPECT_THAT(load_plan(plan_path("quick_cuda")).kills, testing::ElementsAre(MutantKind::cuda));
   EXPECT_THAT(load_plan(plan_path("quick_files")).kills, testing::ElementsAre(MutantKind::format));
   EXPECT_THAT(load_plan(plan_path("nightly")).kills, testing::IsEmpty());
 }

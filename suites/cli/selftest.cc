@@ -49,7 +49,8 @@ bool unmutated_parts_hold(std::ostream& out) {
   return hold;
 }
 
-// Kills mean nothing unless a correct provider passes all the cases that its mutants are judged on.
+// Kills mean nothing unless a correct provider passes all the cases that its mutants are judged on. kill()
+// itself sees to that for kind cuda.
 bool the_right_one_passes(const selftest::KillRequest& request, std::ostream& out) {
   bool passes = true;
   const std::vector<MutantKind> kinds = selftest::mutant_kinds(request);
@@ -195,7 +196,7 @@ void add_kill(CLI::App& selftest, int& exit_code) {
       ->add_option(
           "--kind", words->kinds,
           "mutants of kernels, formats or a part of the judge; default: the kinds that the plan covers")
-      ->check(CLI::IsMember({"kernel", "format", "comparator", "runner", "merge", "bench"}))
+      ->check(CLI::IsMember({"kernel", "cuda", "format", "comparator", "runner", "merge", "bench"}))
       ->allow_extra_args(false);
   command->add_option("--case", request.cases, "a glob over case ids")->allow_extra_args(false);
   command->add_option("--set", request.set, "open: known to the authors of the cases; held: not")

@@ -46,13 +46,15 @@ std::vector<Shape> odd_columns(const Scheme& scheme) {
   return {{12, 2 * g}, {10, g}, {22, g}, {30, 2 * g}, {47, g}};
 }
 
-// Longer than the longest rows of a published model of 8 billion weights, and more rows than 16 bits can
-// count. If long groups would make a weight of many rows too large, only long rows are used.
+// Longer than the longest rows of a published model of 8 billion weights, which have 14,336, and more rows
+// than 16 bits can count. If long groups would make a weight of many rows too large, only long rows are used.
+// A kernel that works in rounds of 3, 4, 5 or 6 tiles of 64 or 128 has only whole rounds in 15,360, so that a
+// rest follows a whole round, as in no shorter row.
 std::vector<Shape> long_shapes(const Scheme& scheme, Layout layout) {
-  constexpr int64_t kLongRow = 14336, kShortGroup = 32;
+  constexpr int64_t kLongRow = 15360, kShortGroup = 32;
   if (layout != kPlain) return {{16, kLongRow}};
   const int64_t g = scheme.group();
-  std::vector<Shape> found = {{8, g == 0 ? kLongRow + 64 : (kLongRow / g + 1) * g}};
+  std::vector<Shape> found = {{8, g == 0 ? kLongRow + 32 : (kLongRow / g + 1) * g}};
   if (g <= kShortGroup) {
     const int64_t k = g == 0 ? 24 : g;
     found.push_back({kManyRows, k});

@@ -130,13 +130,15 @@ class NumericsJudge {
     return true;
   }
 
-  // Covers what run_irregular() leaves out: aligned buffers with gaps between rows, planes in another order,
-  // and more threads than the run uses or this machine has.
+  // Covers what run_irregular() leaves out: aligned buffers with gaps between rows, or aligned inputs without
+  // aligned outputs and the reverse; planes in another order; and more threads than the run uses or this
+  // machine has.
   bool run_with_many_threads() {
-    const uint32_t threads =
-        std::max(context_.threads, kManyThreads[shape_number() % std::size(kManyThreads)]);
-    for (const size_t gap_elems : {size_t{16}, size_t{0}}) {
-      const RunOptions options{threads, 0, gap_elems, true};
+    const size_t number = shape_number(), off = number % 3 == 0 ? 0 : 1 + number % 7;
+    const uint32_t threads = std::max(context_.threads, kManyThreads[number % std::size(kManyThreads)]);
+    const Misaligned which = number % 3 == 1 ? Misaligned::outputs : Misaligned::inputs;
+    for (const RunOptions& options : {RunOptions{threads, off, 16, true, which},
+                                      RunOptions{threads, 0, 16, true}, RunOptions{threads, 0, 0, true}}) {
       KernelRun run(kernel_, test_vector_.input, options);
       if (run.supports().status != QCTS_OK) continue;
       return judged({described(options) + ", outputs poisoned with zeros", run.run(Poison::zeros)});
@@ -160,8 +162,11 @@ class NumericsJudge {
   }
 
   std::string described(const RunOptions& options) const {
+    const std::string which = options.misaligned == Misaligned::outputs  ? "aligned inputs, outputs "
+                              : options.misaligned == Misaligned::inputs ? "aligned outputs, inputs "
+                                                                         : "buffers ";
     return (options.misalign_elems
-                ? "buffers " + std::to_string(options.misalign_elems) + " elements off alignment"
+                ? which + std::to_string(options.misalign_elems) + " elements off alignment"
                 : std::string("aligned buffers")) +
            (options.gap_elems ? ", gaps between rows" : "") +
            (options.planes_reversed ? ", planes in reverse order" : "") +

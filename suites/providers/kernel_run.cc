@@ -35,7 +35,7 @@ void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) 
                            size_t elem_bytes) {
     const size_t row_bytes = bytes.size() / std::max<size_t>(rows, 1);
     GuardedBuffer* buffer = guard(std::move(name), rows, row_bytes, row_bytes + gap * elem_bytes,
-                                  options.misalign_elems * elem_bytes);
+                                  options.misalign_inputs() * elem_bytes);
     buffer->write(bytes);
     inputs_.push_back({buffer, bytes});
     return buffer;
@@ -68,7 +68,8 @@ void KernelRun::add_outputs(const KernelInput& input, const RunOptions& options)
     const size_t rows = static_cast<size_t>(op_ == Op::linear ? input.m : input.weight.n);
     const size_t cols = static_cast<size_t>(op_ == Op::linear ? input.weight.n : input.weight.k);
     const size_t bytes = dtype_bytes(dtype);
-    y_ = guard("y", rows, cols * bytes, (cols + options.gap_elems) * bytes, options.misalign_elems * bytes);
+    y_ = guard("y", rows, cols * bytes, (cols + options.gap_elems) * bytes,
+               options.misalign_outputs() * bytes);
     problem_.y = y_->data();
     problem_.y_dtype = abi_dtype(dtype);
     problem_.ldy_bytes = static_cast<int64_t>(y_->stride_bytes());
@@ -77,7 +78,7 @@ void KernelRun::add_outputs(const KernelInput& input, const RunOptions& options)
   out_specs_ = output_specs(input);
   for (const PlaneSpec& spec : out_specs_) {
     GuardedBuffer* buffer =
-        guard(spec.name, 1, spec.bytes(), spec.bytes(), options.misalign_elems * dtype_bytes(spec.dtype));
+        guard(spec.name, 1, spec.bytes(), spec.bytes(), options.misalign_outputs() * dtype_bytes(spec.dtype));
     out_plane_buffers_.push_back(buffer);
     out_planes_.push_back(abi_plane(spec, buffer->data()));
   }

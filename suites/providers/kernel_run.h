@@ -25,12 +25,18 @@ struct KernelAnswer {
   Planes planes;
 };
 
+enum class Misaligned : uint8_t { all, inputs, outputs };
+
 struct RunOptions {
   uint32_t threads = 1;
-  // Offset of every buffer from a 64-byte boundary, except for workspace and prepared.
+  // Offset of the buffers from a 64-byte boundary, except for workspace and prepared.
   size_t misalign_elems = 0;
   size_t gap_elems = 0;          // gap between the rows of x and of y
   bool planes_reversed = false;  // true: the last plane comes first, so kernels must find planes by name
+  Misaligned misaligned = Misaligned::all;  // the buffers with that offset; the others have none
+
+  size_t misalign_inputs() const { return misaligned == Misaligned::outputs ? 0 : misalign_elems; }
+  size_t misalign_outputs() const { return misaligned == Misaligned::inputs ? 0 : misalign_elems; }
 };
 
 // Returns the planes that quantize, quantize_activation, pack and unpack write.

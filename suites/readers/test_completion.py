@@ -28,7 +28,7 @@ def completed(*words):
         (["run", "--fil"], ["--filter"]),
         (["run", "--gate", ""], ["latency"]),
         (["run", "--gate", "=", "la"], ["latency"]),
-        (["run", "--filter", "x", "--plan", "qui"], ["quick", "quick_files"]),
+        (["run", "--filter", "x", "--plan", "qui"], ["quick", "quick_cuda", "quick_files"]),
         (["quantize", "--scheme", "int4_tinygemm_g6"], ["int4_tinygemm_g64"]),
         (["completion", ""], ["bash", "zsh"]),
         (["selftest", "kill", "--kind", "k"], ["kernel"]),

@@ -64,15 +64,18 @@ class Planted {
   Planted& operator=(const Planted&) = delete;
 };
 
+// The library with the mutants of a kind.
+fs::path library_of(MutantKind kind) {
+  const fs::path library = executable_path().parent_path().parent_path() / "lib" / "selftest" /
+                           (kind == MutantKind::cuda ? "qcts_cudamutants.so" : "qcts_mutants.so");
+  if (!fs::exists(library)) throw std::runtime_error("no mutants in " + library.string());
+  return library;
+}
+
 class ProviderKill {
  public:
   explicit ProviderKill(const KillRequest& request) : request_(request), plan_(named_plan(request.plan)) {
-    const fs::path library =
-        executable_path().parent_path().parent_path() / "lib" / "selftest" / "qcts_mutants.so";
-    if (!fs::exists(library)) throw std::runtime_error("no mutants in " + library.string());
-    slot_.given = library.string();
     slot_.logs = scratch_.path();
-    slot_.options.provider = library.string();
     slot_.options.fixtures = {fixtures_folder()};
     fixtures_ = load_fixtures(slot_.options.fixtures);
     slot_.options.fixture_files = Files::known;
@@ -85,7 +88,14 @@ class ProviderKill {
   // Cases without goldens first: they kill most mutants, and reading goldens is most of a worker's start-up
   // time.
   KillRow row(const MutantInfo& mutant, std::string_view faults) {
+    slot_.given = slot_.options.provider = library_of(mutant.kind).string();
     if (mutant.kind == MutantKind::format) return both_claims(mutant, faults);
+    if (mutant.kind == MutantKind::cuda) return proved(mutant, faults);
+    return of_kernel(mutant, faults);
+  }
+
+ private:
+  KillRow of_kernel(const MutantInfo& mutant, std::string_view faults) {
     if (request_.every_case) return judged(mutant, faults, true);
     KillRow without = judged(mutant, faults, false);
     if (without.killed()) return without;
@@ -95,7 +105,23 @@ class ProviderKill {
     return row;
   }
 
- private:
+  // The device kernels take too long to be judged on every case without a fault, as the others are. The cases
+  // that kill must pass without it.
+  KillRow proved(const MutantInfo& mutant, std::string_view faults) {
+    KillRow row = of_kernel(mutant, faults);
+    if (faults.empty()) return row;
+    std::erase_if(row.killers, [&](const Killer& killer) {
+      only_case_ = killer.case_id;
+      const KillRow without = judged(mutant, "", true);
+      only_case_.clear();
+      row.wall_s += without.wall_s;
+      if (without.judged > 0 && without.killers.empty()) return false;
+      row.problem = killer.case_id + " does not pass without the fault";
+      return true;
+    });
+    return row;
+  }
+
   KillRow both_claims(const MutantInfo& mutant, std::string_view faults) {
     KillRow row = judged(mutant, faults, true);
     KillRow without = judged(mutant, faults, true, Claims::none);
@@ -151,7 +177,8 @@ class ProviderKill {
     for (const auto& [c, found] : expand_paired(plan_, inputs, offers, {}, filter)) {
       const bool file = c.id.op == Op::file;
       if (c.id.kind == Kind::latency || file != (mutant.kind == MutantKind::format)) continue;
-      if (!matches(request_.cases, c.id.text())) continue;
+      if (!matches(request_.cases, c.id.text()) || (!only_case_.empty() && c.id.text() != only_case_))
+        continue;
       for (const Offer* offer : found)
         (c.id.kind == Kind::determinism ? back : front)
             .push_back({0,
@@ -168,6 +195,7 @@ class ProviderKill {
   Fixtures fixtures_;
   ScratchFolder scratch_;
   ProviderSlot slot_;
+  std::string only_case_;  // empty: all
 };
 
 KillRow examined(const MutantInfo& mutant) {
@@ -201,7 +229,7 @@ std::vector<KillRow> kill(const KillRequest& request, const std::function<void(c
   const std::vector<MutantKind> kinds = mutant_kinds(request);
   for (const MutantInfo& mutant : mutant_list()) {
     if (!is_selected(request, kinds, mutant)) continue;
-    const bool provider = mutant.kind == MutantKind::kernel || mutant.kind == MutantKind::format;
+    const bool provider = std::ranges::find(kExaminedKinds, mutant.kind) == std::end(kExaminedKinds);
     rows.push_back(provider ? providers.row(mutant, mutant.id) : examined(mutant));
     on_row(rows.back());
   }
@@ -232,7 +260,7 @@ std::vector<std::string> greedy_cover(const std::vector<KillRow>& rows) {
     if (!killers.empty()) left.insert(target);
   };
   for (const KillRow& row : rows) {
-    if (row.mutant->kind != MutantKind::kernel && row.mutant->kind != MutantKind::format) continue;
+    if (std::ranges::find(kExaminedKinds, row.mutant->kind) != std::end(kExaminedKinds)) continue;
     add(std::string(row.mutant->id), row.killers);
     add(std::string(row.mutant->id) + " without the claim", row.without_claim);
   }

@@ -78,10 +78,16 @@ TEST_P(CoverOf, KillsEveryMutantOfItsKind) {
     ADD_FAILURE() << row->mutant->id << " lives: " << row->mutant->what << " " << row->problem
                   << "; for the cover of plan " << request.plan
                   << ": qcts selftest kill --all --cover --mutant " << row->mutant->id;
+  for (const KillRow& row : rows)
+    if (row.killed() && row.mutant->kind == MutantKind::cuda)
+      EXPECT_THAT(row.killers[0].reason + row.killers[0].where,
+                  testing::ContainsRegex(" thread [0-9]+|row [0-9]+"))
+          << row.mutant->id;
 }
 
 INSTANTIATE_TEST_SUITE_P(Mutants, CoverOf,
                          testing::Values(Cover{"quick", MutantKind::kernel, 358},
+                                         Cover{"quick_cuda", MutantKind::cuda, 32},
                                          Cover{"quick_files", MutantKind::format, 37}),
                          [](const auto& info) { return std::string(mutant_kind_name(info.param.kind)); });
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rows of device kernels (kernels/kernels.inc) as rows that run in the executor, one problem at a time. Each
+// run of a problem follows the next schedule; QCTS_SCHEDULE=0 .. 3 in the environment chooses one for all.
+#pragma once
+
+#include "kernels/abi/qcts_kernel.h"
+
+namespace qcts::simt {
+
+qcts_status run_row(const qcts_kernel& source, const qcts_problem& problem);
+qcts_status prepare_row(const qcts_kernel& source, const qcts_problem& problem, void* prepared);
+// Why the calling thread's last run failed, and under which schedule.
+void failure_of_row(char* why, size_t why_size);
+// From now on runs have the checks of simt_checks.h, and count accesses if QCTS_COUNT_ACCESSES is set.
+void check_rows();
+
+// The row of kSource with runs in the executor.
+template <const qcts_kernel& kSource>
+qcts_kernel executed_row(const char* description) {
+  qcts_kernel row = kSource;
+  row.description = description;
+  row.claims |= QCTS_CLAIM_EMULATED | QCTS_CLAIM_SCHEDULES;
+  row.run = [](const qcts_problem* problem) { return run_row(kSource, *problem); };
+  if (row.prepare != nullptr)
+    row.prepare = [](const qcts_problem* problem, void* prepared) {
+      return prepare_row(kSource, *problem, prepared);
+    };
+  row.failure = failure_of_row;
+  return row;
+}
+
+}  // namespace qcts::simt
