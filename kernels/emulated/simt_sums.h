@@ -6,12 +6,12 @@
 // that of the smallest normal number. Infinities and NaN add as in IEEE 754; every NaN becomes 0x7FFFFFFF.
 //
 // In the model the exponent of zero is -126, for c and for factors. Ampere's sums here do so; no Ampere GPU
-// has been compared. An H100 (driver for CUDA 13.0, qcts_device_check, seed 1) differs: where c is 0, sums of
+// has been compared. An H100 (driver 580.159, qcts_device_check, seed 1) differs: where c is 0, sums of
 // tiny bfloat16 products keep more bits than a unit of 2^(-126 - F) would leave. The largest exponent is
 // never taken below -133, and c = 0 does not raise it: this yields the 240 recorded sums, and exactly the
 // number of sums that differ from the model's, 45940 of 51200000 of mma.sync (-132: 45919; -134: 45942), and
-// it leaves the vectors of MMA-Sim as they are. Zero factors do not raise it either: had a zero float16 the
-// exponent of a subnormal one, -14, sums that were equal on the H100 would not be.
+// it leaves the vectors of MMA-Sim as they are. Zero factors do not raise it either, and a sum that is cut to
+// nothing is +0: with that, all sums of that program are equal, those of zeros beside 2^100 among them.
 #pragma once
 
 #include <cstdint>
