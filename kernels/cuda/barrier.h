@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Barriers in shared memory and the copies of tensor boxes that complete on them (mbarrier,
+// Barriers in shared memory, and copies of tensor boxes that complete on them (mbarrier,
 // cp.async.bulk.tensor; compute capability 9.0; PTX ISA 8.7, sections 9.7.13.15 and 9.7.9.27).
 //
-// A phase of a barrier ends when as many threads as it was made for have arrived and all bytes that they
-// expect have come; phases count from 0. One thread makes the barriers of a block, calls fence_barriers(),
-// and then all meet in sync_block().
+// A barrier is made for a number of arrivals. A phase ends when that many threads have arrived and all bytes
+// that they expect have come. Phases count from 0. One thread makes the barriers of a block and calls
+// fence_barriers(). Then all threads meet in sync_block().
 #pragma once
 
 #include "kernels/cuda/device.h"
@@ -28,7 +28,7 @@ QCTS_DEVICE void make_barrier(uint64_t* barrier, uint32_t arrivals) {
 #endif
 }
 
-// Shows barriers that the calling thread has made to the copies.
+// Lets copies see the barriers that the calling thread has made.
 QCTS_DEVICE void fence_barriers() {
 #if defined(__CUDACC__)
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -37,7 +37,7 @@ QCTS_DEVICE void fence_barriers() {
 #endif
 }
 
-// Shows what the calling thread has stored in shared memory to copies and wgmma, which read it another way.
+// Lets copies and wgmma see the calling thread's stores to shared memory, which they read another way.
 QCTS_DEVICE void fence_async() {
 #if defined(__CUDACC__)
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -54,7 +54,7 @@ QCTS_DEVICE void arrive(uint64_t* barrier) {
 #endif
 }
 
-// Arrives, and lets the phase wait for so many bytes.
+// Arrives. The phase then also waits for `bytes` bytes.
 QCTS_DEVICE void arrive_expecting(uint64_t* barrier, uint32_t bytes) {
 #if defined(__CUDACC__)
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
@@ -65,7 +65,8 @@ QCTS_DEVICE void arrive_expecting(uint64_t* barrier, uint32_t bytes) {
 #endif
 }
 
-// Waits until the current phase, or the one before, whose number is even (parity 0) or odd (1), has ended.
+// Waits for the end of the phase whose number is even (parity 0) or odd (parity 1). That phase is the current
+// one or the one before it.
 QCTS_DEVICE void wait_barrier(uint64_t* barrier, uint32_t parity) {
 #if defined(__CUDACC__)
   asm volatile(
@@ -82,9 +83,10 @@ QCTS_DEVICE void wait_barrier(uint64_t* barrier, uint32_t parity) {
 #endif
 }
 
-// Copies the box of the map's tensor that begins at (column, row) to shared memory, at a multiple of 1024
-// bytes; elements outside the tensor become zeros. The column, in elements, is at a multiple of 16 bytes: a
-// GPU takes any other for an illegal instruction. The bytes count on the barrier. One thread calls it.
+// Copies the box that begins at (column, row) of the map's tensor to shared memory, at a multiple of 1024
+// bytes. Elements outside the tensor become zeros. The column counts elements and must be at a multiple of 16
+// bytes: a GPU reports any other as an illegal instruction. The bytes count on the barrier. One thread calls
+// it.
 QCTS_DEVICE void copy_box(void* shared, const TensorMap* map, int32_t column, int32_t row,
                           uint64_t* barrier) {
 #if defined(__CUDACC__)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asynchronous copies from global to shared memory (cp.async, from sm_80 on). A thread issues copies, commits
-// those since its last commit as one group, and waits until at most so many of its groups are unfinished.
-// Other threads see the bytes after a sync_block() that follows the wait.
+// Asynchronous copies from global to shared memory (cp.async, from sm_80 on). A thread issues copies, and
+// commits those since its last commit as one group. It can wait until at most a given number of its groups
+// are unfinished. Other threads see the bytes after a sync_block() that follows the wait.
 #pragma once
 
 #include "kernels/cuda/device.h"
@@ -9,8 +9,8 @@
 namespace qcts::device {
 namespace {
 
-// kBytes is 4, 8 or 16; both addresses are multiples of it. If `valid` is false, zeros are stored and nothing
-// is read: `from` need not point to memory then.
+// kBytes is 4, 8 or 16, and both addresses are multiples of it. If `valid` is false, zeros are stored and
+// nothing is read, so `from` need not point to memory.
 template <int kBytes>
 QCTS_DEVICE void copy_async(void* shared, const void* from, bool valid = true) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The instructions of a GPU that kernels use, each once and each with two bodies: CUDA or PTX if nvcc
-// compiles, a call of the executor (kernels/emulated/simt*) if a C++ compiler does. No other file contains
-// inline PTX.
+// The GPU instructions that kernels use. Each is wrapped once, with two bodies: CUDA or PTX for nvcc, and a
+// call of the executor (kernels/emulated/simt*) for a C++ compiler. No other file contains inline PTX.
 //
-// A kernel is a function marked __global__ that touches memory only through these functions, and gets its
-// place in the launch from them. It uses one-dimensional blocks of whole warps, shared memory only as the one
-// arena shared_memory(), and no static or global variables. In the executor each access is checked against
-// the buffers of the problem, the arena, and the alignment of its type.
+// A kernel is a function marked __global__. It touches memory only through these functions, and gets its
+// place in the launch from them. Its blocks are one-dimensional and consist of whole warps. Its only shared
+// memory is the arena shared_memory(). It has no static or global variables. The executor checks each access
+// against the buffers of the problem, the arena, and the alignment of its type.
 #pragma once
 
 #include <math.h>
@@ -37,7 +36,6 @@ struct alignas(16) Words4 {
 };
 
 // --- Place in the launch
-// ---------------------------------------------------------------------------------------
 
 #if defined(__CUDACC__)
 QCTS_DEVICE uint32_t thread_index() { return threadIdx.x; }
@@ -60,11 +58,10 @@ QCTS_DEVICE uint32_t lane_index() { return thread_index() % kWarpLanes; }
 QCTS_DEVICE uint32_t warp_index() { return thread_index() / kWarpLanes; }
 
 // --- Memory
-// ---------------------------------------------------------------------------------------------------- T has
-// 1, 2, 4, 8 or 16 bytes; `at` is a multiple of that.
+// T has 1, 2, 4, 8 or 16 bytes, and `at` is a multiple of that.
 
 #if defined(__CUDACC__)
-// The dynamic shared memory of the block, at a multiple of 1024 bytes. Its contents are undefined.
+// Returns the dynamic shared memory of the block, at a multiple of 1024 bytes. Its contents are undefined.
 QCTS_DEVICE uint8_t* shared_memory() {
   extern __shared__ __align__(1024) uint8_t qcts_arena[];
   return qcts_arena;
@@ -91,13 +88,13 @@ template <>
 struct Plain<16> {
   using Type = uint4;
 };
-// Memory that nothing writes while the kernel runs.
+// Reads memory that nothing writes while the kernel runs.
 template <class T>
 QCTS_DEVICE T load_global(const void* at) {
   return __builtin_bit_cast(T, __ldg(static_cast<const typename Plain<sizeof(T)>::Type*>(at)));
 }
-// The same for 16 bytes that are used once, as weights are: they are not kept in L1, and L2 fetches 128
-// bytes.
+// Does the same for 16 bytes that are used once, as weights are. They are not kept in L1, and L2
+// fetches 128 bytes.
 QCTS_DEVICE Words4 load_stream(const void* at) {
   Words4 v;
   asm("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -110,7 +107,7 @@ QCTS_DEVICE void store_global(void* at, T value) {
   using Type = typename Plain<sizeof(T)>::Type;
   *static_cast<Type*>(at) = __builtin_bit_cast(Type, value);
 }
-// Memory that this kernel also writes, and shared memory.
+// Reads memory that this kernel also writes, and shared memory.
 template <class T>
 QCTS_DEVICE T load_written(const void* at) {
   return __builtin_bit_cast(T, *static_cast<const typename Plain<sizeof(T)>::Type*>(at));
@@ -123,7 +120,7 @@ template <class T>
 QCTS_DEVICE void store_shared(void* at, T value) {
   store_global(at, value);
 }
-// Atomic, on global memory; the result does not depend on the order of the calls.
+// These are atomic operations on global memory. The result does not depend on the order of the calls.
 QCTS_DEVICE void atomic_max(uint32_t* at, uint32_t value) { atomicMax(at, value); }
 QCTS_DEVICE void atomic_or(uint32_t* at, uint32_t value) { atomicOr(at, value); }
 #else
@@ -158,20 +155,19 @@ QCTS_DEVICE void atomic_or(uint32_t* at, uint32_t value) { simt::atomic_or(at, v
 #endif
 
 // --- Waiting and warps
-// ----------------------------------------------------------------------------------------- All lanes of
-// `mask` call the same function with the same mask.
+// All lanes of `mask` call the same function with the same mask.
 
 #if defined(__CUDACC__)
 QCTS_DEVICE void sync_block() { __syncthreads(); }
 QCTS_DEVICE void sync_warp(uint32_t mask = kAllLanes) { __syncwarp(mask); }
-// The value of lane `from`, which is in the mask.
+// Returns the value of lane `from`, which is in the mask.
 QCTS_DEVICE uint32_t shuffle(uint32_t value, uint32_t from, uint32_t mask = kAllLanes) {
   return __shfl_sync(mask, value, static_cast<int>(from));
 }
 QCTS_DEVICE uint32_t shuffle_xor(uint32_t value, uint32_t with, uint32_t mask = kAllLanes) {
   return __shfl_xor_sync(mask, value, static_cast<int>(with));
 }
-// Bit i: what lane i passed.
+// Bit i of the result is the value that lane i passed.
 QCTS_DEVICE uint32_t ballot(bool value, uint32_t mask = kAllLanes) { return __ballot_sync(mask, value); }
 #else
 QCTS_DEVICE void sync_block() { simt::sync_block(); }
@@ -186,10 +182,10 @@ QCTS_DEVICE uint32_t ballot(bool value, uint32_t mask = kAllLanes) { return simt
 #endif
 
 // --- Numbers
-// ---------------------------------------------------------------------------------------------------
-// + - * / of float round to nearest even and keep subnormals: kernels are compiled without contraction and
-// without fast division. fmaf, fabsf and nearbyintf are those of math.h; so are fmaxf and fminf, which return
-// the number if the other operand is NaN, quiet or signalling, and take -0 for less than +0.
+// The operators + - * / of float round to nearest even and keep subnormals, because kernels are compiled
+// without contraction and without fast division. fmaf, fabsf and nearbyintf are those of math.h, and so are
+// fmaxf and fminf. If one operand of fmaxf or fminf is NaN, quiet or signalling, they return the other one.
+// They take -0 for less than +0.
 
 QCTS_DEVICE uint32_t bits_of(float value) { return __builtin_bit_cast(uint32_t, value); }
 QCTS_DEVICE float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
@@ -204,7 +200,7 @@ QCTS_DEVICE float f16_to_f32(uint16_t value) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value));
   return result;
 }
-// Round to nearest even; a NaN becomes 0x7FFF.
+// Rounds to nearest even. A NaN becomes 0x7FFF.
 QCTS_DEVICE uint16_t f32_to_f16(float value) {
   uint16_t result;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result) : "f"(value));
@@ -215,7 +211,7 @@ QCTS_DEVICE uint16_t f32_to_bf16(float value) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result) : "f"(value));
   return result;
 }
-// Two in a word, the first in the lower half.
+// Puts two numbers into a word, the first in the lower half.
 QCTS_DEVICE uint32_t pack_bf16(float low, float high) {
   uint32_t result;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
@@ -226,7 +222,7 @@ QCTS_DEVICE uint32_t pack_f16(float low, float high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
   return result;
 }
-// a * b + c of two numbers each, rounded once.
+// Returns a * b + c for the two numbers in each word, rounded once.
 QCTS_DEVICE uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c) {
   uint32_t result;
   asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
@@ -237,17 +233,17 @@ QCTS_DEVICE uint32_t fma_f16x2(uint32_t a, uint32_t b, uint32_t c) {
   asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
   return result;
 }
-// Byte i of the result is byte (selector >> 4 * i & 7) of a (0 .. 3) and b (4 .. 7).
+// Byte i of the result is byte (selector >> 4 * i & 7) of a (bytes 0 .. 3) and b (bytes 4 .. 7).
 QCTS_DEVICE uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
   return __byte_perm(a, b, selector);
 }
-// (a & b) | c, one instruction.
+// Returns (a & b) | c in one instruction.
 QCTS_DEVICE uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) {
   uint32_t result;
   asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
   return result;
 }
-// sum + the dot product of four signed bytes, modulo 2^32.
+// Returns sum + the dot product of four signed bytes, modulo 2^32.
 QCTS_DEVICE int32_t dot_s8(uint32_t a, uint32_t b, int32_t sum) {
   return __dp4a(static_cast<int>(a), static_cast<int>(b), sum);
 }
@@ -277,8 +273,8 @@ QCTS_DEVICE int32_t dot_s8(uint32_t a, uint32_t b, int32_t sum) {
     wrapping += static_cast<uint32_t>(static_cast<int8_t>(a >> i) * static_cast<int8_t>(b >> i));
   return static_cast<int32_t>(wrapping);
 }
-// math.h's may return a signalling NaN's quiet one where a GPU returns the other number, and either of two
-// zeros where -0 is the smaller one on a GPU.
+// If an operand is a signalling NaN, the functions of math.h may return a quiet NaN, but a GPU returns the
+// other number. For two zeros they may return either, but on a GPU -0 is the smaller one.
 QCTS_DEVICE float fmaxf(float a, float b) {
   if (a == b) return float_of(bits_of(a) & bits_of(b));
   return a != a ? b : b != b ? a : __builtin_fmaxf(a, b);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What device.h calls if a C++ compiler compiles a kernel: the executor's functions (kernels/emulated/simt*),
-// which run the threads of one block on a processor and check what a GPU leaves undefined. A fault ends the
-// launch.
+// The executor's functions (kernels/emulated/simt*), which device.h calls if a C++ compiler compiles a
+// kernel. They run the threads of one block on a processor and check what a GPU leaves undefined. A fault
+// ends the launch.
 #pragma once
 
 #include <stdint.h>
@@ -12,15 +12,15 @@ struct TensorMap;
 
 namespace qcts::simt {
 
-// The thread that runs.
+// The place of the thread that runs.
 struct Place {
   uint32_t thread, threads;
   uint32_t block[3], grid[3];
 };
 extern Place place;
 
-// Runs body(context) once in each thread of the grid. Returns a fault's description, which lives until the
-// next launch, or nullptr.
+// Runs body(context) once in each thread of the grid. Returns nullptr, or the description of a fault, which
+// lives until the next launch.
 const char* launch(const uint32_t (&grid)[3], uint32_t threads, uint32_t shared_bytes, void (*body)(void*),
                    void* context);
 
@@ -56,7 +56,7 @@ enum class Wgmma : uint8_t { bf16, e4m3, s8 };
 struct WgmmaOperands {
   Wgmma type;
   uint32_t columns;
-  const uint32_t* a_words;  // four of this lane; nullptr: `a` says where a stands
+  const uint32_t* a_words;  // this lane's four words; if nullptr, `a` says where operand a is
   uint64_t a, b;            // matrix_descriptor()
 };
 uint64_t matrix_descriptor(const void* shared);
@@ -65,7 +65,8 @@ void wgmma(void* d, const WgmmaOperands& operands);
 void wgmma_commit();
 void wgmma_wait(uint32_t unfinished);
 
-// As the GPU's cvt.rn and fma.rn: to nearest even, subnormals kept, every NaN becomes 0x7FFF.
+// Like the GPU's cvt.rn and fma.rn, these round to nearest even, keep subnormals, and turn every NaN into
+// 0x7FFF.
 float f16_to_f32(uint16_t value);
 uint16_t f32_to_f16(float value);
 uint16_t f32_to_bf16(float value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Starts kernels, on a device if nvcc compiles and in the executor otherwise, and builds rows of kernels.inc
-// from functions that do so. The limits are checked in both: a launch that a GPU refuses does not pass in the
-// executor.
+// Starts kernels: on a device if nvcc compiles, in the executor otherwise. Also builds rows of kernels.inc
+// from functions that start kernels. The limits are checked in both cases, so a launch that a GPU refuses
+// does not pass in the executor.
 #pragma once
 
 #include <type_traits>
@@ -20,7 +20,7 @@ namespace {
 
 struct Launch {
   int64_t blocks_x, blocks_y = 1, blocks_z = 1;
-  uint32_t threads;  // of a block; whole warps
+  uint32_t threads;  // in a block; whole warps
   uint32_t shared_bytes = 0;
 };
 
@@ -28,7 +28,7 @@ struct Launch {
   return (count + per_block - 1) / per_block;
 }
 
-// CUDA C++ programming guide 13.0, table "technical specifications per compute capability".
+// From the CUDA C++ programming guide 13.0, table "technical specifications per compute capability".
 constexpr int64_t kMaxGridX = 0x7FFFFFFF, kMaxGridYZ = 65535;
 constexpr uint32_t kMaxBlockThreads = 1024;
 constexpr uint32_t kSharedBytesWithoutAsking = 48 << 10;
@@ -47,8 +47,8 @@ constexpr uint32_t kSharedBytesWithoutAsking = 48 << 10;
   return QCTS_OK;
 }
 
-// Starts kernel(arguments...) on the problem's stream and returns at once; the executor returns when it has
-// run. Returns QCTS_OK, or QCTS_FAILED with last_failure().
+// Starts kernel(arguments...) on the problem's stream. On a device it returns at once; in the executor it
+// returns when the kernel has run. Returns QCTS_OK, or QCTS_FAILED with last_failure().
 template <class... Parameters, class... Arguments>
 qcts_status launch([[maybe_unused]] const qcts_problem& problem, const Launch& at,
                    void (*kernel)(Parameters...), const Arguments&... arguments) {
@@ -70,7 +70,7 @@ qcts_status launch([[maybe_unused]] const qcts_problem& problem, const Launch& a
     error = cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
   }
   if (error == cudaSuccess) return QCTS_OK;
-  cudaGetLastError();  // or the next call would be blamed
+  cudaGetLastError();  // otherwise the next call would be blamed
   return launch_failed("CUDA: %s", cudaGetErrorString(error));
 #else
   const auto body = [&] { kernel(arguments...); };
@@ -83,7 +83,7 @@ qcts_status launch([[maybe_unused]] const qcts_problem& problem, const Launch& a
 #endif
 }
 
-// run() of a row: its own checks and those of its family, then kRun, which launches.
+// run() of a row. It makes the row's own checks and those of its family. Then it calls kRun, which launches.
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 qcts_status run_launched(const qcts_problem* problem) {
   if (kKernel.supports(problem, nullptr, 0) != QCTS_OK || check_run(kKernel, problem) != QCTS_OK)
@@ -98,8 +98,8 @@ qcts_status run_launched_activation(const qcts_problem* problem) {
 
 using Supports = qcts_status (*)(const qcts_problem*, char*, size_t);
 
-// Rows. kRun(problem) launches the kernels that compute it; kSupports, if the family's checks are not enough,
-// checks a problem for it.
+// Rows of kernels.inc. kRun(problem) launches the kernels that compute the problem. kSupports checks a
+// problem if the family's checks are not enough.
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&), Supports kSupports = nullptr>
 constexpr qcts_kernel exact_launched(qcts_op op, const char* scheme, const char* variant,
                                      const char* description) {

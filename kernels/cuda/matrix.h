@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Matrix instructions of a warp (ldmatrix and mma.sync, PTX ISA 8.7, sections 9.7.14.5.8 and 9.7.14.5.15).
-// All lanes take part. In a fragment, with row = lane / 4 and pair = lane % 4, `d[0]`, `d[1]` are columns 2 *
-// pair and 2 * pair + 1 of row `row`; `d[2]`, `d[3]` the same of row + 8. A word of a and b holds consecutive
-// k.
+// All lanes take part.
 //
-// Tensor cores do not round as fused multiply-adds do: kernels/emulated/simt_sums.h has the rule.
+// In a fragment, let row = lane / 4 and pair = lane % 4. Then `d[0]` and `d[1]` are columns 2 * pair and
+// 2 * pair + 1 of row `row`, and `d[2]` and `d[3]` are the same columns of row + 8. A word of a or b holds
+// consecutive k.
+//
+// Tensor cores do not round as fused multiply-adds do. kernels/emulated/simt_sums.h has the rule.
 #pragma once
 
 #include "kernels/cuda/device.h"
@@ -13,8 +15,8 @@ namespace qcts::device {
 namespace {
 
 // Loads kCount matrices of 8 rows of 16 bytes. Lane 8 * i + j passes the address of row j of matrix i in
-// shared memory, a multiple of 16; words[i] becomes word lane % 4 of row lane / 4 of matrix i. With
-// kTransposed, 16-bit elements 2 * (lane % 4) and the next of column lane / 4.
+// shared memory, a multiple of 16. words[i] becomes word lane % 4 of row lane / 4 of matrix i. With
+// kTransposed, it becomes the 16-bit elements 2 * (lane % 4) and the next one of column lane / 4.
 template <int kCount, bool kTransposed = false>
 QCTS_DEVICE void load_matrices(uint32_t (&words)[kCount], const void* row) {
   static_assert(kCount == 1 || kCount == 2 || kCount == 4);
@@ -66,15 +68,15 @@ QCTS_DEVICE void load_matrices(uint32_t (&words)[kCount], const void* row) {
 #define QCTS_MMA_F32(name, shape) \
   QCTS_DEVICE void name(float(&d)[4], const uint32_t(&a)[4], const uint32_t(&b)[2]) { simt::name(d, a, b); }
 #endif
-// d += a * b for a of 16 rows, b of 8 columns, 16 k: a[0], a[1] hold k = 2 * pair and the next of row and row
-// + 8; a[2], a[3] the same for k + 8; b[0] holds k = 2 * pair and the next of column lane / 4, b[1] the same
-// for k + 8.
+// Computes d += a * b for a of 16 rows, b of 8 columns, and 16 k. a[0] and a[1] hold k = 2 * pair and the
+// next one, of row `row` and of row + 8. a[2] and a[3] hold the same for k + 8. b[0] holds k = 2 * pair and
+// the next one of column lane / 4. b[1] holds the same for k + 8.
 QCTS_MMA_F32(multiply_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 QCTS_MMA_F32(multiply_f16, "m16n8k16.row.col.f32.f16.f16.f32")
 #undef QCTS_MMA_F32
 
-// The same with signed bytes and 32 k: a word holds k = 4 * pair to 4 * pair + 3, or these + 16. Sums wrap
-// around.
+// Does the same with signed bytes and 32 k. A word holds k = 4 * pair to 4 * pair + 3, or these + 16. Sums
+// wrap around.
 QCTS_DEVICE void multiply_s8(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
 #if defined(__CUDACC__)
   asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "

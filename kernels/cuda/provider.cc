@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Provider "cuda": the device kernels of kernels.inc, compiled by nvcc. Device memory is not there yet, so no
-// problem is on a device, and each kernel refuses those on the host.
+// problem is on a device. Each kernel refuses problems on the host.
 #include <iterator>
 
 #include "kernels/families/entry.h"

@@ -15,7 +15,7 @@
 namespace qcts {
 namespace {
 
-// CUDA driver API, cuTensorMapEncodeTiled.
+// Limits of cuTensorMapEncodeTiled in the CUDA driver API.
 constexpr int64_t kMaxStrideBytes = int64_t{1} << 40, kMaxExtent = int64_t{1} << 32;
 constexpr uint32_t kMaxBoxRows = 256;
 

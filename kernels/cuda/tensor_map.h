@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What copy_box() (kernels/cuda/barrier.h) knows of a matrix in global memory. Made on the host for each
-// launch, since it holds an address, and passed by value: `const __grid_constant__ TensorMap map`.
+// Tells copy_box() (kernels/cuda/barrier.h) about a matrix in global memory. The host makes a map for each
+// launch, since the map holds an address. It is passed by value: `const __grid_constant__ TensorMap map`.
 #pragma once
 
 #include <stdint.h>
@@ -18,9 +18,8 @@ struct alignas(128) TensorMap {
   uint64_t opaque[16];
 };
 
-// Rows of `columns` elements, `stride_bytes` apart, of which a copy takes box_rows rows of 128 bytes. The
-// 16-byte units of row r of the box are stored in the order of their number exclusive-or r % 8 (128-byte
-// swizzle).
+// Rows of `columns` elements, `stride_bytes` apart. A copy takes box_rows rows of 128 bytes. In row r of the
+// box, unit u of 16 bytes is stored at place u exclusive-or r % 8 (128-byte swizzle).
 struct TensorShape {
   const void* first;     // a multiple of 16
   int64_t stride_bytes;  // a multiple of 16, below 2^40
@@ -30,13 +29,14 @@ struct TensorShape {
 };
 inline constexpr uint32_t kBoxRowBytes = 128;
 
-// Two functions, so that a program can have both (kernels/device_check).
+// The two namespaces make this two functions, so that a program can have both (kernels/device_check).
 #if defined(__CUDACC__)
 inline namespace on_device {
 #else
 inline namespace on_executor {
 #endif
-// Returns QCTS_OK, or QCTS_FAILED with last_failure() if a requirement is not met or the driver refuses.
+// Returns QCTS_OK. If a requirement is not met or the driver refuses, returns QCTS_FAILED with
+// last_failure().
 qcts_status make_tensor_map(const TensorShape& shape, TensorMap* map);
 }  // namespace
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Products of a group of four warps (wgmma; compute capability 9.0a; PTX ISA 8.7, section 9.7.15): d += a * b
-// for a of 64 rows and b of N columns, 32 bytes of k a row. All 128 threads call each function; the group
-// begins at a multiple of four warps. A product is under way until its commit group is waited for: until then
-// its operands in shared memory must stay, and d must not be touched, not even read.
+// for a of 64 rows and b of N columns, with 32 bytes of k per row. All 128 threads call each function, and
+// the group begins at a multiple of four warps. A product is under way until its commit group has been waited
+// for. Until then, its operands in shared memory must stay, and d must not be touched, not even read.
 //
 //   wgmma_fence(); wgmma_bf16(d, a, b); ... wgmma_commit(); wgmma_wait<0>();
 //
-// A wgmma_fence() comes first and after each wait, because d may have been touched. Sums of thread t: with
-// warp w = t / 32 and lane l = t % 32, d[4 * j] and d[4 * j + 1] are row 16 * w + l / 4, columns 8 * j + 2 *
-// (l % 4) and the next; d[4 * j + 2] and d[4 * j + 3] the same of the row eight below. N is twice the length
-// of d: 16, 32, 64 or 128.
+// A wgmma_fence() comes first and after each wait, because d may have been touched. Thread t is lane
+// l = t % 32 of warp w = t / 32. Its d[4 * j] and d[4 * j + 1] are columns 8 * j + 2 * (l % 4) and the next
+// one of row 16 * w + l / 4. Its d[4 * j + 2] and d[4 * j + 3] are the same columns of the row eight below. N
+// is twice the length of d: 16, 32, 64 or 128.
 //
-// Operands in shared memory have rows of 128 bytes along k, of which a step uses 32, in the order of
-// copy_box(): matrix_descriptor(row 0) + 2 * step. Or a comes in registers, as in mma.sync of 16 rows
-// (kernels/cuda/matrix.h).
+// Operands in shared memory have rows of 128 bytes along k, in the order of copy_box(). A step uses 32 of
+// these bytes, and its descriptor is matrix_descriptor(row 0) + 2 * step. Operand a may come in registers
+// instead, as in mma.sync of 16 rows (kernels/cuda/matrix.h).
 #pragma once
 
 #include "kernels/cuda/barrier.h"
@@ -23,7 +23,7 @@ namespace {
 
 QCTS_DEVICE uint64_t matrix_descriptor(const void* shared) {
 #if defined(__CUDACC__)
-  // Address, distance of 8 rows, both in units of 16 bytes; 128-byte swizzle.
+  // The address and the distance of 8 rows are in units of 16 bytes. The swizzle is that of 128 bytes.
   constexpr uint64_t kSwizzle128 = uint64_t{1} << 62, kStrideOf8Rows = uint64_t{1024} >> 4;
   return kSwizzle128 | kStrideOf8Rows << 32 | uint64_t{1} << 16 | (shared_address(shared) >> 4 & 0x3FFF);
 #else
@@ -56,7 +56,7 @@ QCTS_DEVICE void wgmma_wait() {
 }
 
 #if defined(__CUDACC__)
-// Registers of d in the text of an instruction, and as its operands.
+// The registers of d, in the text of an instruction and as its operands.
 // clang-format off
 #define QCTS_D16 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define QCTS_OF_D16(mark) \
@@ -82,8 +82,8 @@ QCTS_DEVICE void wgmma_wait() {
 #define QCTS_FLOAT(x) "+f"(x)
 #define QCTS_INT(x) "+r"(x)
 #define QCTS_ALWAYS "{\n.reg .pred always;\nsetp.ne.b32 always, 1, 0;\nwgmma.mma_async.sync.aligned.m64n"
-// The operands after d have the numbers i0 to i4; s_tail and r_tail are the immediate operands if a is in shared memory or in
-// registers: signs, and whether a and b are transposed.
+// The operands after d have the numbers i0 to i4. s_tail and r_tail are the immediate operands if a is in
+// shared memory or in registers: the signs, and whether a and b are transposed.
 #define QCTS_WGMMA(name, Sum, mark, N, types, s_tail, r_tail, i0, i1, i2, i3, i4) \
   QCTS_DEVICE void name(Sum(&d)[N / 2], uint64_t a, uint64_t b) { \
     asm volatile(QCTS_ALWAYS #N types " {" QCTS_D##N "}, %" #i0 ", %" #i1 ", always" s_tail ";\n}" \
@@ -119,7 +119,7 @@ QCTS_WGMMA_TYPES(128, 64, 65, 66, 67, 68)
 #undef QCTS_D16
 // clang-format on
 #else
-// A product of type kType, with a in shared memory or in registers.
+// Defines a product of type `type`, with a in shared memory or in registers.
 #define QCTS_WGMMA(name, Sum, type)                                          \
   template <int kSums>                                                       \
   QCTS_DEVICE void name(Sum(&d)[kSums], uint64_t a, uint64_t b) {            \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layouts and limits: kernels/sm80/gemv.h for few rows of x, kernels/sm80/gemm.h for more,
-// kernels/sm80/int8_gemm.h for int8 rows of x.
+// For layouts and limits, see kernels/sm80/gemv.h (few rows of x), kernels/sm80/gemm.h (more rows) and
+// kernels/sm80/int8_gemm.h (int8 rows of x).
 #include "kernels/sm80/int8_gemm.h"
 
 namespace qcts::sm80 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layouts and limits: kernels/sm90a/fp8.h and int4.h.
+// For layouts and limits, see kernels/sm90a/fp8.h and int4.h.
 #include "kernels/sm90a/fp8.h"
 #include "kernels/sm90a/int4.h"
 

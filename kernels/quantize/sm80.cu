@@ -36,7 +36,7 @@ qcts_status quantize_int4_tinygemm(const qcts_problem& p) {
   return sm80::quantize(p, sm80::TinygemmQuantizer(p), sm80::runs_of(p, p.group));
 }
 
-// Codes and scalers, their mean, and codes of the scalers.
+// Computes codes and scalers, then the mean of the scalers, then codes of the scalers.
 qcts_status quantize_nf4(const qcts_problem& p) {
   sm80::Nf4Quantizer family = {};
   family.codes = sm80::out_bytes(p, "quantized_data");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Families of quantize with blocks of small floats or of table indices, and 2:4 sparse float8
+// Families of quantize whose blocks hold small floats or table indices, and 2:4 sparse float8
 // (sm80/quantize.h).
 #pragma once
 
@@ -15,8 +15,8 @@ struct BlockFactor {
   float factor;
 };
 
-// Codes of elements times a factor. A NaN may have more bits than a code; of two that share a byte, the even
-// one keeps those that fall into the odd one, as in the original.
+// Encodes elements times a factor. The code of a NaN may have more bits than a code should. If two codes
+// share a byte, the even one keeps the extra bits, which fall into the odd one, as in the original.
 template <class Codes, int kCount>
 QCTS_DEVICE void encode_block(const SmallFormat& format, float factor, const float (&x)[kCount],
                               uint32_t (&words)[2]) {
@@ -51,7 +51,7 @@ struct MxQuantizer {
     if (rounding == QCTS_SCALE_CEIL && (bits & 0x7FFFFF) != 0) ++exponent;
     return clamp(exponent - format.largest_exponent);
   }
-  // The ceiling of log2(ratio), with the logarithm rounded to float32.
+  // Returns the ceiling of log2(ratio), with the logarithm rounded to float32.
   static QCTS_DEVICE int rounded_log2_ceiling(float ratio) {
     const auto bits = __builtin_bit_cast(uint64_t, static_cast<double>(ratio));
     const int exponent = static_cast<int>(bits >> 52) - 1023;
@@ -88,7 +88,7 @@ struct MxQuantizer {
   }
 };
 
-// nvfp4; `whole` is the scale of the tensor, or NULL.
+// nvfp4. `whole` is the scale of the tensor, or NULL.
 struct Nvfp4Quantizer {
   using Codes = sm80::Codes<4>;
   using Range = Magnitude;
@@ -108,7 +108,7 @@ struct Nvfp4Quantizer {
     if (whole != nullptr) scale = quotient(scale, of_all);
     if (!is_nan(scale)) scale = scale < 0x1p-6f ? 0x1p-6f : scale > 448.0f ? 448.0f : scale;
     const uint32_t byte = encode_e4m3(scale);
-    // The code is never subnormal; a NaN is read as in c10/util/Float8_e4m3fn.h.
+    // The code is never subnormal. A NaN is read as in c10/util/Float8_e4m3fn.h.
     const float stored =
         float_of((byte & 0x7F) == 0x7F ? (byte & 0x80) << 24 | 0x7FF00000u : (byte + (120u << 3)) << 20);
     return {byte, quotient(quotient(1.0f, of_all), stored)};
@@ -125,7 +125,7 @@ struct Nvfp4Quantizer {
   }
 };
 
-// nf4, the first pass: codes of x / scaler, and the scalers as float32.
+// The first pass of nf4. It stores codes of x / scaler, and the scalers as float32.
 struct Nf4Quantizer : EachCode<Nf4Quantizer> {
   using Codes = sm80::Codes<4, true>;
   using Range = Magnitude;
@@ -158,13 +158,14 @@ constexpr uint64_t packed_places24() {
 }
 constexpr uint64_t kPackedPlaces24 = packed_places24();
 
-// Zeros of both signs are left out.
+// Leaves out zeros of both signs.
 struct NotZero {
   static QCTS_DEVICE bool stays(uint32_t code) { return (code & 0x7F) != 0; }
 };
 
-// fp8_sparse24 (kernels/families/sparse24.h): scales and codes as fp8_row. Of every four codes the two that
-// stay are stored with their places. If more do, `failed` becomes ~i, where i is the first such four.
+// fp8_sparse24 (kernels/families/sparse24.h), with scales and codes as in fp8_row. Of every four codes, two
+// stay and are stored with their places. If more than two would stay, `failed` becomes ~i, where i is the
+// first such four.
 template <class Stay = NotZero>
 struct Sparse24Quantizer {
   using Codes = sm80::Codes<4>;
@@ -183,7 +184,7 @@ struct Sparse24Quantizer {
   QCTS_DEVICE void store(int64_t run, float scale) const {
     dense.template store<T>(run, scale);
   }
-  // The nibble of places, and the two codes in 16 bits.
+  // Returns the nibble of places, and puts the two codes into 16 bits of `two`.
   template <class T>
   QCTS_DEVICE uint32_t compress(float scale, const float* x, int64_t index, uint32_t& two) const {
     uint32_t four = 0, mask = 0;
@@ -214,7 +215,7 @@ struct Sparse24Quantizer {
       if (valid) places |= compress<T>(scale, x + i, index + i, two) << i;
       words[0] |= two << (4 * i);
     }
-    // A byte of metadata is of eight elements, which two lanes have.
+    // A byte of metadata describes eight elements, which two lanes hold.
     if constexpr (kCount == 4) places |= shuffle_xor(places, 1) << 4;
     if (valid && index % 8 == 0) store_global(metadata + index / 8, static_cast<uint8_t>(places));
   }

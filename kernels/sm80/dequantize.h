@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frame of dequantize. Codes are read once and floats are written once, so bytes limit it: both move 16
-// bytes a lane (sm80/stage.h). A warp has one tile. Rows whose addresses are not multiples of 16, or whose
-// codes do not fill 16 bytes, go a unit of elements a lane.
+// The frame of dequantize. It reads codes once and writes floats once, so it is bound by bytes. Both sides
+// move 16 bytes per lane (sm80/stage.h). A warp handles one tile. If row addresses are not multiples of 16,
+// or the codes of a row do not fill 16 bytes, each lane handles one unit of elements instead.
 //
 // A Family has
-//   Family(problem)                   on the host; a plain struct that is passed to the device
+//   Family(problem)                   called on the host; a plain struct that is passed to the device
 //   codes                             the first byte of the codes of n * k elements, of type Codes
-//   kUnit                             elements whose codes cannot be told apart without each other; divides k
-//   length                            elements along k that share parameters
-//   parameters<T>(n, k)               what elements from k on, a chunk of T or a unit, are computed with
-//   element<T>(parameters, words, i)  the bits of element k + i from the codes, rounded as the scheme says
-//   kGroupMajor, tile<T>()            if there: see sm80/group_major.h
-//   kTable, fill_table()              whether it wants a table after the stages, and a function that fills it
+//   kUnit                             number of elements whose codes must be read together; divides k
+//   length                            number of elements along k that share parameters
+//   parameters<T>(n, k)               parameters of the elements from k on: a chunk of T, or a unit
+//   element<T>(parameters, words, i)  bits of element k + i, from the codes, rounded as the scheme says
+//   kGroupMajor, tile<T>()            optional: see sm80/group_major.h
+//   kTable, fill_table()              whether it needs a table after the stages; the function that fills it
 #pragma once
 
 #include "kernels/cuda/launch.h"
@@ -20,7 +20,7 @@
 namespace qcts::sm80 {
 namespace {
 
-// y [n,k], rows of stride_bytes.
+// y [n,k], whose rows are stride_bytes apart.
 struct Rows {
   uint8_t* first;
   int64_t stride_bytes, n, k;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Element types of x and y as template parameters, and the choice between them on the host. A type has
-//   kBytes, kChunk     its size; elements in 16 bytes
+//   kBytes, kChunk     its size; the number of elements in 16 bytes
 //   Bits               its bit pattern
-//   decode(bits)       as float32, exact; of a NaN only that it is one
-//   decode_all(bits)   the same, with the sign and the fraction of a NaN
-//   encode(value)      rounded to nearest even; some NaN for a NaN
-//   encode_all(value)  the same, with the NaN of kernels/families/elements.h
+//   decode(bits)       the exact float32 value; a NaN becomes some NaN
+//   decode_all(bits)   the same, but a NaN keeps its sign and its fraction
+//   encode(value)      the value rounded to nearest even; a NaN becomes some NaN
+//   encode_all(value)  the same, but a NaN becomes the NaN of kernels/families/elements.h
 #pragma once
 
 #include "kernels/abi/qcts_kernel.h"
@@ -46,13 +46,13 @@ struct BF16 {
   static QCTS_DEVICE Bits encode_all(float value) { return value == value ? encode(value) : Bits{0x7FC0}; }
 };
 
-// As a library's operation does that computes in float32 and keeps its result in a tensor of T.
+// Rounds as a library's operation does if it computes in float32 and keeps its result in a tensor of T.
 template <class T>
 QCTS_DEVICE float round_to(float value) {
   return T::decode(T::encode(value));
 }
 
-// Element i of a chunk.
+// element() returns element i of a chunk. set_element() sets it.
 template <class T>
 QCTS_DEVICE typename T::Bits element(const Words4& chunk, int i) {
   if constexpr (T::kBytes == 4) return chunk.word[i];
@@ -68,7 +68,7 @@ QCTS_DEVICE void set_element(Words4& chunk, int i, typename T::Bits bits) {
     chunk.word[i / 2] |= static_cast<uint32_t>(bits) << 16;
 }
 
-// Reads one element of a type that is known at run time only.
+// Reads or writes one element of a type that is known only at run time.
 QCTS_DEVICE float load_float(uint32_t dtype, const void* array, int64_t index) {
   if (dtype == QCTS_F32) return float_of(load_global<uint32_t>(static_cast<const uint32_t*>(array) + index));
   const auto bits = load_global<uint16_t>(static_cast<const uint16_t*>(array) + index);
@@ -83,7 +83,6 @@ QCTS_DEVICE void store_float(uint32_t dtype, void* array, int64_t index, float v
 }
 
 // --- On the host
-// -----------------------------------------------------------------------------------------------
 
 // Returns call(T()) for the type T of `dtype`, one of F32, F16 and BF16.
 template <class Call>
@@ -94,7 +93,7 @@ qcts_status with_type(uint32_t dtype, const Call& call) {
 }
 
 [[maybe_unused]] bool is_multiple_of_16(const void* at) { return reinterpret_cast<uintptr_t>(at) % 16 == 0; }
-// True if each row of a matrix begins at a multiple of 16 bytes.
+// Returns true if each row of a matrix begins at a multiple of 16 bytes.
 [[maybe_unused]] bool has_aligned_rows(const void* first, int64_t rows, int64_t stride_bytes) {
   return is_multiple_of_16(first) && (rows <= 1 || stride_bytes % 16 == 0);
 }

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frame of `linear` for more rows of x: m16n8k16 on tensor cores, x by the weight, with the codes decoded
-// to bfloat16 or float16 between shared memory and the multiplication.
+// The frame of `linear` for more rows of x. It multiplies x by the weight on tensor cores, with m16n8k16.
+// Codes are decoded to bfloat16 or float16 between shared memory and the multiplication.
 //
-// A block computes 16 * kRowTiles rows by 64 columns. Its four warps have 16 columns each and all rows, so
-// that each code is decoded once a block. Up to 16 rows, reading the codes limits it; for more rows four
-// tiles share each decoded word, and the multiplications limit it. Blocks that share codes are neighbours in
-// the grid, so the codes come from memory once. n / 64 blocks do not fill the 108 multiprocessors of an A100
-// below about 7,000 columns; splitting k among blocks would, for a second pass over the sums.
+// A block computes 16 * kRowTiles rows by 64 columns. Each of its four warps has 16 columns and all rows, so
+// each code is decoded once per block. Up to 16 rows, the kernel is bound by reading the codes. For more
+// rows, four tiles share each decoded word, and the kernel is bound by the multiplications. Blocks that share
+// codes are neighbours in the grid, so the codes come from memory once. Below about 7,000 columns, n / 64
+// blocks do not fill the 108 multiprocessors of an A100. Splitting k among blocks would fill them, but would
+// need a second pass over the sums.
 //
-// Copies to shared memory run kStages - 1 stages ahead, each of 64 bytes of codes a row and the x that faces
-// them. With one row tile that is 16 KiB of codes in flight a block, more than the 11 KiB that cover the
-// latency of a multiprocessor's share of memory bandwidth; with four, two stages are 8 KiB, and multiplying
-// takes longer than reading.
+// Copies to shared memory run kStages - 1 stages ahead. A stage has 64 bytes of codes per row, and the x that
+// they are multiplied by. With one row tile, that is 16 KiB of codes in flight per block, more than the 11
+// KiB that cover the latency of a multiprocessor's share of memory bandwidth. With four row tiles, two stages
+// are 8 KiB, and multiplying takes longer than reading.
 //
-// The order of k within a unit is chosen by the codes. load_matrices gives lane 4 * n + j word j of each 16
-// bytes of row n: 8 consecutive codes of 4 bits or 4 of 8 bits. So the lane's operands of b are those k, and
-// its operands of a the same: one access of 16 or 8 bytes a row of x. Rows of codes are 80 bytes apart, rows
-// of x 64 or 32 bytes more than a multiple of 128: no access has bank conflicts.
+// The codes determine the order of k within a unit. load_matrices gives lane 4 * n + j word j of each 16
+// bytes of row n: 8 consecutive codes of 4 bits, or 4 of 8 bits. So these k are the lane's operands of b. Its
+// operands of a have the same k, which take one access of 16 or 8 bytes per row of x. Rows of codes are 80
+// bytes apart. The distance between rows of x is 64 or 32 bytes more than a multiple of 128. So no access has
+// bank conflicts.
 //
-// Products are exact. A group has an accumulator of its own, and its scale acts on the finished sum.
+// Products are exact. Each group has an accumulator of its own, and its scale acts on the finished sum.
 #pragma once
 
 #include "kernels/sm80/gemm_block.h"
@@ -26,7 +28,7 @@
 namespace qcts::sm80 {
 namespace {
 
-// The column tiles of a warp: sums of the current group, and totals of those before.
+// The column tiles of a warp: the sums of the current group, and the totals of the groups before it.
 template <class T, class Decoder, int kRowTiles>
 struct WarpTile {
   using Of = Tiling<Decoder, kRowTiles>;
@@ -39,7 +41,7 @@ struct WarpTile {
   QCTS_DEVICE explicit WarpTile(const Block& of)
       : block(of), columns(of.warp_columns()), row_tiles(of.row_tiles()) {}
 
-  // Products of a unit. `group` counts from the first one of the window.
+  // Adds the products of a unit. `group` counts from the first group of the window.
   QCTS_DEVICE void multiply(const Decoder& decoder, int stage, const typename Block::Window& window, int unit,
                             int group, const uint32_t (&words)[2][kUnits]) {
     uint32_t b[2][Of::kPairs];
@@ -48,7 +50,7 @@ struct WarpTile {
       if (tile >= columns) continue;
       Words2 parameters = {};
       if constexpr (Decoder::kReadsParameters) {
-        // Groups shorter than a unit are those of the decoder; beyond k there are none.
+        // If groups are shorter than a unit, the decoder sets their length. There are no groups beyond k.
         const int lane_k = unit * Of::kUnitK + static_cast<int>(lane_index()) % 4 * 2 * Of::kPairs;
         const int own = (window.stage * Of::kStageK + lane_k) / Decoder::kMinGroup;
         if (Decoder::kScalesSums || int64_t{stage} * Of::kStageK + lane_k < block.p.k)
@@ -141,7 +143,7 @@ struct WarpTile {
   }
 };
 
-// `group_units`: units of a group, or more than k has if the row is one.
+// `group_units` is the number of units in a group. If the row is one group, it is more than k has.
 template <class T, class Decoder, int kRowTiles>
 __global__ void __launch_bounds__(kGemmThreads)
     gemm(const Weight weight, const Product p, const int group_units, const int stages_of_window) {
@@ -167,7 +169,7 @@ __global__ void __launch_bounds__(kGemmThreads)
   warp.store();
 }
 
-// Stages that touch at most kGroups groups.
+// Returns the number of stages in a window. They touch at most kGroups groups.
 template <class Decoder>
 int stages_of_window(int64_t group) {
   using Of = Tiling<Decoder, 1>;
@@ -184,7 +186,7 @@ Launch at_tiles(const qcts_problem& p) {
           .shared_bytes = Of::kSharedBytes};
 }
 
-// x and the weights are exact in one type of tensor cores, and no group ends within a unit.
+// Returns true if one type of tensor cores holds x and the weights exactly, and no group ends within a unit.
 template <class Decoder>
 bool is_for_gemm(const qcts_problem& p, int64_t group) {
   if (p.x_dtype != QCTS_BF16 && p.x_dtype != QCTS_F16) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of a block in sm80/gemm.h: how it divides the product, its stages in shared memory, the copies
-// that fill them, and the parameters of groups.
+// A block's part in sm80/gemm.h: how it divides the product, its stages in shared memory, the copies that
+// fill them, and the parameters of groups.
 #pragma once
 
 #include "kernels/cuda/copies.h"
@@ -11,29 +11,31 @@ namespace qcts::sm80 {
 namespace {
 
 constexpr int kGemmThreads = 128, kTileColumns = 64, kWarpColumns = 16;
-constexpr int kCodeBytes = 64, kCodePitch = kCodeBytes + 16;  // of a row in a stage
-constexpr int kParameterPitch = kTileColumns + 1;             // odd: groups of a column in different banks
-constexpr int kUnits = 4;                                     // of 16 bytes of codes
+constexpr int kCodeBytes = 64, kCodePitch = kCodeBytes + 16;  // bytes per row of a stage
+// The pitch is odd, so that the groups of a column are in different banks.
+constexpr int kParameterPitch = kTileColumns + 1;
+constexpr int kUnits = 4;  // units of 16 bytes per row of codes
 
 template <class Decoder, int kRowTiles>
 struct Tiling {
   static constexpr int kUnitK = 128 / Decoder::kBits, kStageK = kUnits * kUnitK;
-  static constexpr int kMatrices = kUnitK / 16, kPairs = 2 * kMatrices;  // of a unit; of a word
-  static constexpr int kLaneBytes = 2 * 2 * kPairs;                      // of x that face a word
-  static constexpr int kXBytes = Decoder::kXBytes * kStageK;             // of a row in a stage
+  static constexpr int kMatrices = kUnitK / 16, kPairs = 2 * kMatrices;  // per unit; per word
+  static constexpr int kLaneBytes = 2 * 2 * kPairs;                      // bytes of x multiplied by a word
+  static constexpr int kXBytes = Decoder::kXBytes * kStageK;             // bytes per row of a stage
   static constexpr int kRows = 16 * kRowTiles,
                        kPitchX = kXBytes + (Decoder::kXBytes == 1 ? 16 : 4 * kLaneBytes);
   static constexpr int kStages = kRowTiles == 1 ? 5 : 3;
   static constexpr int kStageBytes = kTileColumns * kCodePitch + kRows * kPitchX;
-  // Of a window of stages, whose parameters are loaded together: 16 of a row fill sectors.
+  // The number of groups in a window of stages. Their parameters are loaded together: 16 of a row fill
+  // sectors.
   static constexpr int kGroups = (kStageK / Decoder::kMinGroup > 16 ? kStageK / Decoder::kMinGroup : 16) + 1;
-  static constexpr int kHeld = (kGroups * kTileColumns + kGemmThreads - 1) / kGemmThreads;  // of a thread
+  static constexpr int kHeld = (kGroups * kTileColumns + kGemmThreads - 1) / kGemmThreads;  // per thread
   static constexpr int kParameterBytes = kGroups * kParameterPitch * static_cast<int>(sizeof(Words2));
   static constexpr uint32_t kSharedBytes = kStages * kStageBytes + 2 * kParameterBytes;
   static_assert(kSharedBytes <= 99 << 10, "compute capability 8.6 has no more");
 };
 
-// Copies the 16 bytes at `from`, of which `bytes_left` belong to the row, and zeros for the rest.
+// Copies the 16 bytes at `from`. Only `bytes_left` bytes belong to the row, and zeros replace the rest.
 template <int kElementBytes>
 QCTS_DEVICE void fetch_chunk(uint8_t* to, const uint8_t* from, int64_t bytes_left, bool is_aligned) {
   if (is_aligned && (bytes_left >= 16 || bytes_left <= 0))
@@ -42,7 +44,7 @@ QCTS_DEVICE void fetch_chunk(uint8_t* to, const uint8_t* from, int64_t bytes_lef
     store_shared(to, load_elements<kElementBytes>(from, bytes_left));
 }
 
-// A block's part of the product: its shared memory, its stages and its warps' places.
+// A block's part of the product: its shared memory, its stages, and the places of its warps.
 template <class Decoder, int kRowTiles>
 struct BlockTile {
   using Of = Tiling<Decoder, kRowTiles>;
@@ -50,7 +52,7 @@ struct BlockTile {
   const Product& p;
   int64_t first_m, first_n;
   struct Window {
-    int stage, buffer;  // of the window; its parameters
+    int stage, buffer;  // stage within the window; buffer of its parameters
   };
 
   QCTS_DEVICE BlockTile(const Weight& of_weight, const Product& product) : weight(of_weight), p(product) {
@@ -63,7 +65,7 @@ struct BlockTile {
   }
   static QCTS_DEVICE uint8_t* x(int stage) { return codes(stage) + kTileColumns * kCodePitch; }
 
-  // The column tiles of the warp and the row tiles that have a part in y, 0 to 2 and 1 to kRowTiles.
+  // These return how many column tiles of the warp (0 to 2) and row tiles (1 to kRowTiles) have a part in y.
   QCTS_DEVICE int warp_columns() const {
     const int64_t n = p.n - first_n - column(0);
     return n <= 0 ? 0 : n <= 8 ? 1 : 2;
@@ -72,12 +74,13 @@ struct BlockTile {
     const int64_t m = p.m - first_m;
     return m >= Of::kRows ? kRowTiles : static_cast<int>((m + 15) / 16);
   }
-  // The first column of a column tile, in the block; the row of the lane's sums in half a row tile, in y.
+  // column() is the first column of a column tile, within the block. row() is the row of y that has the
+  // lane's sums in half a row tile.
   static QCTS_DEVICE int column(int tile) { return static_cast<int>(warp_index()) * kWarpColumns + 8 * tile; }
   QCTS_DEVICE int64_t row(int half) const { return first_m + 8 * half + lane_index() / 4; }
 
-  // compute(stage, window) for all stages, while later ones are copied. Parameters pass through registers, so
-  // that their loads have the time of a stage.
+  // Calls compute(stage, window) for all stages, while later ones are copied. Parameters pass through
+  // registers, so their loads have the time of a stage to complete.
   template <class Compute>
   QCTS_DEVICE void each_stage(int stages_of_window, const Compute& compute) const {
     const int stages = static_cast<int>((p.k + Of::kStageK - 1) / Of::kStageK);
@@ -112,7 +115,7 @@ struct BlockTile {
         load_matrices<kUnits>(words[tile], codes(stage) + (column(tile) + lane_index() % 8) * kCodePitch +
                                                lane_index() / 8 * 16);
   }
-  // The parameters of a column, for a group that counts from the first one of the window.
+  // Returns the parameters of a column for a group. `group` counts from the first group of the window.
   static QCTS_DEVICE Words2 parameters_of(const Window& window, int group, int column) {
     return load_shared<Words2>(parameters(window.buffer) +
                                (group * kParameterPitch + column) * static_cast<int>(sizeof(Words2)));
@@ -155,8 +158,8 @@ struct BlockTile {
     }
   }
 
-  // Parameters of a window on their way. Lanes take them in the order in which the planes have them: columns
-  // of a group, or groups of a column.
+  // The parameters of a window on their way to shared memory. Lanes take them in the order in which the
+  // planes have them: columns of a group, or groups of a column.
   struct Held {
     int groups;
     Words2 pairs[Of::kHeld];

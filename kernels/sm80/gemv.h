@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The frame of `linear` for few rows of x, and for every x and weight that the matrix frame
-// (kernels/sm80/gemm.h) does not take. Each weight is used once a row of x, so reading the codes limits it,
-// and they are read once, 16 bytes a lane, straight to registers. A warp has two rows of the weight, which
-// share each read of x from shared memory, and walks along k; the eight warps of a block have sixteen
-// consecutive rows, so that x, and the parameters of a group, are staged once a block. The rows of x beyond
-// kGemvRows are those of other blocks, which read the codes again, from L2.
+// (kernels/sm80/gemm.h) does not take. Each weight is used once per row of x, so the kernel is bound by
+// reading the codes. They are read once, 16 bytes per lane, straight to registers. A warp has two rows of the
+// weight, which share each read of x from shared memory, and walks along k. The eight warps of a block have
+// sixteen consecutive rows, so x and the parameters of a group are staged once per block. Other blocks
+// compute the rows of x beyond kGemvRows. They read the codes again, from L2.
 //
-// Lane l needs the kCodes elements of x that face its codes. They are staged by units of 16 bytes so that the
-// lanes of a warp read neighbouring units (place_of): read in the order of k they would be kCodes elements
-// apart, which makes all lanes of an access meet in a few banks.
+// Lane l needs the kCodes elements of x that are multiplied by its codes. They are staged in units of 16
+// bytes, so that the lanes of a warp read neighbouring units (place_of). In the order of k, the reads would
+// be kCodes elements apart, and all lanes of an access would meet in a few banks.
 //
-// Eight products are summed by fused multiply-adds in float32, and the group's scale acts on that sum, in an
-// order that depends on k alone; y is rounded once.
+// Fused multiply-adds in float32 sum eight products. The group's scale acts on that sum. The order depends on
+// k alone, and y is rounded once.
 #pragma once
 
 #include "kernels/sm80/operands.h"
@@ -22,34 +22,35 @@ namespace {
 
 constexpr int kGemvThreads = 256, kGemvWarps = kGemvThreads / 32, kGemvRows = 4,
               kGemvColumns = 2 * kGemvWarps;
-// k that are staged at a time. With four rows of float32, 32 KiB of x; with groups of 8, 33 KiB of
-// parameters.
+// The number of k that are staged at a time. Four rows of float32 take 32 KiB of x. With groups of 8,
+// parameters take 33 KiB.
 constexpr int kStagedK = 2048;
 constexpr int kUnitBytes = 16;
 
 template <class T, class Decoder>
 struct Staging {
-  static constexpr int kCodes = 128 / Decoder::kBits;  // of a lane
-  static constexpr int kUnits = kCodes / T::kChunk;    // of 16 bytes, that face them
+  static constexpr int kCodes = 128 / Decoder::kBits;  // per lane
+  static constexpr int kUnits = kCodes / T::kChunk;    // units of x multiplied by these codes
   static constexpr int kUnitsOfWarp = 32 * kUnits;
-  static constexpr int kRowBytes = kStagedK * T::kBytes;  // of one row of x
+  static constexpr int kRowBytes = kStagedK * T::kBytes;  // for one row of x
   static_assert(kUnits >= 2 && kUnits <= 8 && kStagedK % (32 * kCodes) == 0);
 
-  // Where unit `unit` of lane `lane` in step `step` stands. The exclusive-or lets eight units that are
-  // consecutive along k, which a quarter of a warp stages at a time, fall into different banks.
+  // Returns the place of unit `unit` of lane `lane` in step `step`. A quarter of a warp stages eight units at
+  // a time that are consecutive along k. The exclusive-or puts them into different banks.
   static QCTS_DEVICE int place_of(int step, int lane, int unit) {
     return (step * kUnitsOfWarp + unit * 32 + (lane ^ (unit * (8 / kUnits)))) * kUnitBytes;
   }
 };
 
-// Group k / group. A power of two is a shift; a shift of 62 is one group for the whole row.
+// Finds group k / group. If the group is a power of two, a shift does the division. A shift of 62 makes the
+// whole row one group.
 struct Groups {
   int64_t group;
   int32_t shift;  // negative: not a power of two
   QCTS_DEVICE int64_t of(int64_t k) const { return shift >= 0 ? k >> shift : quotient(k, group); }
 };
 
-// Eight elements of x, from one or two units.
+// Reads eight elements of x from one or two units.
 template <class T, class Decoder>
 QCTS_DEVICE void load_staged(const uint8_t* row, int step, int eight, float (&x)[8]) {
   QCTS_UNROLL
@@ -62,7 +63,7 @@ QCTS_DEVICE void load_staged(const uint8_t* row, int step, int eight, float (&x)
   }
 }
 
-// Stages `length` elements of `rows` rows of x from k on, and zeros up to whole steps of a warp.
+// Stages `length` elements, from k on, of `rows` rows of x. Zeros fill up whole steps of a warp.
 template <class T, class Decoder>
 QCTS_DEVICE void stage_x(const Product& p, int64_t first_m, int rows, int64_t k, int length,
                          uint8_t* staged) {
@@ -80,13 +81,14 @@ QCTS_DEVICE void stage_x(const Product& p, int64_t first_m, int rows, int64_t k,
     }
 }
 
-// Parameters of the block's columns, a row of groups each, so that the lanes of a warp, which have codes of
-// neighbouring groups, read neighbouring words. The odd pitch keeps the columns of a group in different
-// banks.
+// Returns the staged parameters of a group of one of the block's columns. Each column has a row of groups.
+// The lanes of a warp have codes of neighbouring groups, so they read neighbouring words. The odd pitch keeps
+// the columns of a group in different banks.
 QCTS_DEVICE uint8_t* staged_pair(uint8_t* staged, int column, int group, int groups) {
   return staged + (column * (groups | 1) + group) * static_cast<int>(sizeof(Words2));
 }
-// Lanes take them in the order in which the planes have them: columns of a group, or groups of a column.
+// Stages parameters. Lanes take them in the order in which the planes have them: columns of a group, or
+// groups of a column.
 template <class Decoder>
 QCTS_DEVICE void stage_parameters(const Product& p, const Weight& weight, int64_t first_n,
                                   int64_t first_group, int groups, uint8_t* staged) {
@@ -101,7 +103,7 @@ QCTS_DEVICE void stage_parameters(const Product& p, const Weight& weight, int64_
   }
 }
 
-// sum + eight products, scaled as the decoder says.
+// Returns sum + eight products, scaled as the decoder says.
 template <class Decoder>
 QCTS_DEVICE float add_eight(const float (&x)[8], const float (&w)[8], const Words2& parameters, float sum) {
   float part = Decoder::kScalesSums ? 0 : sum, of_x = 0;
@@ -118,8 +120,8 @@ QCTS_DEVICE float add_eight(const float (&x)[8], const float (&w)[8], const Word
   return sum;
 }
 
-// Sums of four rows over the lanes of a warp; lanes 8 * i to 8 * i + 7 get that of row i. In each of the
-// first two steps a lane gives away half of its rows, which takes 6 shuffles instead of 20.
+// Sums four rows over the lanes of a warp. Lanes 8 * i to 8 * i + 7 get the sum of row i. In each of the
+// first two steps a lane gives away half of its rows. That takes 6 shuffles instead of 20.
 QCTS_DEVICE float sum_of_rows(const float (&sums)[kGemvRows]) {
   static_assert(kGemvRows == 4);
   const bool upper = (lane_index() & 16) != 0, odd = (lane_index() & 8) != 0;
@@ -213,7 +215,7 @@ qcts_status launch_gemv(const qcts_problem& p, const Weight& weight) {
     using T = decltype(type);
     const int64_t rows = p.m < kGemvRows ? p.m : kGemvRows;
     const int64_t groups =
-        (p.k < kStagedK ? p.k : kStagedK) / weight.group + 2;  // both ends of what is staged may cut one
+        (p.k < kStagedK ? p.k : kStagedK) / weight.group + 2;  // both ends of the staged part may cut a group
     return launch(
         p,
         {.blocks_x = blocks_for(p.n, kGemvColumns) * blocks_for(p.m, kGemvRows),

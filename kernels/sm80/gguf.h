@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gguf_proto: codes that stay floats of the weight's dtype (kernels/quantize/gguf_proto_scalar.cc). A warp
-// has a super block of 256 elements, in segments of 32 chunks, and kLanes lanes share a block of 32. Every
+// gguf_proto: its codes stay floats of the weight's dtype (kernels/quantize/gguf_proto_scalar.cc). A warp
+// handles a super block of 256 elements, in segments of 32 chunks. kLanes lanes share a block of 32. Every
 // step rounds to T.
 #pragma once
 
@@ -22,7 +22,7 @@ template <class T>
 struct Gguf {
   static constexpr int kSegments = 256 / (32 * T::kChunk), kLanes = 32 / T::kChunk, kBlocks = 8;
 
-  // A chunk of T, in one access or an element at a time.
+  // Loads or stores a chunk of T, in one access or one element at a time.
   template <bool kChunks>
   static QCTS_DEVICE Words4 load(const uint8_t* at) {
     if constexpr (kChunks) return load_global<Words4>(at);
@@ -48,8 +48,8 @@ struct Gguf {
     store_global(plane + index * T::kBytes, T::encode_all(value));
   }
 
-  // Of a warp's blocks: the values divided by the largest magnitude / 63, clamped to 0 .. 63. Returns that
-  // unit.
+  // Divides the values of a warp's blocks by a unit, the largest magnitude / 63, and clamps them to 0 .. 63.
+  // Returns the unit.
   static QCTS_DEVICE float quantize_level(float (&values)[kSegments]) {
     uint32_t largest = 0;
     QCTS_UNROLL
@@ -72,8 +72,8 @@ struct Gguf {
   }
 };
 
-// The lower of two, the first if they are equal, as zeros of both signs are; NaN if one is. `keep` is 1 or
-// -1.
+// Returns the lower of two numbers if `sign` is 1, or the higher if it is -1. Returns the first if they are
+// equal, as zeros of both signs are. Returns NaN if one is NaN.
 QCTS_DEVICE float beyond(float first, float second, float sign) {
   if (is_nan(first)) return first;
   return is_nan(second) || second * sign < first * sign ? second : first;
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(kBlockThreads) dequantize_gguf(const GgufPlane
   }
 }
 
-// Both ops: the weight is x or y, and the other planes are out_planes or planes.
+// Runs both ops. The weight is x or y, and the other planes are out_planes or planes.
 template <bool kQuantizes>
 qcts_status run_gguf(const qcts_problem& p) {
   return with_type(p.w_dtype, [&](auto type) {

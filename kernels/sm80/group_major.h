@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tiles of families whose parameters stand side by side for all rows of a group, as those of int4 do. One row
-// of codes would need a sector for each parameter, so a tile is 16 rows of 64 nibbles, a sector of each, or,
-// for longer groups, fewer rows. The warp moves the parameters of 16 rows at once, through shared memory.
+// Tiles of families that keep the parameters of a group side by side for all rows, as int4 does. With one row
+// of codes, each parameter would need a sector of its own. So a tile has 16 rows of 64 nibbles, which are one
+// sector per row. For longer groups it has fewer rows. The warp moves the parameters of 16 rows at once,
+// through shared memory.
 #pragma once
 
 #include "kernels/cuda/launch.h"
@@ -12,8 +13,8 @@ namespace {
 
 template <class Family>
 constexpr bool kIsGroupMajor = requires { Family::kGroupMajor; };
-// All columns of a tile are of one row, unless the family is group major. `length`: elements that must not be
-// parted.
+// All columns of a tile belong to one row, unless the family is group major. `length` is the number of
+// elements that must stay together.
 template <class Family>
 TileShape shape_of([[maybe_unused]] int64_t length) {
   TileShape shape = {Family::Codes::kBits == 4 ? 10u : 9u};
@@ -21,14 +22,14 @@ TileShape shape_of([[maybe_unused]] int64_t length) {
     for (shape.shift = 6; int64_t{1} << shape.shift < length;) ++shape.shift;
   return shape;
 }
-// Blocks for all tiles of a matrix, a warp each.
+// Returns the number of blocks for all tiles of a matrix. A warp handles one tile.
 template <class Family>
 int64_t blocks_of_tiles(TileShape shape, int64_t rows, int64_t k) {
   const int64_t down = Family::Codes::kTile >> shape.shift, columns = int64_t{1} << shape.shift;
   return blocks_for(blocks_for(rows, down) * blocks_for(k, columns), kBlockWarps);
 }
 
-// The longest list: 16 rows of 9 groups, each at least 8 long, that 64 columns touch.
+// The longest list has 16 rows of 9 groups. 64 columns touch at most 9 groups, since each is at least 8 long.
 constexpr uint32_t kParameterBytes = 16 * 9 * 8;
 template <class Family>
 constexpr uint32_t kTileSharedBytes =
@@ -43,7 +44,7 @@ struct PairOf<2> {
   using Type = uint32_t;
 };
 
-// Pairs of parameters of T: in `first` for all rows of a group, or, kSplit, in two planes.
+// Pairs of parameters of T. `first` holds them for all rows of a group. With kSplit, they are in two planes.
 template <class T, bool kSplit>
 struct TileParameters {
   using Bits = typename T::Bits;
@@ -52,18 +53,19 @@ struct TileParameters {
   int64_t n;
   uint32_t k, length;
 
-  // In shared memory.
+  // Returns the place of a pair in shared memory.
   static QCTS_DEVICE uint8_t* at(uint32_t i) {
     return shared_memory() + kSharedBytes + warp_index() * kParameterBytes + i * 2 * T::kBytes;
   }
   static QCTS_DEVICE uint32_t rows(TileShape shape) { return 1024u >> shape.shift; }
-  // Of the element at (row, column) of the tile that begins at (first_n, first_k).
+  // Returns the place of the pair for element (row, column) of the tile that begins at (first_n, first_k).
   QCTS_DEVICE uint8_t* of(TileShape shape, int64_t first_n, int64_t first_k, int64_t row,
                           int64_t column) const {
     const uint32_t group = static_cast<uint32_t>(column) / length - static_cast<uint32_t>(first_k) / length;
     return at(group * rows(shape) + static_cast<uint32_t>(row - first_n));
   }
-  // Calls move(in shared memory, in the planes) for what this lane has: rows that follow each other.
+  // Calls move(place in shared memory, index in the planes) for each pair of this lane. Consecutive lanes
+  // have consecutive rows.
   template <class Move>
   QCTS_DEVICE void each(TileShape shape, int64_t first_n, int64_t first_k, const Move& move) const {
     const uint32_t begin = static_cast<uint32_t>(first_k), columns = 1u << shape.shift;
@@ -95,7 +97,7 @@ struct TileParameters {
   }
 };
 
-// On the host: whether the pairs can be moved at once.
+// On the host: returns true if each pair can be moved at once.
 template <class Family>
 bool has_aligned_pairs([[maybe_unused]] const Family& family) {
   if constexpr (kIsGroupMajor<Family>) return reinterpret_cast<uintptr_t>(family.pairs()) % 8 == 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `linear` with int8 rows of x: W8A8 and 8da4w, whose codes are a byte each too. One pass codes x
-// (kernels/sm80/int8_rows.h), a second multiplies on tensor cores, m16n8k32, in the tiles and stages of
-// kernels/sm80/gemm.h. Bytes go from shared memory to operands by load_matrices alone, so that reading the
-// codes limits few rows, and the multiplications many.
+// `linear` with int8 rows of x: W8A8 and 8da4w, whose codes also take a byte each. One pass codes x
+// (kernels/sm80/int8_rows.h). A second pass multiplies on tensor cores with m16n8k32, in the tiles and stages
+// of kernels/sm80/gemm.h. load_matrices alone brings bytes from shared memory to operands. So the kernel is
+// bound by reading the codes for few rows, and by the multiplications for many.
 //
-// Integer sums are exact: sum (qx - zx) * (qw - zw) is sum qx * qw - zx * sum qw - zw * sum qx + count * zx *
-// zw. Both single sums come from the operands, four bytes an instruction. A group that is not a multiple of
-// 32 gets the rest of its unit as zeros of x.
+// Integer sums are exact: sum (qx - zx) * (qw - zw) is sum qx * qw - zx * sum qw - zw * sum
+// qx + count * zx * zw. Both single sums come from the operands, four bytes per instruction. If a group is
+// not a multiple of 32, zeros of x fill the rest of its unit.
 #pragma once
 
 #include "kernels/sm80/gemm.h"
@@ -16,7 +16,7 @@
 namespace qcts::sm80 {
 namespace {
 
-// What the tiles of gemm.h ask of a decoder.
+// The members of a decoder that the tiles of gemm.h need.
 struct Int8Bytes {
   static constexpr int kBits = 8, kXBytes = 1, kMinGroup = 8;
   static constexpr bool kTwoLevels = false;
@@ -30,13 +30,14 @@ struct Int8WarpTile {
   const Block& block;
   const uint8_t* rows;
   int columns, row_tiles;
-  int32_t sums[kRowTiles][2][4] = {}, of_x[kRowTiles][2] = {}, of_w[2] = {};  // of_*: of the lane's bytes
+  // of_x and of_w are sums of the lane's bytes.
+  int32_t sums[kRowTiles][2][4] = {}, of_x[kRowTiles][2] = {}, of_w[2] = {};
   float totals[kRowTiles][2][4] = {};
 
   QCTS_DEVICE Int8WarpTile(const Block& of, const uint8_t* coded)
       : block(of), rows(coded), columns(of.warp_columns()), row_tiles(of.row_tiles()) {}
 
-  // Products of the unit's bytes from `first` to `last`, which are multiples of 4.
+  // Adds the products of the unit's bytes from `first` to `last`, which are multiples of 4.
   QCTS_DEVICE void multiply(int stage, int unit, int first, int last, const uint32_t (&words)[2][kUnits]) {
     const int byte = static_cast<int>(lane_index()) % 4 * 4;
     const bool low = byte >= first && byte < last, high = byte + 16 >= first && byte + 16 < last;
@@ -158,7 +159,7 @@ __global__ void __launch_bounds__(kGemmThreads)
   warp.store();
 }
 
-// Sums of this many products of bytes stay below 2^31.
+// A sum of this many products of bytes stays below 2^31.
 constexpr int64_t kMaxByteSums = 131071;
 
 template <const qcts_kernel& kKernel>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of x become int8 codes with a scale and a zero point, by the policies of kernels/families/int8_x.h and
-// of intx, for `linear`. A block has a row, reads it twice, the second time from L1 or L2, and writes a byte
-// an element.
+// Turns rows of x into int8 codes with a scale and a zero point, for `linear`. The policies are those of
+// kernels/families/int8_x.h and of intx. A block handles one row. It reads the row twice, the second time
+// from L1 or L2, and writes one byte per element.
 #pragma once
 
 #include "kernels/families/int8_x.h"
@@ -10,34 +10,35 @@
 namespace qcts::sm80 {
 namespace {
 
-// Of a block; a warp has enough to do with a short row.
+// Threads of a block. A warp alone suffices for a short row.
 constexpr uint32_t kRowThreads = 256, kShortRowThreads = 32;
 constexpr int64_t kShortRow = 1024;
 
-// kernels/scalar/int8.h has the same steps on the host: int8_row_scale() and int8_code() for
-// `steps_of_float`, the others by their names.
+// kernels/scalar/int8.h has the same steps on the host. For `steps_of_float` they are int8_row_scale() and
+// int8_code(). The other steps have their own names there.
 enum class RowSteps : uint32_t { steps_of_float, row_127, token };
 struct RowPolicy {
   RowSteps steps;
   bool asymmetric;
   int32_t code_min, code_max;
-  const uint8_t *given_scale, *given_zero;  // NULL: computed; NULL: 0
+  const uint8_t *given_scale, *given_zero;  // if NULL, the scale is computed and the zero point is 0
 };
 
-// Codes [m, pitch], and for each row the bits of a float32 scale and an int32 zero point.
+// Codes [m, pitch], and the bits of a float32 scale and an int32 zero point for each row.
 struct CodedRows {
   uint8_t* codes;
   uint8_t* rows;
   int64_t pitch;
 };
 
-// The lesser one, or NaN.
+// Returns the lesser number, or NaN.
 QCTS_DEVICE float lesser(float a, float b) { return a != a || a < b ? a : b; }
 QCTS_DEVICE float clamped(float value, float low, float high) {
   return value < low ? low : value > high ? high : value;
 }
 
-// `low` is the minimum of the row and 0, `high` its maximum and 0; both are NaN if the row has a NaN.
+// `low` is the minimum of the row and 0. `high` is the maximum of the row and 0. Both are NaN if the row has
+// a NaN.
 template <class T>
 QCTS_DEVICE RowScale row_scale(const RowPolicy& policy, float low, float high) {
   const auto code_min = static_cast<float>(policy.code_min), code_max = static_cast<float>(policy.code_max);
@@ -61,7 +62,7 @@ QCTS_DEVICE RowScale row_scale(const RowPolicy& policy, float low, float high) {
   return {scale, static_cast<int32_t>(clamped(zero_point, code_min, code_max))};
 }
 
-// Rounded as the policy's steps are.
+// Rounds a value as the policy's steps are rounded.
 template <class T>
 QCTS_DEVICE float step(const RowPolicy& policy, float value) {
   if (policy.steps == RowSteps::token) return round_to<T>(value);
@@ -79,7 +80,8 @@ QCTS_DEVICE uint32_t row_code(const RowPolicy& policy, const RowScale& of, float
       static_cast<int32_t>(clamped(code, code_min, static_cast<float>(policy.code_max))));
 }
 
-// Reduces low and -high over the block to all threads. `scratch` has two floats for each warp.
+// Reduces low and -high over the block, and gives all threads the result. `scratch` has two floats for each
+// warp.
 QCTS_DEVICE void block_range(float& low, float& minus_high, uint8_t* scratch) {
   QCTS_UNROLL
   for (uint32_t with = 16; with > 0; with /= 2) {
@@ -138,7 +140,7 @@ __global__ void __launch_bounds__(kRowThreads)
     store_global(to.rows + 8 * m, Words2{{bits_of(of.scale), static_cast<uint32_t>(of.zero_point)}});
 }
 
-// The policies of int8_row and its siblings. `Range` is that of the weight's codes.
+// Returns the policy of int8_row or its siblings. `Range` is the range of the weight's codes.
 template <class Range>
 RowPolicy int8_policy(const qcts_problem& p) {
   const bool given = has_given_scale(p.activation),

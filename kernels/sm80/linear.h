@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of `linear` with float x: the choice between the frames, and what they declare.
+// Rows of kernels.inc for `linear` with float x: the choice between the frames, and what the rows declare.
 #pragma once
 
 #include "kernels/sm80/gemm.h"
@@ -8,8 +8,9 @@
 namespace qcts::sm80 {
 namespace {
 
-// The sum of x over each group, for weights with a float zero. It is computed once, as a block of gemm has x
-// in pieces of a stage, and all blocks of a row would compute it again. A thread has a group of a row.
+// Computes the sum of x over each group, for weights with a float zero. It runs once: a block of gemm has x
+// in pieces of a stage, and all blocks of a row would compute the sum again. A thread handles one group of a
+// row.
 constexpr int kSumThreads = 128;
 template <class T>
 __global__ void __launch_bounds__(kSumThreads) sum_x(const Product p, const int64_t group, uint8_t* sums) {
@@ -47,7 +48,7 @@ qcts_status run_linear(const qcts_problem& p, const Weight& weight) {
   return launch_gemm<Decoder>(p, weight, sums);
 }
 
-// For weights whose groups have float zeros: what sum_x() writes.
+// Returns the size of the sums that sum_x() writes, for weights whose groups have float zeros.
 template <class Decoder>
 uint64_t sums_bytes(const qcts_problem* p) {
   if (p->group <= 0 || !takes_gemm<Decoder>(*p, p->group)) return 0;
@@ -60,7 +61,7 @@ uint64_t sums_bytes(const qcts_problem* p) {
                 static_cast<long long>(kMaxDimension));
 }
 
-// Groups are multiples of 8, the unit of gemv, or whole rows.
+// Groups must be multiples of 8, the unit of gemv, or whole rows.
 template <const qcts_kernel& kKernel>
 qcts_status supports_linear(const qcts_problem* p, char* why, size_t why_size) {
   if (check_problem(kKernel, p, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
@@ -84,12 +85,12 @@ qcts_status run_supported_launch(const qcts_problem* p) {
   return kRun(*p);
 }
 
-// mma.sync of Ampere adds eight products at a time to the sum so far; that of Hopper, sixteen and more
-// exactly.
+// mma.sync of Ampere adds eight products at a time to the sum so far. mma.sync of Hopper adds sixteen, and
+// adds them more exactly.
 constexpr qcts_fused_sums kAmpereFusedSums = {sizeof(qcts_fused_sums), 8, 24, 23, 0, 0};
 
-// Nothing rounds but the sums, in IEEE float32 (gemv) or fused, and y. Rows of x get the one or the other by
-// how many there are, so a row among many may differ from the same row alone.
+// Only the sums and y are rounded. Sums are added in IEEE float32 (gemv) or fused (gemm). The number of rows
+// of x decides between the two, so a row among many may differ from the same row alone.
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 constexpr qcts_kernel linear_row(const char* scheme, const char* description,
                                  qcts_status (*supports)(const qcts_problem*, char*,
@@ -105,7 +106,7 @@ constexpr qcts_kernel linear_row(const char* scheme, const char* description,
   return entry;
 }
 
-// For a decoder that scales weights, exactly: one sum runs over the whole row, not over a group.
+// For a decoder that scales weights exactly. Then one sum runs over the whole row, not over a group.
 constexpr qcts_kernel with_scaled_weights(qcts_kernel entry) {
   entry.numerics.flags &= ~static_cast<uint32_t>(QCTS_NUM_SCALE_AFTER_SUM);
   return entry;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The planes of a weight as the frames of `linear` read them: codes, and for each row and group the scale and
-// zero. One struct serves all families; only how codes become numbers is a type (kernels/sm80/operands.h).
+// The planes of a weight as the frames of `linear` read them: codes, and a scale and a zero for each row and
+// group. One struct serves all families. Only the way in which codes become numbers is a type
+// (kernels/sm80/operands.h).
 #pragma once
 
 #include "kernels/families/entry.h"
@@ -9,32 +10,32 @@
 namespace qcts::sm80 {
 namespace {
 
-// Dimensions are below 2^31 (supports_linear()). A division of 64 bits would be a call, which spills
-// registers.
+// Dimensions are below 2^31 (supports_linear()). A 64-bit division would be a call, which spills registers.
 QCTS_DEVICE int64_t quotient(int64_t a, int64_t b) {
   return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
 }
 constexpr int64_t kMaxDimension = 0x7FFFFFFF;
 
-// The parameters of row n and group g, of `group` elements, have index n / rows * row_step + g * group_step.
+// The parameters of row n and group g have index n / rows * row_step + g * group_step. A group has `group`
+// elements.
 struct Weight {
   const uint8_t* codes = nullptr;  // [n, k], row-major
   int64_t group = 0;
   int64_t rows = 1, row_step = 0, group_step = 0;
   const uint8_t* scales = nullptr;
   const uint8_t* zeros = nullptr;
-  // qcts_dtype of scales: a float, E8M0, E4M3FN; of zeros: I8 or U8, which stay integers, or a float. NONE:
-  // there are none
+  // These are qcts_dtype values. Scales are a float, E8M0 or E4M3FN. Zeros are a float, or I8 or U8, which
+  // stay integers. NONE means that there are none.
   uint32_t scale_type = QCTS_NONE, zero_type = QCTS_NONE;
   bool has_pairs = false;  // a scale and its zero are one aligned word of two 16-bit floats
-  // nf4: scales have two levels, int8 codes, for each 256 a divisor, and a mean for all; `table` has the 16
-  // values
+  // The scales of nf4 have two levels: int8 codes, a divisor for each 256 of them, and a mean for all.
+  // `table` has the 16 values.
   const uint8_t *divided = nullptr, *divisors = nullptr, *mean = nullptr, *table = nullptr;
-  // what multiplies a finished sum, float32: one a row or one for all
+  // These multiply a finished sum. They are float32, one for each row or one for all.
   const uint8_t* finals = nullptr;
   int64_t final_step = 0;
 
-  // word[0] is the scale, as a float32; word[1] the zero, as an int32 or a float32.
+  // word[0] is the scale, as a float32. word[1] is the zero, as an int32 or a float32.
   template <bool kTwoLevels>
   QCTS_DEVICE Words2 parameters(int64_t n, int64_t g) const {
     const int64_t at = (rows == 1 ? n : quotient(n, rows)) * row_step + g * group_step;
@@ -54,7 +55,7 @@ struct Weight {
   QCTS_DEVICE float scale(int64_t at) const {
     if (scale_type == QCTS_NONE) return 0;
     if (scale_type == QCTS_F8_E8M0) {
-      const uint32_t code = load_global<uint8_t>(scales + at);  // 2^(code - 127); 0 is a subnormal, 255 NaN
+      const uint32_t code = load_global<uint8_t>(scales + at);  // 2^(code - 127); 0: a subnormal; 255: NaN
       return float_of(code == 0 ? 0x00400000 : code == 255 ? 0x7FC00000 : code << 23);
     }
     if (scale_type == QCTS_F8_E4M3FN) {
@@ -86,14 +87,13 @@ struct Weight {
 };
 
 // --- On the host
-// -----------------------------------------------------------------------------------------------
 
 [[maybe_unused]] const uint8_t* bytes_in(const qcts_problem& p, const char* name) {
   return static_cast<const uint8_t*>(in_plane(p, name));
 }
 [[maybe_unused]] int64_t group_of(const qcts_problem& p) { return p.group == 0 ? p.k : p.group; }
 
-// A scale for each row and group, in order.
+// Returns a weight with a scale for each row and group, in order.
 [[maybe_unused]] Weight by_row(const qcts_problem& p, const char* codes, int64_t group) {
   Weight weight;
   weight.codes = bytes_in(p, codes);
@@ -125,7 +125,7 @@ struct Weight {
   return weight;
 }
 
-// A scale a row or a group of a row.
+// There is one scale per row, or per group of a row.
 [[maybe_unused]] Weight int8_weight(const qcts_problem& p) {
   Weight weight = by_row(p, "qdata", group_of(p));
   weight.zeros = bytes_in(p, "zero_point");
@@ -138,7 +138,7 @@ struct Weight {
   return weight;
 }
 
-// Codes of all widths have a byte each.
+// Codes of all widths take a byte each.
 [[maybe_unused]] Weight intx_weight(const qcts_problem& p) {
   Weight weight = int8_weight(p);
   weight.scale_type = plane_dtype(p.planes, p.n_planes, "scale");
@@ -153,7 +153,7 @@ struct Weight {
   return weight;
 }
 
-// A scale a row (fp8_row), or a block of rows and columns.
+// There is one scale per row (fp8_row), or per block of rows and columns.
 [[maybe_unused]] Weight fp8_row_weight(const qcts_problem& p) { return by_row(p, "qdata", p.k); }
 [[maybe_unused]] Weight fp8_weight(const qcts_problem& p) {
   Weight weight = by_row(p, "qdata", group_of(p));
@@ -184,7 +184,7 @@ struct Weight {
   return weight;
 }
 
-// The parameters of eight elements are the byte of their places.
+// The parameters of eight elements are the byte that holds their places.
 [[maybe_unused]] Weight fp8_sparse24_weight(const qcts_problem& p) {
   Weight weight = by_row(p, "qdata", 8);
   weight.finals = weight.scales;

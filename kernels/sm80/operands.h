@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decoders: codes of weights become operands of matrix instructions, pairs of bfloat16 or float16. Both types
-// hold every code exactly (a difference of int8 code and zero point has nine bits and a sign, so at most
-// 255), which is why scales act on the sums and no weight is rounded.
+// Decoders turn codes of weights into operands of matrix instructions, pairs of bfloat16 or float16. Both
+// types hold every code exactly. (The difference of an int8 code and its zero point has nine bits with its
+// sign, so its magnitude is at most 255.) For this reason scales act on the sums, and no weight is rounded.
 //
-// Three or four instructions make a pair, so that decoding a word for one tile of 16 rows costs about as much
-// as multiplying it. Integers are put into the fraction of a float whose last bit is 1, and that float is
-// subtracted; small floats are moved to their fields, and a multiplication by a power of two corrects the
-// bias, subnormals included.
+// Three or four instructions make a pair. So decoding a word for one tile of 16 rows costs about as much as
+// multiplying it. An integer is put into the fraction of a float whose last bit is worth 1, and that float is
+// subtracted. A small float is moved to the fields of T, and a multiplication by a power of two corrects the
+// bias, also for subnormals.
 //
 // A Decoder has
-//   kBits, kXBytes              of a code: 4 or 8; of an element of x in shared memory
-//   kScalesSums                 true: parameters.word[0] is a float32 that acts on the sum of a group; false:
-//   the
-//                               decoder has used the parameters, and only Weight::finish() acts on the sum
+//   kBits, kXBytes              bits of a code: 4 or 8; bytes of an element of x in shared memory
+//   kScalesSums                 true: parameters.word[0] is a float32 that acts on the sum of a group;
+//                               false: the decoder has used the parameters, and only Weight::finish() acts
+//                               on the sum
 //   kHasZero                    parameters.word[1] is a float32 that acts on the sum of x
-//   kReadsParameters            operands() uses them
-//   kTwoLevels                  of scales (nf4)
+//   kReadsParameters            operands() uses the parameters
+//   kTwoLevels                  scales have two levels (nf4)
 //   kMinGroup                   the smallest group that the matrix frame takes
-//   Decoder(weight)             in the kernel
-//   operands<T>(word, parameters, pairs)   32 bits of codes, consecutive along k, as pairs along k
-// and, if bfloat16 does not hold its weights, floats(words, w): eight of them.
+//   Decoder(weight)             called in the kernel
+//   operands<T>(word, parameters, pairs)   turns 32 bits of codes, consecutive along k, into pairs along k
+// If bfloat16 does not hold its weights, it also has floats(words, w), which decodes eight of them.
 #pragma once
 
 #include "kernels/cuda/matrix.h"
@@ -28,7 +28,7 @@
 namespace qcts::sm80 {
 namespace {
 
-// The fields of T, and its arithmetic on two numbers.
+// The fields of T, and its arithmetic on two numbers at once.
 template <class T>
 struct Pair;
 template <>
@@ -50,20 +50,20 @@ struct Pair<F16> {
   }
 };
 QCTS_DEVICE constexpr uint32_t twice(uint32_t bits) { return bits | bits << 16; }
-// 2^exponent.
+// Returns the bits of 2^exponent.
 template <class T>
 QCTS_DEVICE constexpr uint32_t power(int exponent) {
   return static_cast<uint32_t>(exponent + Pair<T>::kBias) << Pair<T>::kFractionBits;
 }
 constexpr uint32_t kMinusZeros = 0x80008000;
 
-// Bit `from` goes to bit `to`.
+// Moves bit `from` to bit `to`.
 QCTS_DEVICE uint32_t moved(uint32_t word, int from, int to) {
   return from > to ? word >> (from - to) : word << (to - from);
 }
 
-// The nibbles of byte i at bit `at` of each half, masked. The even element is in the high nibble if
-// kHighFirst.
+// Puts the nibbles of byte i, masked, at bit `at` of each half. If kHighFirst, the even element is in the
+// high nibble.
 template <bool kHighFirst>
 QCTS_DEVICE uint32_t nibble_pair(uint32_t word, int i, int at, uint32_t others) {
   const int low = 8 * i + (kHighFirst ? 4 : 0), high = 8 * i + (kHighFirst ? 0 : 4);
@@ -72,10 +72,9 @@ QCTS_DEVICE uint32_t nibble_pair(uint32_t word, int i, int at, uint32_t others) 
 }
 
 // --- Integers
-// --------------------------------------------------------------------------------------------------
 
-// kHighFirst: code - 8, the even k in the high nibble (int4_tinygemm). Otherwise signed, the even k in the
-// low nibble (int4_plain).
+// With kHighFirst, a weight is code - 8, and the even k is in the high nibble (int4_tinygemm). Otherwise
+// codes are signed, and the even k is in the low nibble (int4_plain).
 template <bool kHighFirst>
 struct Int4Decoder {
   static constexpr int kBits = 4, kXBytes = 2, kMinGroup = 32;
@@ -87,17 +86,17 @@ struct Int4Decoder {
     QCTS_UNROLL
     for (int i = 0; i < 4; ++i) pairs[i] = pair<T>(word, i);
   }
-  // Of byte i.
+  // Returns the pair of byte i.
   template <class T>
   static QCTS_DEVICE uint32_t pair(uint32_t word, int i) {
-    constexpr uint32_t kUnit = power<T>(Pair<T>::kFractionBits);  // its last bit is 1
+    constexpr uint32_t kUnit = power<T>(Pair<T>::kFractionBits);  // its last bit is worth 1
     constexpr uint32_t kEight = 1u << 15 | kUnit | 8;
     if (!kHighFirst) word ^= 0x88888888;
     return Pair<T>::fma(nibble_pair<kHighFirst>(word, i, 0, twice(kUnit)), twice(power<T>(0)), twice(kEight));
   }
 };
 
-// code - zero point.
+// A weight is code - zero point.
 struct Int8Decoder {
   static constexpr int kBits = 8, kXBytes = 2, kMinGroup = 16;
   static constexpr bool kScalesSums = true, kHasZero = false, kReadsParameters = true, kTwoLevels = false;
@@ -113,7 +112,8 @@ struct Int8Decoder {
             permute_bytes(unsigned_codes, 0x64646464, i == 0 ? 0x4140 : 0x4342);  // 1024 + code
         pairs[i] = F16Pair::fma(codes, twice(power<F16>(0)), twice(0xE400) + zero * 0x10001);
       } else {
-        // Nine bits do not fit beside a bfloat16's leading one: by way of float32, 2^23 + code.
+        // Nine bits do not fit after the leading one of a bfloat16. So the code goes by way of float32, as
+        // 2^23 + code.
         const float offset = 8388608.0f + static_cast<float>(zero);
         const auto value = [&](uint32_t byte) {
           return float_of(permute_bytes(unsigned_codes, 0x4B000000, 0x7540 | byte)) - offset;
@@ -128,9 +128,8 @@ struct Int8Decoder {
 };
 
 // --- Small floats
-// ----------------------------------------------------------------------------------------------
 
-// Floats of 1 + E + M bits at the top of each half, the rest zero, as T.
+// Converts floats of 1 + E + M bits to T. They are at the top of each half, and the rest is zero.
 template <class T, int kExponent, int kFraction>
 QCTS_DEVICE uint32_t small_floats(uint32_t halves) {
   constexpr int kBias = (1 << (kExponent - 1)) - 1, kShift = Pair<T>::kExponentBits - kExponent;
@@ -140,7 +139,8 @@ QCTS_DEVICE uint32_t small_floats(uint32_t halves) {
   return Pair<T>::fma(fields, twice(power<T>(Pair<T>::kBias - kBias)), kMinusZeros);
 }
 
-// A byte a code, in its low bits: e4m3, e5m2 (infinities and NaN as in their specifications), e2m3, e3m2.
+// Each code is in the low bits of a byte: e4m3, e5m2 (infinities and NaN as in their specifications), e2m3 or
+// e3m2.
 template <int kExponent, int kFraction>
 struct FloatDecoder {
   static constexpr int kBits = 8, kXBytes = 2, kMinGroup = 16;
@@ -159,8 +159,8 @@ struct FloatDecoder {
   }
 
  private:
-  // The first magnitude that is not finite. Weights rarely have one, so a branch costs less than a correct
-  // move.
+  // The first magnitude that is not finite. Weights rarely have one, so a branch costs less than moving every
+  // code correctly.
   static constexpr uint32_t kFirst = kExponent == 4 ? 0x7F : 0x7C;
   template <class T>
   static QCTS_DEVICE void put_specials(uint32_t word, uint32_t (&pairs)[2]) {
@@ -178,9 +178,10 @@ struct FloatDecoder {
   }
 };
 
-// e2m1, the even k in the low nibble. kScaled (nvfp4): times the e4m3 scale of 16 elements,
-// parameters.word[0]. The product has six significant bits, so it is exact, and the sum runs over the whole
-// row: scaling sums of 16 would take as many float32 operations as tensor cores leave time for.
+// e2m1, with the even k in the low nibble. With kScaled (nvfp4), elements are multiplied by the e4m3 scale of
+// 16 elements, parameters.word[0]. The product has six significant bits, so it is exact, and the sum runs
+// over the whole row. Scaling sums of 16 would take as many float32 operations as tensor cores leave time
+// for.
 template <bool kScaled>
 struct E2m1Decoder {
   static constexpr int kBits = 4, kXBytes = 2, kMinGroup = kScaled ? 16 : 32;
@@ -201,10 +202,10 @@ struct E2m1Decoder {
 };
 
 // --- Tables and gaps
-// -------------------------------------------------------------------------------------------
 
-// A table of 16 values in the weight's dtype, the even k in the high nibble. If x has that dtype, four codes
-// are the selectors of byte permutations, the low and the high bytes apart, so that no lookup goes to memory.
+// A table of 16 values in the weight's dtype, with the even k in the high nibble. If x has that dtype, four
+// codes become the selectors of byte permutations, and the low and the high bytes are looked up apart. So no
+// lookup goes to memory.
 struct Nf4Decoder {
   static constexpr int kBits = 4, kXBytes = 2, kMinGroup = 32;
   static constexpr bool kScalesSums = true, kHasZero = false, kReadsParameters = false, kTwoLevels = true;
@@ -245,10 +246,10 @@ struct Nf4Decoder {
   }
 };
 
-// 2:4 sparse e4m3: a word has the four codes of eight k, parameters.word[1] the byte of their places, a
-// nibble for two of four. If both have the same place, the second counts; places of 0 mean that nothing is
-// stored. The zeros are filled in here: sparse matrix instructions of sm_80 would save half of the products,
-// but not of the bytes, which limit few rows, and they take their places in another order.
+// 2:4 sparse e4m3. A word has the four codes of eight k. parameters.word[1] is the byte of their places, with
+// a nibble for two of four. If both codes have the same place, the second counts. Places of 0 mean that
+// nothing is stored. The decoder fills in the zeros. Sparse matrix instructions of sm_80 would save half of
+// the products, but not of the bytes, which limit few rows. They also take their places in another order.
 struct SparseDecoder {
   static constexpr int kBits = 4, kXBytes = 2, kMinGroup = 8;
   static constexpr bool kScalesSums = false, kHasZero = false, kReadsParameters = true, kTwoLevels = false;
@@ -269,7 +270,7 @@ struct SparseDecoder {
   }
 };
 
-// Eight weights as floats, from kBits / 4 words.
+// Decodes eight weights to floats, from kBits / 4 words.
 template <class Decoder>
 QCTS_DEVICE void decode_floats(const Decoder& decoder, const uint32_t* words, const Words2& parameters,
                                float (&w)[8]) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pack and unpack move codes and scales and compute nothing, so bytes limit them: both sides move 16 bytes a
-// lane, and the exchange between lanes goes through shared memory. Buffers that are not multiples of 16
-// bytes, or rows that do not fill 16 bytes, go a byte at a time on the plain side and in words of four on the
-// other.
+// Pack and unpack move codes and scales and compute nothing, so they are bound by bytes. Both sides move 16
+// bytes per lane, and lanes exchange them through shared memory. If buffers are not at multiples of 16 bytes,
+// or rows do not fill 16 bytes, both sides move one byte at a time.
 #pragma once
 
 #include "kernels/cuda/launch.h"
@@ -11,7 +10,8 @@
 namespace qcts::sm80 {
 namespace {
 
-// 16 bytes of a row of `row_bytes`, from `at` on. What is beyond the row is 0, or is not stored.
+// Loads or stores 16 bytes of a row of `row_bytes`, from `at` on. Bytes beyond the row are read as 0, and are
+// not stored.
 template <bool kChunks>
 QCTS_DEVICE Words4 load_part(const uint8_t* row, int64_t at, int64_t row_bytes) {
   Words4 part = {};
@@ -36,9 +36,9 @@ QCTS_DEVICE void store_part(uint8_t* row, int64_t at, int64_t row_bytes, const W
 }
 
 // --- Planes that are only copied
-// -------------------------------------------------------------------------------
 
-// to [rows, columns] of Word from [from_rows, from_columns]; padding[column % 2] where `from` has nothing.
+// Copies [from_rows, from_columns] of Word at `from` to [rows, columns] at `to`. Elements that `from` does
+// not have become padding[column % 2].
 struct Copy {
   uint8_t* to;
   const uint8_t* from;
@@ -83,19 +83,20 @@ qcts_status launch_copy(const qcts_problem& p, const Copy& copy) {
 }
 
 // --- tile_packed_4d
-// -------------------------------------------------------------------------------------------- A tile of 8
-// rows and 128 columns has 32 lanes of four words, and a warp here has one tile. Word j of lane 4 * r + c
-// holds, of row r, columns 32 * j + 2 * c + {0, 8, 16, 24} in its low nibbles and those after them in its
-// high ones. So 16 bytes of a row, 32 columns, are word j of its four lanes.
+// A tile of 8 rows and 128 columns has 32 lanes of four words. A warp handles one tile here. Word j of lane
+// 4 * r + c holds elements of row r. Columns 32 * j + 2 * c + {0, 8, 16, 24} are in its low nibbles, and the
+// columns after them are in its high ones. So 16 bytes of a row, 32 columns, become word j of the row's four
+// lanes.
 
 struct Tiles {
   uint8_t* to;
   const uint8_t* from;
   int64_t n, row_bytes;
-  uint32_t across;  // tiles along k, up to a multiple of 8
+  uint32_t across;  // tiles along k, rounded up to a multiple of 8
 };
 
-// Both directions: byte c of word w (even column in the high nibble) and nibbles w, w + 4 of packed word c.
+// These convert between byte c of plain word w, with the even column in the high nibble, and nibbles w and
+// w + 4 of packed word c.
 QCTS_DEVICE Words4 packed_words(const Words4& plain) {
   Words4 packed = {};
   QCTS_UNROLL
@@ -157,9 +158,9 @@ qcts_status move_tinygemm(const qcts_problem& p) {
   const qcts_status status = chunks ? launch(p, at, move_tiles<kPacks, true>, tiles)
                                     : launch(p, at, move_tiles<kPacks, false>, tiles);
   if (status != QCTS_OK) return status;
-  // A padding group gets what quantizing zeros gives: the minimum scale of the layout's producer, and 8 times
-  // that as its zero. In bfloat16 the minimum is 2^-126, its smallest normal number, or 1e-6
-  // (tile_packed_4d_v1).
+  // A padding group gets the parameters that quantizing zeros gives: the minimum scale of the layout's
+  // producer, and 8 times that scale as its zero. In bfloat16 the minimum is 2^-126, the smallest normal
+  // number, or 1e-6 (tile_packed_4d_v1).
   const bool least_normal = same_text(p.layout, "tile_packed_4d");
   const int64_t groups = p.k / p.group, padded_n = (p.n + 7) / 8 * 8;
   const int64_t padded_groups = (p.k + 1023) / 1024 * 1024 / p.group;
@@ -179,9 +180,9 @@ qcts_status move_tinygemm(const qcts_problem& p) {
 }
 
 // --- preshuffled_bf16 of int4_plain (kernels/scalar/shuffle.h)
-// -------------------------------------------------- A tile of 16 rows and 16 columns has 128 bytes. A warp
-// has four tiles along k: 32 bytes of each of 16 rows. 16 bytes of a tile, words c = 0 .. 3, are of rows i
-// and i + 8: bytes c and c + 4 of both, even columns first.
+// A tile of 16 rows and 16 columns has 128 bytes. A warp handles four tiles along k: 32 bytes of each of 16
+// rows. 16 bytes of a tile are words c = 0 .. 3 and come from rows i and i + 8. Word c has bytes c and c + 4
+// of both rows, even columns first.
 
 struct Shuffle {
   uint8_t* to;
@@ -206,7 +207,7 @@ __global__ void __launch_bounds__(kBlockThreads) move_shuffled(const Shuffle p) 
   const int64_t tile_end = tile < tiles ? tile_at + 16 : 0;
   uint8_t* stage = stage_of_warp();
   if constexpr (kPacks) {
-    // Row r at 32 * r.
+    // Row r is at 32 * r.
     store_shared(stage + 16 * lane,
                  load_part<kChunks>(p.from + plain_row, at + 16 * (lane % 2), p.row_bytes));
     sync_warp();
@@ -249,8 +250,7 @@ qcts_status move_int4_plain(const qcts_problem& p) {
 }
 
 // --- Swizzled scales of mx and nvfp4 (kernels/families/block_scales.h)
-// ------------------------------------------ A block has eight tiles of 128 rows and 4 columns, which follow
-// each other: 32 bytes of each of 128 rows.
+// A block handles eight consecutive tiles of 128 rows and 4 columns: 32 bytes of each of 128 rows.
 
 struct Swizzle {
   uint8_t* to;
@@ -265,7 +265,7 @@ __global__ void __launch_bounds__(kBlockThreads) move_scales(const Swizzle p) {
   const int64_t in_band = thread / 2, row = band * 128 + in_band, column = first + thread % 2 * 16;
   const int64_t tile = first / 4 + thread / 32, tile_at = (band * tiles + first / 4) * 512 + 16 * thread;
   const int64_t tile_end = tile < tiles ? tile_at + 16 : 0, row_bytes = row < p.rows ? p.columns : 0;
-  // In shared memory tiles are in their order: four columns of a row, of tile t, at 512 * t.
+  // Shared memory holds the tiles in their order. Tile t is at 512 * t and has four columns of each row.
   uint8_t* mine = shared_memory() + thread % 2 * 2048 + in_band % 32 * 16 + in_band / 32 * 4;
   uint8_t* ordered = shared_memory() + 16 * thread;
   if constexpr (kPacks) {
@@ -298,7 +298,7 @@ qcts_status move_block_scales(const qcts_problem& p) {
                 : launch(p, at, move_scales<kPacks, false>, scales);
 }
 
-// ATen's layouts for processors have no reader on a device.
+// Nothing on a device reads ATen's layouts for processors.
 template <const qcts_kernel& kKernel>
 qcts_status supports_tile_packed(const qcts_problem* p, char* why, size_t why_size) {
   const qcts_status status = check_problem(kKernel, p, why, why_size);

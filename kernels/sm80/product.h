@@ -8,7 +8,7 @@
 namespace qcts::sm80 {
 namespace {
 
-// x [m,k], y [m,n], n rows of weights.
+// x [m,k] and y [m,n]. The weight has n rows.
 struct Product {
   const uint8_t* x;
   uint8_t* y;
@@ -44,8 +44,8 @@ QCTS_DEVICE float bias_of(const Product& p, int64_t n) {
   return p.bias == nullptr ? 0 : load_float(p.bias_dtype, p.bias, n);
 }
 
-// The 16 bytes at `from`, of which `bytes_left` belong to the row; the rest are zeros. Elements have
-// kElementBytes.
+// Loads the 16 bytes at `from`. Only `bytes_left` bytes belong to the row, and zeros replace the rest.
+// Elements have kElementBytes.
 template <int kElementBytes>
 QCTS_DEVICE Words4 load_elements(const uint8_t* from, int64_t bytes_left) {
   Words4 chunk = {};

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frames of quantize and quantize_activation. Elements that share a scale are a run: part of a row, a
-// row, or a block of several rows. Floats are read once from memory and codes are written once, both 16 bytes
-// a lane (sm80/stage.h), so bytes limit it, if a division an element does not.
-//   quantize_groups   short runs: a warp has a tile of codes, and a few lanes that follow each other have a
-//   run quantize_runs     all others: a warp or a block has a run, and reads it a second time from L1 or L2
-// One scale for all elements takes a pass over them first (largest_of_all), and its run then is a row.
+// The frames of quantize and quantize_activation. Elements that share a scale form a run: part of a row, a
+// row, or a block of several rows. Floats are read from memory once and codes are written once, both 16 bytes
+// per lane (sm80/stage.h). So the kernels are bound by bytes, unless a division per element limits them.
+//   quantize_groups   short runs: a warp handles a tile of codes, and a few consecutive lanes have a run
+//   quantize_runs     all others: a warp or a block has a run, and reads it a second time from L1 or L2
+// One scale for all elements takes a pass over them first (largest_of_all), and a run is then a row.
 //
 // A Family has
-//   Codes, codes             the type of its codes, and where the first byte goes
-//   Range                    what it needs to know of a run (sm80/ranges.h)
-//   kUnit                    elements whose codes share bytes
-//   scale<T>(range, run)     its Scale
-//   store<T>(run, scale)     stores what the planes hold of it; called once for each run
-//   encode<T, kCount>(scale, x, index, valid, words)   puts codes of elements index .. of all n * k into
-//   zeroed words;
-//                            kCount is a chunk of T or a unit. All lanes of the warp call it together for a
-//                            chunk.
+//   Codes, codes             the type of its codes, and the address of their first byte
+//   Range                    the information that it needs about a run (sm80/ranges.h)
+//   kUnit                    number of elements whose codes share bytes
+//   scale<T>(range, run)     returns its Scale
+//   store<T>(run, scale)     stores the part of the scale that the planes hold; called once for each run
+//   encode<T, kCount>(scale, x, index, valid, words)
+//                            puts codes of elements index .. of all n * k into zeroed words; kCount is a
+//                            chunk of T or a unit; for a chunk, all lanes of the warp call it together
 #pragma once
 
 #include "kernels/cuda/launch.h"
@@ -25,18 +24,18 @@
 namespace qcts::sm80 {
 namespace {
 
-// x [rows,k]. Runs are counted along k, then down; each has `down` rows of `length`.
+// x [rows,k]. Runs are counted along k, then down. Each run has `down` rows of `length` elements.
 struct Runs {
   const uint8_t* x;
   int64_t stride_bytes, rows, k;
   uint32_t length, down;
-  uint32_t warps;   // that a run has: 1, or those of a block
-  TileShape shape;  // of quantize_groups
+  uint32_t warps;   // warps that a run has: 1, or all of a block
+  TileShape shape;  // used by quantize_groups
 
   struct Place {
     int64_t n, k;
   };
-  // Element e of a run. A run may go on in the next row; then it has one row of its own.
+  // Returns the place of element e of a run. A run may continue in the next row, but then `down` is 1.
   QCTS_DEVICE Place place(int64_t run, uint32_t e) const {
     if (k % length != 0) return {(run * length + e) / k, (run * length + e) % k};
     const uint32_t across = static_cast<uint32_t>(k) / length;
@@ -53,7 +52,7 @@ QCTS_DEVICE void decode_chunk(const Words4& chunk, float (&x)[T::kChunk]) {
   for (int i = 0; i < T::kChunk; ++i) x[i] = T::decode_all(element<T>(chunk, i));
 }
 
-// Lane l stores the l-th 16 bytes of the stage if `to` is not NULL.
+// Lane l stores the l-th 16 bytes of the stage, if `to` is not NULL.
 QCTS_DEVICE void store_stage(const uint8_t* stage, uint8_t* to) {
   sync_warp();
   if (to != nullptr) store_global(to, load_shared<Words4>(stage + 16 * lane_index()));
@@ -102,8 +101,7 @@ __global__ void __launch_bounds__(kBlockThreads) quantize_groups(const Family fa
     family.template tile<T>(static_cast<uint32_t>(x.k)).store(shape, first_n, first_k);
 }
 
-// Calls visit(e) for the first element of each chunk or unit that this thread has, of a run of `total`
-// elements.
+// Calls visit(e) for the first element of each chunk or unit of this thread, in a run of `total` elements.
 template <int kStep, class Visit>
 QCTS_DEVICE void each_step(uint32_t member, uint32_t members, uint32_t total, const Visit& visit) {
   for (uint32_t e = member * kStep; e < total; e += members * kStep) visit(e);
@@ -188,9 +186,8 @@ __global__ void __launch_bounds__(kBlockThreads) quantize_runs(const Family fami
 }
 
 // --- On the host
-// -----------------------------------------------------------------------------------------------
 
-// The float matrix of an op, with runs of `length` elements of `down` rows.
+// Returns the float matrix of an op, with runs of `down` rows of `length` elements.
 [[maybe_unused]] Runs runs_of(const qcts_problem& p, int64_t length, int64_t down = 1) {
   return {static_cast<const uint8_t*>(p.x),
           p.ldx_bytes,
@@ -208,7 +205,7 @@ __global__ void __launch_bounds__(kBlockThreads) quantize_runs(const Family fami
 template <class T, class Family>
 qcts_status quantize_typed(const qcts_problem& p, const Family& family, Runs x) {
   constexpr int64_t kPer16 = Family::Codes::kPer16;
-  // With more elements than this, a run has a block.
+  // A run with more elements than this has a block.
   constexpr int64_t kLongRun = 2048;
   const int64_t total = int64_t{x.length} * x.down, count = x.rows * x.k / total;
   const bool aligned = has_aligned_rows(x.x, x.rows, x.stride_bytes) && is_multiple_of_16(family.codes);

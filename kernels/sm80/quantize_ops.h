@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What quantize and quantize_activation launch for a family: the parameters and the policy choose the frame.
+// The launches of quantize and quantize_activation for a family. The parameters and the policy choose the
+// frame.
 #pragma once
 
 #include "kernels/families/affine_groups.h"
@@ -14,7 +15,6 @@ namespace {
 }
 
 // --- int8, intx
-// ------------------------------------------------------------------------------------------------
 
 template <class Range>
 AffineQuantizer<Range> affine_quantizer(const qcts_problem& p, const AffineRecipe& recipe) {
@@ -40,7 +40,7 @@ AffineQuantizer<Range> affine_quantizer(const qcts_problem& p, const AffineRecip
   return quantize(p, affine_quantizer<MinMax<true>>(p, recipe), x);
 }
 
-// One scale for all, which the planes hold in the end.
+// Computes one scale for all elements. The planes hold it in the end.
 [[maybe_unused]] qcts_status quantize_int8_tensor(const qcts_problem& p) {
   const Runs x = runs_of(p, p.k);
   const AffineRecipe recipe = int8_recipe(p);
@@ -62,7 +62,8 @@ AffineQuantizer<Range> affine_quantizer(const qcts_problem& p, const AffineRecip
   return quantize_affine(p, intx_recipe(p), runs_of(p, groups ? p.group : p.k));
 }
 
-// Rows of x by the policies of kernels/families/int8_x.h; the codes have the range of the weight's.
+// Quantizes rows of x by the policies of kernels/families/int8_x.h. The codes have the range of the weight's
+// codes.
 [[maybe_unused]] qcts_status quantize_int8_activation(const qcts_problem& p) {
   const qcts_scheme_params& params = scheme_params(p);
   AffineRecipe recipe = {p.x_dtype,
@@ -88,7 +89,6 @@ AffineQuantizer<Range> affine_quantizer(const qcts_problem& p, const AffineRecip
 }
 
 // --- float8
-// ----------------------------------------------------------------------------------------------------
 
 template <class Range>
 Float8Quantizer<Range> float8_quantizer(const qcts_problem& p) {
@@ -135,7 +135,6 @@ Float8Quantizer<Range> float8_quantizer(const qcts_problem& p) {
 }
 
 // --- Blocks
-// ----------------------------------------------------------------------------------------------------
 
 [[maybe_unused]] qcts_status quantize_mx(const qcts_problem& p) {
   return scheme_params(p).element_dtype == QCTS_F4_E2M1_X2 ? quantize(p, MxQuantizer<4>(p), runs_of(p, 32))
@@ -154,8 +153,8 @@ Float8Quantizer<Range> float8_quantizer(const qcts_problem& p) {
   return quantize(p, Nvfp4Quantizer(p), x);
 }
 
-// Copies a word from device memory. Waits for the stream, since the ABI has no status that a device writes
-// yet.
+// Copies a word from device memory. Waits for the stream, since the ABI does not yet have a status that a
+// device writes.
 [[maybe_unused]] qcts_status fetch_word([[maybe_unused]] const qcts_problem& p, const uint32_t* at,
                                         uint32_t& word) {
 #if defined(__CUDACC__)

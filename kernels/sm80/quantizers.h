@@ -21,7 +21,7 @@ namespace {
   return p.op == QCTS_OP_QUANTIZE_ACTIVATION && strcmp(p.activation, policy) == 0;
 }
 
-// encode() of the families whose codes do not depend on each other.
+// Provides encode() for families whose codes do not depend on each other.
 template <class Family>
 struct EachCode {
   template <class T, int kCount, class Scale>
@@ -39,7 +39,7 @@ QCTS_DEVICE int32_t clamped(float rounded, float min, float max) {
   return static_cast<int32_t>(rounded < min ? min : rounded > max ? max : rounded);
 }
 
-// int8, intx and rows of x (kernels/families/affine_groups.h): every step of the scale is rounded to T, and
+// int8, intx and rows of x (kernels/families/affine_groups.h). Every step of the scale is rounded to T, and
 // codes are computed in T or float32.
 template <class RangeOf>
 struct AffineQuantizer : EachCode<AffineQuantizer<RangeOf>> {
@@ -49,12 +49,12 @@ struct AffineQuantizer : EachCode<AffineQuantizer<RangeOf>> {
   struct Scale {
     float scale, reciprocal, zero_point;
   };
-  uint8_t *codes, *scales, *zero_points;  // scales may be NULL: they have been stored
+  uint8_t *codes, *scales, *zero_points;  // scales is NULL if they have been stored
   const uint8_t *given_scale, *given_zero_point;
   uint32_t mapping, scale_dtype;
   float code_min, code_max, min_scale;
-  bool in_float32;  // codes
-  bool has_one;     // scale, in the planes, for all runs
+  bool in_float32;  // codes are computed in float32
+  bool has_one;     // the planes hold one scale for all runs
 
   template <class T>
   QCTS_DEVICE float scale_of(const Range& range) const {
@@ -97,8 +97,8 @@ struct AffineQuantizer : EachCode<AffineQuantizer<RangeOf>> {
   }
 };
 
-// TinyQ: scale = largest / 127 and codes are quotients. W8A32 clamps them; W8A16 rounds to T and keeps the
-// low byte of an int32, which is 0x80000000 for what does not fit.
+// TinyQ: the scale is largest / 127, and codes are quotients. W8A32 clamps them. W8A16 rounds them to T and
+// keeps the low byte of an int32, which is 0x80000000 for a quotient that does not fit.
 struct TinyqQuantizer : EachCode<TinyqQuantizer> {
   using Codes = sm80::Codes<8>;
   using Range = Magnitude;
@@ -112,7 +112,8 @@ struct TinyqQuantizer : EachCode<TinyqQuantizer> {
         zero_points(out_bytes(p, "zero_points")),
         wraps((scheme_params(p).flags & QCTS_SCHEME_CODES_WRAP) != 0) {}
 
-  // W8A32 divides in double and rounds to float32, which is the same: a double has more than twice the bits.
+  // W8A32 divides in double and rounds to float32. The result is the same, since a double has more than twice
+  // the bits.
   template <class T>
   QCTS_DEVICE float scale(const Range& range, int64_t) const {
     const float scale = range.largest() / 127.0f;
@@ -132,7 +133,8 @@ struct TinyqQuantizer : EachCode<TinyqQuantizer> {
   }
 };
 
-// int4_plain: float32 throughout, scale and zero rounded to T when stored.
+// int4_plain: everything is computed in float32. The scale and the zero are rounded to T when they are
+// stored.
 struct PlainQuantizer : EachCode<PlainQuantizer> {
   using Codes = sm80::Codes<4>;
   using Range = MinMax<false>;
@@ -186,7 +188,7 @@ struct PlainQuantizer : EachCode<PlainQuantizer> {
   }
 };
 
-// int4_tinygemm: every step rounded to T.
+// int4_tinygemm: every step is rounded to T.
 struct TinygemmQuantizer : EachCode<TinygemmQuantizer> {
   using Codes = sm80::Codes<4, true>;
   using Range = MinMax<false>;
@@ -198,7 +200,7 @@ struct TinygemmQuantizer : EachCode<TinygemmQuantizer> {
   uint8_t *codes, *scale_and_zero;
   int64_t n;
   uint32_t across;
-  bool has_least_normal;  // as the minimum of the scale; otherwise it is 1e-6
+  bool has_least_normal;  // the minimum of the scale is that; otherwise it is 1e-6
   explicit TinygemmQuantizer(const qcts_problem& p)
       : codes(out_bytes(p, "qdata")),
         scale_and_zero(out_bytes(p, "scale_and_zero")),
@@ -237,20 +239,21 @@ struct TinygemmQuantizer : EachCode<TinygemmQuantizer> {
   }
 };
 
-// float8 (kernels/families/float8_scales.h): the largest magnitude, within bounds, / the largest code.
+// float8 (kernels/families/float8_scales.h): the scale is the largest magnitude, within bounds, / the largest
+// code.
 template <class RangeOf>
 struct Float8Quantizer : EachCode<Float8Quantizer<RangeOf>> {
   using Codes = sm80::Codes<8>;
   using Range = RangeOf;
   using Scale = float;
   static constexpr int kUnit = 1;
-  uint8_t *codes, *scales;                     // scales may be NULL: they have been stored
-  const uint8_t *given_scale, *lower, *upper;  // bounds: a double each, or NULL
+  uint8_t *codes, *scales;                     // scales is NULL if they have been stored
+  const uint8_t *given_scale, *lower, *upper;  // each bound is a double, or NULL
   SmallFormat format;
-  bool is_mslk;  // a lower bound of 1/512, and the scale stays in float32
-  bool has_one;  // scale, in the planes, for all runs
+  bool is_mslk;  // the lower bound is 1/512, and the scale stays in float32
+  bool has_one;  // the planes hold one scale for all runs
 
-  // Rounded as it acts: from double to float32, and to T if the scale is.
+  // Returns a bound, rounded as it acts: from double to float32, and to T if the scale is rounded to T.
   template <class T>
   QCTS_DEVICE float bound(const uint8_t* plane) const {
     const auto value = static_cast<float>(__builtin_bit_cast(double, load_global<Words2>(plane)));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a quantizer needs to know of the elements that share a scale, as words that lanes and warps exchange.
-//   word[kWords]            at first that of no elements
-//   add(x), merge(i, word)  takes in an element, or word i of another range
+// The information that a quantizer needs about the elements that share a scale, as words that lanes and warps
+// exchange. A range has
+//   word[kWords]            at first, the words for no elements
+//   add(x), merge(i, word)  functions that include an element, or word i of another range
 #pragma once
 
 #include "kernels/sm80/small_floats.h"
@@ -21,14 +22,14 @@ struct Magnitude {
   QCTS_DEVICE float high() const { return largest(); }
 };
 
-// The least and the largest element; kWithZero: or 0, if that is beyond. The words are integers of the
-// floats' order, in which a NaN is beyond infinity, on one side or the other. If there is one, both ends are
-// NaN.
+// The least and the largest element. With kWithZero, 0 counts as an element. The words are integers in the
+// order of the floats. In that order a NaN is beyond infinity, on one side or the other. If there is a NaN,
+// both ends are NaN.
 template <bool kWithZero>
 struct MinMax {
   static constexpr int kWords = 2;
   uint32_t word[2] = {kWithZero ? 0 : 0x7FFFFFFFu, kWithZero ? 0 : 0x80000000u};
-  // Its own inverse.
+  // This function is its own inverse.
   static QCTS_DEVICE uint32_t ordered(uint32_t bits) { return bits ^ (bits >> 31 != 0 ? kMagnitudeBits : 0); }
   QCTS_DEVICE void add(float x) {
     const uint32_t key = ordered(bits_of(x));
@@ -46,7 +47,7 @@ struct MinMax {
   QCTS_DEVICE float high() const { return float_of(has_nan() ? kQuietNan : ordered(word[1])); }
 };
 
-// Nothing, for a family whose scale is known before its kernel.
+// Holds nothing, for a family whose scale is known before its kernel runs.
 struct NoRange {
   static constexpr int kWords = 0;
   uint32_t word[1] = {0};
@@ -54,7 +55,7 @@ struct NoRange {
   QCTS_DEVICE void merge(int, uint32_t) {}
 };
 
-// Gives all lanes, in groups of `lanes`, the range of their group. All lanes of the warp call it.
+// Gives each lane the range of its group of `lanes` lanes. All lanes of the warp call it.
 template <class Range>
 QCTS_DEVICE void merge_lanes(Range& range, uint32_t lanes) {
   for (uint32_t step = 1; step < lanes; step *= 2) {
@@ -63,7 +64,7 @@ QCTS_DEVICE void merge_lanes(Range& range, uint32_t lanes) {
   }
 }
 
-// Gives all threads of the block the range of all. `range` is equal in the lanes of a warp.
+// Gives all threads of the block the range of the whole block. `range` must be equal in the lanes of a warp.
 template <class Range>
 QCTS_DEVICE void merge_warps(Range& range) {
   auto* of_warps = reinterpret_cast<uint32_t*>(shared_memory() + kAfterStages);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small floats of OCP Microscaling Formats 1.0 on a device, with the results of
+// Small floats of OCP Microscaling Formats 1.0 on a device. They give the results of
 // kernels/families/block_scales.h.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace {
 constexpr uint32_t kInfinityBits = 0x7F800000, kMagnitudeBits = 0x7FFFFFFF, kQuietNan = 0x7FC00000;
 
 QCTS_DEVICE bool is_nan(float value) { return (bits_of(value) & kMagnitudeBits) > kInfinityBits; }
-// The sign and the payload of a NaN become bits of codes of four and six bits.
-// A GPU's arithmetic keeps neither, and these functions do, as x86 does: a signaling NaN becomes quiet.
+// The sign and the payload of a NaN become bits of codes of four and six bits. A GPU's arithmetic keeps
+// neither. These functions keep both, as x86 does, and a signaling NaN becomes quiet.
 QCTS_DEVICE float quieted(float nan) { return float_of(bits_of(nan) | kQuietNan); }
 QCTS_DEVICE float times(float a, float b) {
   if (is_nan(b)) return quieted(b);
@@ -27,7 +27,7 @@ QCTS_DEVICE float quotient(float a, float b) {
   const float ratio = a / b;
   return is_nan(ratio) ? float_of(0x80000000 | kQuietNan) : ratio;
 }
-// 2^exponent, also where that is subnormal.
+// Returns 2^exponent, also if that is subnormal.
 QCTS_DEVICE float power_of_two(int exponent) {
   return float_of(exponent >= -126 ? static_cast<uint32_t>(exponent + 127) << 23 : 1u << (exponent + 149));
 }
@@ -38,18 +38,18 @@ QCTS_DEVICE float e8m0_to_f32(uint32_t code) {
 struct SmallFormat {
   int fraction_bits, bias, sign_bit, largest_exponent;
   float largest;
-  uint32_t infinity, nan;  // the magnitude that is infinite; the least that is a NaN; 0x80 if there is none
+  uint32_t infinity, nan;  // magnitude of infinity; least magnitude of a NaN; 0x80: none
 
   QCTS_DEVICE float decode(uint32_t code) const {
     const uint32_t magnitude = code & ((1u << sign_bit) - 1), sign = code >> sign_bit << 31;
     if (magnitude >= nan) return float_of(sign | kQuietNan);
     if (magnitude == infinity) return float_of(sign | kInfinityBits);
-    // Exact, and so are subnormals: the exponent is off by the difference of the biases.
+    // This is exact, also for subnormals. The exponent is off by the difference of the biases.
     const float shifted = float_of(magnitude << (23 - fraction_bits)) * power_of_two(127 - bias);
     return float_of(sign | bits_of(shifted));
   }
 
-  // Rounds to nearest even; what is beyond the largest becomes the largest; a NaN keeps its sign.
+  // Rounds to nearest even. A value beyond the largest becomes the largest. A NaN keeps its sign.
   QCTS_DEVICE uint32_t encode(float value) const {
     const uint32_t sign = bits_of(value) >> 31 << sign_bit;
     uint32_t magnitude = bits_of(value) & kMagnitudeBits;
@@ -57,7 +57,8 @@ struct SmallFormat {
       magnitude = magnitude < bits_of(largest) ? magnitude : bits_of(largest);
     else if (nan < 0x80)
       return sign | 0x7F;
-    // Below the smallest normal number an addition rounds: its sum counts units of the smallest subnormal.
+    // Below the smallest normal number, an addition does the rounding. Its sum counts units of the smallest
+    // subnormal.
     if (magnitude < static_cast<uint32_t>(128 - bias) << 23) {
       const float counter = power_of_two(24 - bias - fraction_bits);
       return sign | (bits_of(float_of(magnitude) + counter) - bits_of(counter));
@@ -75,8 +76,8 @@ constexpr SmallFormat kE2m3 = {3, 1, 5, 2, 7.5f, 0x80, 0x80};
 constexpr SmallFormat kE3m2 = {2, 3, 5, 4, 28.0f, 0x80, 0x80};
 constexpr SmallFormat kE2m1 = {1, 1, 3, 2, 6.0f, 0x80, 0x80};
 
-// A member function of a constant at namespace scope cannot be called on a device, since that has no address
-// there.
+// A member function of a constant at namespace scope cannot be called on a device, since the constant has no
+// address there.
 QCTS_DEVICE float decode_e4m3(uint32_t code) {
   constexpr SmallFormat format = kE4m3;
   return format.decode(code);
@@ -94,7 +95,7 @@ QCTS_DEVICE uint32_t encode_e2m1(float value) {
   return format.encode(value);
 }
 
-// On the host; of an element_dtype of qcts_scheme_params.
+// Returns the format of an element_dtype of qcts_scheme_params, on the host.
 [[maybe_unused]] SmallFormat small_format(uint32_t element) {
   return element == QCTS_F8_E5M2      ? kE5m2
          : element == QCTS_F6_E2M3    ? kE2m3

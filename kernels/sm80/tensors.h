@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Passes of quantize over a whole tensor: its largest magnitude, for families with one scale, and the scalers
-// of nf4.
+// Passes of quantize over a whole tensor. One finds its largest magnitude, for families with one scale.
+// Others compute the scalers of nf4.
 #pragma once
 
 #include "kernels/sm80/block_quantizers.h"
@@ -12,8 +12,8 @@ __global__ void __launch_bounds__(32) clear_word(uint32_t* at) {
   if (thread_index() == 0) store_global(at, uint32_t{0});
 }
 
-// `largest` begins as 0, and magnitudes have the order of integers. A block takes parts of kPart chunks a
-// thread.
+// `largest` begins as 0, and magnitudes have the order of integers. A block takes parts, each with kPart
+// chunks per thread.
 constexpr int kPart = 4;
 template <class T, bool kChunks>
 __global__ void __launch_bounds__(kBlockThreads) largest_of_all(const Runs x, uint32_t* largest) {
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kBlockThreads) largest_of_all(const Runs x, ui
   if (thread_index() == 0) atomic_max(largest, range.word[0]);
 }
 
-// Turns the magnitude into what finish<T>() stores.
+// Replaces the magnitude by the value that finish<T>() stores.
 template <class T, class Finish>
 __global__ void __launch_bounds__(32) finish_word(uint32_t* at, const Finish finish) {
   if (thread_index() == 0) finish.template finish<T>(at);
@@ -77,7 +77,7 @@ QCTS_DEVICE Magnitude magnitude_at(const uint32_t* at) {
   range.word[0] = load_written<uint32_t>(at);
   return range;
 }
-// Stores the scale of a family, as it does that of run 0.
+// Stores the scale of a family as if it were the scale of run 0.
 template <class Family>
 struct StoreScale {
   Family family;
@@ -86,7 +86,7 @@ struct StoreScale {
     family.template store<T>(0, family.template scale<T>(magnitude_at(at), 0));
   }
 };
-// per_tensor_scale of nvfp4 (per_tensor_amax_to_scale), or the one that is given.
+// Stores per_tensor_scale of nvfp4 (per_tensor_amax_to_scale), or the given one.
 struct StoreNvfp4 {
   const uint8_t* given;
   template <class T>
@@ -98,7 +98,6 @@ struct StoreNvfp4 {
 };
 
 // --- Scalers of nf4: kernels/families/nf4_blocks.cc
-// ------------------------------------------------------------
 
 struct Nf4Scalers {
   const uint8_t* scalers;  // float32, in the workspace
@@ -111,8 +110,8 @@ QCTS_DEVICE double shared_double(const uint8_t* at, uint32_t i) {
   return __builtin_bit_cast(double, load_shared<Words2>(at + 8 * i));
 }
 
-// The mean as of a sum in order in double, by one block. If all sums are exact, their order does not matter,
-// and the threads share the work; otherwise one thread adds them all. Also stores the table.
+// One block computes the mean, as if by a sum in order in double. If all sums are exact, their order does not
+// matter, and the threads share the work. Otherwise one thread adds all scalers. Also stores the table.
 template <class T>
 __global__ void __launch_bounds__(kBlockThreads) nf4_mean(const Nf4Scalers p) {
   const uint32_t thread = thread_index();
@@ -146,7 +145,7 @@ __global__ void __launch_bounds__(kBlockThreads) nf4_mean(const Nf4Scalers p) {
   store_global(p.mean, T::encode_all(static_cast<float>(sum) / static_cast<float>(p.count)));
 }
 
-// A warp has 256 scalers, which share a factor.
+// A warp handles 256 scalers, which share a factor.
 template <class T>
 __global__ void __launch_bounds__(kBlockThreads) nf4_scalers(const Nf4Scalers p) {
   const int64_t block = static_cast<int64_t>(block_x()) * kBlockWarps + warp_index();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The families of dequantize for its frame (sm80/dequantize.h). kernels/dequantize/*scalar.cc names the
-// sources of the formulas. Numbers of rows and columns are divided as 32 bits, since a division of 64 bits
-// takes some 70 instructions.
+// sources of the formulas. Row and column numbers are divided as 32 bits, since a 64-bit division takes some
+// 70 instructions.
 #pragma once
 
 #include "kernels/families/entry.h"
@@ -15,7 +15,8 @@ namespace {
   return static_cast<const uint8_t*>(in_plane(p, name));
 }
 
-// Where the scale of an element stands if scales are row-major: one for `rows` rows of `length` elements.
+// Finds the scale of an element if scales are row-major. There is one scale for `rows` rows of `length`
+// elements.
 struct ScaleGrid {
   uint32_t rows, length, across;
   explicit ScaleGrid(const qcts_problem& p)
@@ -127,7 +128,7 @@ struct Sparse24Weight : NoTable {
   }
 };
 
-// mx: element and e8m0 scale are exact, and their product is rounded to float32, then to T.
+// mx: the element and the e8m0 scale are exact. Their product is rounded to float32, then to T.
 template <int kBits>
 struct MxWeight : NoTable {
   using Codes = sm80::Codes<kBits>;
@@ -152,7 +153,8 @@ struct MxWeight : NoTable {
   }
 };
 
-// nvfp4: code * (per_tensor_scale * scale), both products in float32; one level has no per_tensor_scale.
+// nvfp4: code * (per_tensor_scale * scale), with both products in float32. With one level, there is no
+// per_tensor_scale.
 struct Nvfp4Weight : NoTable {
   using Codes = sm80::Codes<4>;
   static constexpr int kUnit = 2;
@@ -176,8 +178,8 @@ struct Nvfp4Weight : NoTable {
   }
 };
 
-// nf4: table[code] * (quantized scaler / factor + mean), every step rounded to T. Blocks run on from row to
-// row.
+// nf4: table[code] * (quantized scaler / factor + mean), with every step rounded to T. Blocks continue from
+// row to row.
 struct Nf4Weight {
   using Codes = sm80::Codes<4, true>;
   static constexpr int kUnit = 2;
@@ -215,7 +217,7 @@ struct Nf4Weight {
   }
 };
 
-// a * b + c of three numbers of T, rounded once.
+// Returns a * b + c for three numbers of T, rounded once.
 template <class T>
 QCTS_DEVICE typename T::Bits fused(typename T::Bits a, typename T::Bits b, typename T::Bits c);
 template <>

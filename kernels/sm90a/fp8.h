@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `linear` with float8_e4m3 weights and x quantized to float8_e4m3: a first pass makes codes and scales of x,
-// as quantize_activation does, a second one multiplies codes (kernels/sm90a/stages.h), and both scales act on
-// the sums. A weight-only problem cannot have this: its x is not e4m3.
+// `linear` with float8_e4m3 weights and x quantized to float8_e4m3. A first pass makes codes and scales of x,
+// as quantize_activation does. A second pass multiplies the codes (kernels/sm90a/stages.h), and both scales
+// act on the sums. A weight-only problem cannot be computed this way, because its x is not e4m3.
 //
 // wgmma keeps only 13 bits of a sum of e4m3 products, and loses more the longer it adds. So each stage, 128
-// of k, begins at zero and its sums are added in float32. That costs an addition a sum and stage, a quarter
-// of the time of its multiplications: with two groups of warps in a block, one adds while the other
+// of k, begins at zero, and its sums are added in float32. That costs one addition per sum and stage, a
+// quarter of the time of the multiplications. With two groups of warps in a block, one adds while the other
 // multiplies.
 //
-// Up to 16 rows of x, reading the weight limits it: 64 rows of the weight a block, so that 8,192 of them fill
-// 128 of the 132 multiprocessors, and five stages ahead are 40 KiB a block, more than the 18 KiB that cover
-// the latency of a multiprocessor's share of memory bandwidth. Below about 8,000 rows multiprocessors stand
-// idle; splitting k among blocks would fill them, for a pass over the sums. More rows share what is read: 64
-// in the same blocks, and beyond that tiles of 128 by 128, where a multiplication reads 96 of the 128 bytes
-// that shared memory gives in a clock, and the tensor cores limit it.
+// Up to 16 rows of x, the kernel is bound by reading the weight. A block takes 64 rows of the weight, so
+// 8,192 rows fill 128 of the 132 multiprocessors. Five stages ahead are 40 KiB per block, more than the 18
+// KiB that cover the latency of a multiprocessor's share of memory bandwidth. Below about 8,000 rows,
+// multiprocessors stand idle. Splitting k among blocks would fill them, but would need a pass over the sums.
+//
+// More rows of x share each read of the weight. Up to 64 rows use the same blocks. Beyond that, tiles are 128
+// by 128. There a multiplication reads 96 of the 128 bytes that shared memory gives per clock, and the kernel
+// is bound by the tensor cores.
 #pragma once
 
 #include "kernels/sm80/linear.h"
@@ -25,7 +27,7 @@ namespace {
 
 constexpr int kPromotedK = kRowBytes;
 
-// A block computes kWarpGroups * 64 columns of y by kRows.
+// A block computes kWarpGroups * 64 columns of y by kRows rows.
 template <int kRowsOfX, int kWarpGroups>
 struct Fp8Tile {
   static constexpr int kRows = kRowsOfX, kWeightRows = kWarpGroups * kGroupRows;
@@ -38,7 +40,7 @@ struct Fp8Tile {
 
 struct Fp8Product {
   Source weight, x;  // codes [n, k], [m, k]
-  Weight scales;     // of the weight
+  Weight scales;     // scales of the weight
   const uint8_t* x_scales;
   int64_t x_scale_step;  // 0: one for all rows
   int64_t k;
@@ -90,7 +92,8 @@ QCTS_DEVICE void multiply_fp8(const Fp8Product& p, const Ring<Tile::kStages>& ri
     QCTS_UNROLL
     for (int i = 0; i < Tile::kRows / 2; ++i) totals[i] += sums[i];
   }
-  // The weight's scale first: it makes the sum one of true weights, which overflows only if y does, or x.
+  // The weight's scale comes first. It makes the sum one of true weights, which overflows only if y or x
+  // does.
   const int64_t first = at.n + static_cast<int64_t>(warp_index()) * 16, row = first + lane_index() / 4;
   QCTS_UNROLL
   for (int half = 0; half < 2; ++half) {
@@ -123,9 +126,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) fp8_gemm(const __grid_const
 }
 
 // --- On the host
-// -----------------------------------------------------------------------------------------------
 
-// Codes of x, then its scales.
+// The codes of x, then its scales.
 struct CodedX {
   uint8_t *codes, *scales;
 };
@@ -133,7 +135,8 @@ struct CodedX {
 [[maybe_unused]] uint64_t fp8_workspace_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(fp8_code_bytes(*p) + p->m * static_cast<int64_t>(sizeof(float)));
 }
-// The planes that quantize_activation has; it reads bounds and a given scale from those of the weight.
+// Runs quantize_activation on x, with the planes that this op has. It reads bounds and a given scale from the
+// planes of the weight.
 [[maybe_unused]] qcts_status code_x(const qcts_problem& p, const CodedX& to) {
   qcts_plane planes[2] = {};
   planes[0].name = "qdata";
@@ -159,7 +162,8 @@ qcts_status launch_fp8(const qcts_problem& p, Fp8Product& product, const CodedX&
                 fp8_gemm<Tile>, product);
 }
 
-// Terms at once, fraction bits, bits of the result, promotion: of wgmma of e4m3 as this kernel uses it.
+// The fields are terms added at once, fraction bits, bits of the result, and promotion. They describe wgmma
+// of e4m3 as this kernel uses it.
 constexpr qcts_fused_sums kFp8FusedSums = {sizeof(qcts_fused_sums), 32, 13, 13, kPromotedK, 0};
 
 [[maybe_unused]] qcts_status run_fp8_linear(const qcts_problem& p, const Weight& weight) {

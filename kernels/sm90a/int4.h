@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `linear` with int4 weights and bfloat16 x (W4A16): the weight is operand a of wgmma, which may come from
-// registers, so its codes go from shared memory through registers to the tensor cores and are never stored
-// again as bfloat16. y therefore comes transposed (kernels/sm90a/stages.h).
+// `linear` with int4 weights and bfloat16 x (W4A16). The weight is operand a of wgmma, which may come from
+// registers. So its codes go from shared memory through registers to the tensor cores, and are never stored
+// again as bfloat16. For this reason y comes transposed (kernels/sm90a/stages.h).
 //
-// A lane needs the pairs of k 2 * (l % 4) and 2 * (l % 4) + 8 of each 16, of rows l / 4 and l / 4 + 8: a pair
-// is one byte. The four lanes of a row read the same 16 bytes of codes, 32 of k, by one access, which hands
-// each byte of shared memory out once: the eight rows of a quarter of the access are in different banks. Then
-// a shift picks the lane's byte of each word, and four instructions make a pair of it, as in
-// kernels/sm80/operands.h.
+// In every 16 k, lane l needs the pairs at k = 2 * (l % 4) and 2 * (l % 4) + 8, in rows l / 4 and l / 4 + 8.
+// A pair is one byte. The four lanes of a row read the same 16 bytes of codes, 32 of k, in one access. This
+// access hands out each byte of shared memory once: the eight rows of a quarter of the access are in
+// different banks. Then a shift picks the lane's byte of each word, and four instructions make a pair of it,
+// as in kernels/sm80/operands.h.
 //
-// Products are exact, a group has sums of its own, and its scale acts on the finished sum; the zero acts on
-// the sum of x over the group, which a first pass makes. The two parameters of a row and group are loaded,
-// straight to registers, while the group before is multiplied.
+// Products are exact. Each group has sums of its own, and its scale acts on the finished sum. The zero acts
+// on the sum of x over the group, which a first pass computes. The two parameters of a row and group are
+// loaded straight to registers, while the group before is multiplied.
 //
-// Codes and x have rings of their own, since 128 bytes are 256 of k in the one and 64 in the other. Up to 16
-// rows of x, reading the codes limits it, as far as one block a multiprocessor decodes fast enough: a group
-// of warps waits for its products once for each 32 or 64 of k. More rows of x share the decoding; with tiles
-// of 128 by 128, one group of warps decodes while the other multiplies, and the multiplications limit it.
+// Codes and x have separate rings, since 128 bytes are 256 of k in codes and 64 in x. Up to 16 rows of x, the
+// kernel is bound by reading the codes, as long as one block per multiprocessor decodes fast enough: a group
+// of warps waits for its products once for each 32 or 64 of k. More rows of x share the decoding. With tiles
+// of 128 by 128, one group of warps decodes while the other multiplies, and the kernel is bound by the
+// multiplications.
 #pragma once
 
 #include "kernels/sm80/linear.h"
@@ -25,16 +26,16 @@
 namespace qcts::sm90a {
 namespace {
 
-constexpr int kStepK = 64, kStepsOfCodes = 4;  // of a stage of x; steps that a stage of codes has
+constexpr int kStepK = 64, kStepsOfCodes = 4;  // k in a stage of x; steps in a stage of codes
 
-// A block computes kWarpGroups * 64 columns of y by kRows.
+// A block computes kWarpGroups * 64 columns of y by kRows rows.
 template <int kRowsOfX, int kWarpGroups>
 struct Int4Tile {
   static constexpr int kRows = kRowsOfX, kWeightRows = kWarpGroups * kGroupRows;
   static constexpr int kThreads = kWarpGroups * kGroupThreads + kFetchThreads;
   static constexpr int kCodeBytes = kWeightRows * kRowBytes, kXBytes = kRows * kRowBytes;
-  // 32 KiB of codes ahead, more than the 18 KiB that cover the latency of a multiprocessor's share of memory
-  // bandwidth; x comes from L2. Codes must be as far ahead as x is.
+  // 32 KiB of codes are fetched ahead, more than the 18 KiB that cover the latency of a multiprocessor's
+  // share of memory bandwidth. x comes from L2. Codes must be as far ahead as x is.
   static constexpr int kCodeStages = kWarpGroups == 1 ? 5 : 3, kXStages = 8;
   static_assert(kCodeStages * kStepsOfCodes > kXStages + kStepsOfCodes - 1);
   using CodeRing = Ring<kCodeStages>;
@@ -88,26 +89,26 @@ QCTS_DEVICE void fetch_int4(const Int4Product& p, const Tile& tile, Place at, in
   for (int step = 0; step < steps; ++step) {
     tile.x.wait_empty(step);
     fetch_rows<Tile::kRows, 2>(p.x, Tile::x_at(step), at.m, step * kRowBytes, tile.x.full(step));
-    // The stage of x that was free had the last step of a stage of codes: that one is free too, and needs no
-    // barrier of its own.
+    // If the stage of x that became free held the last step of a stage of codes, that stage of codes is free
+    // too. So it needs no barrier of its own.
     const int used = step - Tile::kXStages, next = used / kStepsOfCodes + Tile::kCodeStages;
     if (used >= 0 && used % kStepsOfCodes == kStepsOfCodes - 1 && next < stages) fetch_codes(next);
   }
 }
 
-// The sums of a group, and the totals of those before.
+// The sums of the current group, and the totals of the groups before it.
 template <class Tile, class Decoder, int kMatrices>
 struct Int4Sums {
   static constexpr int kSums = Tile::kRows / 2;
   const Int4Product& p;
-  Place at;  // of the warp
+  Place at;  // place of the warp
   float sums[kSums] = {}, totals[kSums] = {};
   Words2 next[2];  // parameters of rows l / 4 and l / 4 + 8
 
   QCTS_DEVICE Int4Sums(const Int4Product& product, Place of_warp) : p(product), at(of_warp) { load(0); }
 
-  // Products of kMatrices * 16 of k. `codes`: those of the warp's first row; `chunk`: 16 bytes, 32 of k, in
-  // it.
+  // Adds the products of kMatrices * 16 of k. `codes` points to the codes of the warp's first row. `chunk`
+  // counts the units of 16 bytes, 32 of k each, in a row.
   QCTS_DEVICE void multiply(const uint8_t* codes, int chunk, uint64_t x) {
     const int lane = static_cast<int>(lane_index()), row = lane / 4, byte = lane % 4;
     uint32_t a[kMatrices][4];
@@ -129,7 +130,7 @@ struct Int4Sums {
     wgmma_wait<0>();
   }
 
-  // Ends group `group`: totals += scale * sums + zero * the sum of x. Loads the parameters of the next one.
+  // Ends group `group`: totals += scale * sums + zero * the sum of x. Loads the parameters of the next group.
   QCTS_DEVICE void scale_sums(int group, bool is_last) {
     const Words2 of[2] = {next[0], next[1]};
     if (!is_last) load(group + 1);
@@ -163,7 +164,7 @@ struct Int4Sums {
   }
 };
 
-// Groups have a multiple of kMatrices * 16 elements.
+// The number of elements in a group is a multiple of kMatrices * 16.
 template <class Tile, class Decoder, int kMatrices>
 QCTS_DEVICE void multiply_int4(const Int4Product& p, const Tile& tile, Place at, int steps) {
   constexpr int kPartK = 16 * kMatrices;
@@ -211,7 +212,6 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) int4_gemm(const __grid_cons
 }
 
 // --- On the host
-// -----------------------------------------------------------------------------------------------
 
 constexpr int64_t kLeastGroup = 32;
 
@@ -238,7 +238,7 @@ qcts_status launch_int4(const qcts_problem& p, Int4Product& product) {
   const Launch at = {.blocks_x = blocks_for(p.n, Tile::kWeightRows) * blocks_for(p.m, Tile::kRows),
                      .threads = Tile::kThreads,
                      .shared_bytes = Tile::kSharedBytes};
-  // The larger tile has no registers for the operands of 64 k: nine warps leave 168 a thread.
+  // The larger tile has no registers for the operands of 64 of k, since nine warps leave 168 per thread.
   if constexpr (Tile::kWeightRows == kGroupRows)
     if (p.group % kStepK == 0) return launch(p, at, int4_gemm<Tile, Decoder, 4>, product);
   return launch(p, at, int4_gemm<Tile, Decoder, 2>, product);

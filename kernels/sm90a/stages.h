@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How operands get to wgmma: one warp of a block fetches, the others multiply, and a ring of stages in shared
-// memory lies between them. Each stage has two barriers: `full`, which ends a phase when its bytes are there,
-// and `empty`, which does so when all multiplying warps have used them. The fetching warp waits for nothing
-// else, so it is as many stages ahead as there are, and a warp that multiplies never stands still because
+// Brings operands to wgmma. One warp of a block fetches, the others multiply, and a ring of stages in shared
+// memory lies between them. Each stage has two barriers. A phase of `full` ends when the bytes of the stage
+// are there. A phase of `empty` ends when all multiplying warps have used them. The fetching warp waits for
+// nothing else, so it runs as many stages ahead as there are. A multiplying warp never stands still because
 // another one has to issue copies. With copies that every thread issues for itself, as before compute
-// capability 9.0, a block would have to meet once a stage.
+// capability 9.0, a block would have to meet once per stage.
 //
-// A stage has 128 bytes along k of each row, in the order of copy_box(), which is the one that wgmma reads
-// without bank conflicts. A box needs rows at multiples of 16 bytes. Other rows come element by element into
-// the same places, by all lanes of the fetching warp: the multiplying warps do not know the difference.
-// Reading is then bound by the instructions of one warp, which only odd shapes and addresses see.
+// A stage has 128 bytes along k of each row, in the order of copy_box(). wgmma reads this order without bank
+// conflicts. A box needs rows at multiples of 16 bytes. If rows are elsewhere, all lanes of the fetching warp
+// copy them element by element to the same places, and the multiplying warps do not notice the difference.
+// Reading is then bound by the instructions of one warp. This happens only for odd shapes and addresses.
 #pragma once
 
 #include "kernels/cuda/wgmma.h"
@@ -22,11 +22,11 @@ namespace {
 using namespace qcts::device;
 using namespace qcts::sm80;
 
-constexpr int kGroupThreads = 128, kGroupRows = 64;  // of a group of four warps; of a in wgmma
+constexpr int kGroupThreads = 128, kGroupRows = 64;  // threads in a group of four warps; rows of a in wgmma
 constexpr int kFetchThreads = 32;
 constexpr int kRowBytes = static_cast<int>(kBoxRowBytes);
 
-// Rows in global memory. A kernel has it in a parameter that is `const __grid_constant__`.
+// Rows in global memory. A kernel gets it in a parameter that is `const __grid_constant__`.
 struct Source {
   TensorMap map;  // if rows come by boxes
   const uint8_t* first;
@@ -34,7 +34,7 @@ struct Source {
   bool by_box;
 };
 
-// kElementBytes: of what global memory has at aligned addresses, 1 or 2.
+// kElementBytes is the size of the elements that global memory has at aligned addresses: 1 or 2.
 template <int kRows, int kElementBytes>
 QCTS_DEVICE void fetch_by_elements(const Source& from, uint8_t* to, int64_t row, int64_t byte) {
   constexpr int kUnits = kRowBytes / 16;
@@ -64,7 +64,7 @@ struct Ring {
   QCTS_DEVICE void wait_empty(int step) const {
     if (step >= kStages) wait_barrier(empty(step), (step / kStages - 1) % 2);
   }
-  // By a warp whose lanes have all used the stage.
+  // Called by a warp after all its lanes have used the stage.
   QCTS_DEVICE void release(int step) const {
     if (lane_index() == 0) arrive(empty(step));
   }
@@ -74,16 +74,15 @@ struct Ring {
 };
 
 // --- Tiles of y
-// ------------------------------------------------------------------------------------------------
-// The weight is operand a, so y comes transposed: wgmma has 64 rows of a but 16 to 128 columns of b, and the
-// rows of x, of which there may be few, are the columns.
+// The weight is operand a, so y comes transposed. wgmma has 64 rows of a, but 16 to 128 columns of b. There
+// may be few rows of x, so they are the columns.
 
 struct Place {
   int64_t n, m;  // first rows of the weight and of x
 };
 
-// Blocks that run at a time cover kBand tiles of the weight by as many of x: each operand is read from L2,
-// not from memory, by the blocks that share it.
+// Blocks that run at the same time cover kBand tiles of the weight by as many tiles of x. So the blocks that
+// share an operand read it from L2, not from memory.
 template <int kWeightRows, int kRows>
 QCTS_DEVICE Place place_of_block(int64_t n, int64_t m) {
   constexpr int64_t kBand = 8;
@@ -94,7 +93,8 @@ QCTS_DEVICE Place place_of_block(int64_t n, int64_t m) {
   return {(band * kBand + in_band - tile_m * wide) * kWeightRows, tile_m * kRows};
 }
 
-// Warps that multiply: groups that have columns of y, of `left` that are left for the block.
+// Returns the number of warps that multiply: those in groups that have columns of y. `left` columns are left
+// for the block.
 template <int kWeightRows>
 QCTS_DEVICE int multiplying_warps(int64_t left) {
   const int rows = left < kWeightRows ? static_cast<int>(left) : kWeightRows;
@@ -126,8 +126,8 @@ QCTS_DEVICE void store_four(const Output& out, int64_t m, int64_t n, const float
 }
 
 // Stores y = sums * scale(m) + bias for the tile of this warp: 16 rows of the weight from n on, which are
-// columns of y, and kSums / 4 of x from m on. Lanes exchange sums first, so that each has four consecutive
-// columns of a row and a row of the tile is one whole sector.
+// columns of y, by 2 * kSums rows of x from m on. Lanes exchange sums first. Then each lane has four
+// consecutive columns of a row, and a row of the tile is one whole sector.
 template <int kSums, class Scale>
 QCTS_DEVICE void store_tile(const Output& out, Place at, const float (&sums)[kSums], const Scale& scale) {
   if (at.n >= out.n) return;
@@ -141,8 +141,8 @@ QCTS_DEVICE void store_tile(const Output& out, Place at, const float (&sums)[kSu
   QCTS_UNROLL
   for (int eight = 0; eight < kSums / 4; ++eight) {
     if (at.m + 8 * eight >= out.m) continue;
-    // Rows of a pair, of one column: the even lane's, and the odd lane's next one; of both halves of the
-    // tile.
+    // pairs[half] holds two sums of one column, for each half of the tile: the even lane's row, then the odd
+    // lane's next row.
     float pairs[2][2];
     QCTS_UNROLL
     for (int half = 0; half < 2; ++half) {
@@ -169,9 +169,8 @@ QCTS_DEVICE void store_tile(const Output& out, Place at, const float (&sums)[kSu
 }
 
 // --- On the host
-// -----------------------------------------------------------------------------------------------
 
-// Rows for boxes of `box_rows`, or for elements if boxes cannot have them.
+// Makes a source that is read in boxes of `box_rows` rows, or by elements if boxes cannot have its rows.
 [[maybe_unused]] qcts_status make_source(const void* first, int64_t stride_bytes, int64_t rows,
                                          int64_t row_bytes, uint32_t box_rows, Source* source) {
   *source = {{}, static_cast<const uint8_t*>(first), stride_bytes, rows, row_bytes, false};
