@@ -15,8 +15,8 @@
 
 namespace qcts::variants {
 
-// Returns a registry of the built-in provider, of the CUDA kernels in their executor and, if it was built, of
-// the emulated provider.
+// Returns a registry with the built-in provider, the CUDA kernels in their executor and, if it was built, the
+// emulated provider.
 inline Registry& registry() {
   static Registry* const all = [] {
     auto* filled = new Registry;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A statement about speed that a ratio of times decides: faster than the dense layer, as fast after loading
-// as before saving.
+// A statement about speed that a ratio of times decides. One says that a layer is faster than the dense
+// layer, another that it is as fast after loading as before saving.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,22 @@ struct SpeedClaim {
   double ratio = 0;  // the time of `against` divided by that of the subject; above 1: the subject is faster
   std::optional<double> low, high;  // 95 % interval of the ratio; absent with too few rounds
   uint64_t samples = 0;
-  double at_least = 1;    // the ratio that the claim needs; kFaster: slower is below 1 / at_least
+  double at_least = 1;    // the ratio that the claim needs; for kFaster, slower means below 1 / at_least
   bool required = false;  // false: the claim is reported and never fails a verdict
   Status status{};        // pass, fail or inconclusive
 };
 
-// Returns pass if the whole interval holds the claim, fail if none of it does, otherwise inconclusive. A
-// claim whose status is another was measured in doubt.
+// Returns pass if the claim is true of the whole interval, fail if it is true of none of it, and otherwise
+// inconclusive. If a claim has another status, it was measured in doubt.
 Status interval_status(const SpeedClaim& claim);
 
-// "SUBJECT: 2.10x [1.90, 2.30] faster than AGAINST", "SUBJECT: slower than AGAINST, 0.50x [0.48, 0.52]", ...
+// Returns "SUBJECT: 2.10x [1.90, 2.30] faster than AGAINST", "SUBJECT: slower than AGAINST, 0.50x [0.48,
+// 0.52]", ...
 std::string claim_text(const SpeedClaim& claim);
 
-// The fields, and the text as "text".
+// Returns the fields, and the text as "text".
 nlohmann::ordered_json to_json(const SpeedClaim& claim);
-// Throws std::runtime_error naming the field.
+// Throws std::runtime_error, which names the field.
 SpeedClaim speed_claim_from_json(const nlohmann::ordered_json& json);
 
 }  // namespace qcts

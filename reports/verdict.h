@@ -48,7 +48,7 @@ struct Measure {
   std::optional<uint64_t> samples;
 };
 
-// Weights that a model declares as one type and a file brings as another.
+// Weights that a model declares as one type and a file stores as another.
 struct LoadedType {
   std::string before, after;  // "Tensor float32", "Int8Tensor int8_row float32"
   uint64_t tensors = 0;
@@ -63,15 +63,15 @@ struct Verdict {
   std::optional<Mismatch> mismatch;
   std::vector<Measure> measures;
   std::vector<SpeedClaim> speed;   // latency only
-  bool is_peer = false;            // latency of a provider that is not under judgement, which never gates
-  std::vector<LoadedType> loaded;  // only of assign, in the file's order
+  bool is_peer = false;            // the provider is not under judgement, so its latency never gates
+  std::vector<LoadedType> loaded;  // only for assign, in the file's order
   // "golden": compared with a file of a real library. "emulated": an operation of that file was emulated.
   // "reference": compared with the reference of qcts.
   std::vector<std::string> evidence;
-  // weak_evidence of a TorchScript program: load and save kept its contents, and no run of it is recorded
+  // weak_evidence for a TorchScript program: load and save kept its contents, but no run of it is recorded
   bool program_not_run = false;
-  // weak_evidence of a round trip that kept the file's contents (E2): the part of the rebuilt file that is a
-  // copy, so that equal bytes (E3) prove nothing about it
+  // weak_evidence for a round trip that kept the file's contents (E2): the part of the rebuilt file that is a
+  // copy. Equal bytes (E3) prove nothing about a copy.
   std::string copied;
   std::string rerun;  // one shell line
   double wall_us = 0;

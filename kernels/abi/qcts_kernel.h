@@ -110,8 +110,8 @@ enum {
   QCTS_CLAIM_BATCH_INVARIANT = 8u,  /* row i of m rows is bitwise equal to the same row alone */
   QCTS_CLAIM_EMULATED = 16u,        /* instructions are emulated: judged, never timed */
   QCTS_CLAIM_KEEPS_BYTES = 32u,     /* for a provider: load_save writes exactly the bytes that it read */
-  /* Since 0.11, for emulated threads: each run of a problem follows the next of 4 schedules, one run at a
-   * time. 4 runs then show what many repeats would show. */
+  /* Since 0.11, for emulated threads. Each run of a problem follows the next of 4 schedules, one run at a
+   * time. So 4 runs show as much as many repeats would. */
   QCTS_CLAIM_SCHEDULES = 64u
 };
 
@@ -145,12 +145,12 @@ typedef struct qcts_numerics {
 } qcts_numerics;
 
 /* Declares that `linear` sums as tensor cores do: several products and the sum so far are aligned to the
- * largest exponent among them, cut toward zero, and added exactly. Applies to an accumulator of F32; all 0:
- * every addition is IEEE float32. Examples: Ampere bf16 {8, 24, 23, 0}, Hopper bf16 {16, 25, 23, 0}, Hopper
- * wgmma fp8 promoted every 128 {32, 13, 13, 128}. */
+ * largest exponent among them, cut toward zero, and added exactly. This applies to an accumulator of F32. If
+ * all fields are 0, every addition is IEEE float32. Examples: Ampere bf16 {8, 24, 23, 0}, Hopper bf16
+ * {16, 25, 23, 0}, Hopper wgmma fp8 promoted every 128 {32, 13, 13, 128}. */
 typedef struct qcts_fused_sums {
   uint32_t struct_size;
-  uint32_t terms;         /* products that are added at once, besides the sum so far; 0: none are */
+  uint32_t terms;         /* products that are added at once, besides the sum so far; 0: none */
   uint32_t fraction_bits; /* bits kept below the largest exponent */
   uint32_t result_bits;   /* fraction bits to which the result of each step is cut; 23: float32 */
   /* elements of k after which the partial sum is added to an IEEE float32 sum and starts anew; 0: never */

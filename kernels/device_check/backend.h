@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two sides that run a check: the executor, and what is compared with it.
+// The two sides that run a check: the executor, and the backend that is compared with it.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace qcts::device_check {
 
-// Passed between processes.
+// Describes the machine of a backend. It is passed between processes.
 struct Machine {
   char name[256];
   int32_t capability;       // 10 * major + minor
@@ -19,20 +19,20 @@ struct Machine {
 struct Backend {
   const char* noun;  // in messages
   std::vector<Check> (*checks)();
-  // Returns why there is no machine to run on, or "".
+  // Returns why there is no machine to run on, or "" if there is one.
   std::string (*open)(Machine* machine);
   // Runs check.run on cases in host memory. Returns what went wrong, or "".
   std::string (*run)(const Check& check, const Cases& cases);
-  int run_seconds = 60;  // then run() counts as hung
+  int run_seconds = 60;  // after this time run() counts as hung
 };
 
-// Runs a check of on_executor::checks(), with one of the executor's schedules.
+// Runs a check of on_executor::checks() under one of the executor's schedules.
 std::string execute(const Check& check, const Cases& cases, simt::Architecture architecture,
                     uint32_t schedule);
 
-// Compares the executor with itself under another schedule: a test of this program and its kernels, not of
-// the executor.
+// Compares the executor with itself under another schedule. This tests the program and its kernels, not the
+// executor.
 extern const Backend kExecutorAgain;
-extern const Backend kDevice;  // the first GPU; device.cc, which nvcc compiles
+extern const Backend kDevice;  // the first GPU; defined in device.cc, which nvcc compiles
 
 }  // namespace qcts::device_check

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Barriers in shared memory and copies of boxes (compute capability 9.0). A block has a case.
+// Checks barriers in shared memory and copies of boxes (compute capability 9.0). Each block has one case.
 #include "kernels/cuda/barrier.h"
 #include "kernels/device_check/frame.h"
 
 namespace qcts::device_check {
 namespace {
 
-// One warp passes words through stages to four, with a barrier for full and one for empty stages.
+// One warp passes words through stages to four other warps. Each stage has one barrier that says that it is
+// full, and one that says that it is empty.
 struct Ring {
   static constexpr uint32_t kReaders = 128, kThreads = kReaders + kWarpLanes, kStages = 2, kRounds = 7;
   static constexpr uint32_t kStageBytes = kWarpLanes * kWordBytes;
@@ -43,8 +44,8 @@ struct Ring {
   }
 };
 
-// Boxes of a tensor of kTensorRows rows, whose rows have bytes after them that do not belong to it; in: where
-// the box begins.
+// Copies boxes of a tensor of kTensorRows rows. After each row there are bytes that do not belong to the
+// tensor. `in` says where the box begins.
 constexpr uint32_t kTensorRows = 70, kTensorColumns = 200, kGapBytes = 16;
 template <uint32_t kElementBytes>
 constexpr uint32_t kStrideBytes = (kTensorColumns * kElementBytes + 15) / 16 * 16 + kGapBytes;
@@ -92,7 +93,7 @@ template <uint32_t kElementBytes>
 void fill_tensor(Random& random, uint32_t* common) {
   for (uint32_t i = 0; i < kTensorWords<kElementBytes>; ++i) common[i] = random.word();
 }
-// Inside and over the far edges; with kBefore, also over the near edges and far away.
+// Places the box inside the tensor or over its far edges; with kBefore, also over the near edges or far away.
 template <uint32_t kElementBytes, bool kBefore>
 void fill_place(Random& random, int64_t, uint32_t* in) {
   constexpr int kFar = 1 << 16, kUnit = 16 / kElementBytes, kUnits = kTensorColumns / kUnit + 2;

@@ -3,7 +3,7 @@
 
 namespace qcts::device_check::QCTS_SIDE {
 
-// In an order that keeps the inputs of each: they depend on its number.
+// Returns the checks of all files. Their order keeps the inputs of each check, which depend on its number.
 std::vector<Check> checks() {
   std::vector<Check> all;
   for (const auto& part : {checks_of_numbers(), checks_of_memory(), checks_of_warps(), checks_of_tiles(),

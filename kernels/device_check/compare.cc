@@ -11,7 +11,7 @@ constexpr size_t kExamples = 24, kNanExamples = 8;
 
 bool is_nan32(uint32_t bits) { return (bits & 0x7FFFFFFF) > 0x7F800000; }
 
-// Each half of the words is equal, or NaN in both.
+// Returns true if each half is either equal in the two words or NaN in both.
 bool halves_differ_in_nan_only(uint32_t a, uint32_t b, uint32_t infinity) {
   for (int shift = 0; shift < 32; shift += 16) {
     const uint32_t x = a >> shift & 0xFFFF, y = b >> shift & 0xFFFF;
@@ -43,7 +43,7 @@ void compare_case(const Check& check, int64_t index, const uint32_t* in, const u
       ++comparison->nan_bits;
       continue;
     }
-    // The first word that differs is shown, rather one that is not NaN.
+    // Shows the first word that differs, preferably one that is not NaN.
     if (n_different == n_nan_only && (n_different == 0 || !nan_only)) shown = word;
     ++n_different;
     if (nan_only) ++n_nan_only;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kUnwritten = 0xA5;
 
-// Memory of the GPU, kept from one check to the next.
+// Memory of the GPU that is kept from one check to the next.
 struct Memory {
   void* at = nullptr;
   size_t bytes = 0;
@@ -44,7 +44,7 @@ std::string open_device(Machine* machine) {
   return "";
 }
 
-// Copies to the GPU, launches, waits, and copies back.
+// Copies the inputs to the GPU, launches, waits, and copies the outputs back.
 std::string run_on_device(const Check& check, const Cases& cases) {
   const size_t common_bytes = size_t{4} * check.common_words,
                in_bytes = size_t{4} * check.in_words * cases.count,

@@ -46,7 +46,7 @@ Ran run(const Backend& backend, std::vector<std::string> arguments) {
   if (std::ifstream written(file); written) ran.json = nlohmann::json::parse(written);
   return ran;
 }
-// The results of a few cases of each check that a filter chooses, by name.
+// Returns the results of the checks that a filter chose, by name. Each check ran a few cases.
 std::map<std::string, nlohmann::json> results(const Ran& ran) {
   std::map<std::string, nlohmann::json> all;
   for (const auto& check : ran.json.value("checks", nlohmann::json::array())) all[check["name"]] = check;
@@ -56,7 +56,7 @@ std::map<std::string, nlohmann::json> results(const Ran& ran) {
 // --- Kernels and inputs
 // --------------------------------------------------------------------------------------
 
-// Outputs of the first cases of a check.
+// Returns the outputs of the first cases of a check.
 std::vector<uint32_t> outputs(const Check& check, uint32_t number, int64_t count,
                               simt::Architecture architecture, uint32_t schedule) {
   struct alignas(256) Page {
@@ -138,8 +138,8 @@ TEST(DeviceCheck, InputsTellWhetherZeroFactorsHaveAnExponent) {
   }
 }
 
-// Of the sums that inputs make with a model: those that are neither 0, infinite nor NaN, and those that
-// another model changes.
+// Counts the sums that inputs make with a model: all of them, those that are neither 0, infinite nor NaN, and
+// those that another model changes.
 struct Told {
   int all = 0, finite = 0, changed = 0;
 };
@@ -307,7 +307,7 @@ TEST(DeviceCheck, AsksTheExecutorForTheSumsOfTheMachine) {
   EXPECT_EQ(ran.code, kDifferent);
 }
 
-// The check that fails is named with the reason, and the next one runs.
+// The program names the check that fails and the reason, and runs the next check.
 TEST(DeviceCheck, NamesChecksThatFailCrashOrHang) {
   Backend broken = {"GPU", on_executor::checks, open_hopper, [](const Check& check, const Cases& cases) {
                       if (check.name == "fmaf") std::abort();
@@ -358,7 +358,7 @@ TEST(DeviceCheck, EndsWith2IfUsedWrongly) {
   }
 }
 
-// The program itself: without a GPU it says so; with one, a few cases are equal.
+// Runs the program itself. Without a GPU it says so; with one, a few cases are equal.
 TEST(DeviceCheck, ProgramNamesTheMissingGpu) {
   const std::string path = QCTS_BINARY_DIR "/bin/qcts_device_check";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "built without nvcc";

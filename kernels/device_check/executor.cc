@@ -7,7 +7,7 @@
 namespace qcts::device_check {
 namespace {
 
-constexpr uint32_t kOtherSchedule = 2;  // at random, copies arrive early
+constexpr uint32_t kOtherSchedule = 2;  // runs at random, and copies arrive early
 
 std::string open_executor(Machine* machine) {
   *machine = {};

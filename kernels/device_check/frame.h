@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Launches that give each case to a thread, a warp or a block. A Body has kIn and kOut, the words of a case,
-// and run(); those of a warp or a block have kSharedBytes, those of a warp kCases, those of a block kThreads.
+// Launches that give each case to a thread, a warp or a block. A Body has run(), and the words of a case in
+// kIn and kOut. A Body of a warp or a block has kSharedBytes; that of a warp also has kCases, that of a block
+// kThreads.
 #pragma once
 
 #include "kernels/cuda/launch.h"
@@ -14,7 +15,7 @@
 
 namespace qcts::device_check {
 namespace QCTS_SIDE {
-// The checks of each file.
+// Each returns the checks of one file.
 std::vector<Check> checks_of_numbers();
 std::vector<Check> checks_of_memory();
 std::vector<Check> checks_of_warps();
@@ -45,7 +46,7 @@ QCTS_DEVICE uint8_t* out_of(const Cases& cases, int64_t index) {
   return cases.out + index * Body::kOut * kWordBytes;
 }
 
-// run(in, out) of one thread.
+// Calls run(in, out) in one thread for each case.
 constexpr uint32_t kCaseThreads = 256;
 template <class Body>
 __global__ void __launch_bounds__(kCaseThreads) each_thread(const Cases cases) {
@@ -58,7 +59,7 @@ qcts_status by_thread(const Cases& cases) {
                 each_thread<Body>, cases);
 }
 
-// run(in, out, shared) of a warp, kCases one after the other.
+// Calls run(in, out, shared) in a warp, for kCases cases one after the other.
 constexpr uint32_t kWarps = 4;
 template <class Body>
 __global__ void __launch_bounds__(kWarps* kWarpLanes) each_warp(const Cases cases) {
@@ -79,7 +80,7 @@ qcts_status by_warp(const Cases& cases) {
                 each_warp<Body>, cases);
 }
 
-// run(in, out) of a block of kThreads.
+// Calls run(in, out) in a block of kThreads threads for each case.
 template <class Body>
 __global__ void __launch_bounds__(Body::kThreads) each_block(const Cases cases) {
   Body::run(in_of<Body>(cases, block_x()), out_of<Body>(cases, block_x()));

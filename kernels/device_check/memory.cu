@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loads, stores, shared memory, atomics, asynchronous copies and places in a launch.
+// Checks loads, stores, shared memory, atomics, asynchronous copies and places in a launch.
 #include "kernels/cuda/copies.h"
 #include "kernels/device_check/frame.h"
 
@@ -9,13 +9,13 @@ namespace {
 constexpr uint32_t kUnit = 16, kUnitWords = kUnit / kWordBytes;     // the widest access
 constexpr uint32_t kWidths = 5, kAllWidths = kWidths * kUnitWords;  // 1, 2, 4, 8 and 16 bytes
 
-// Copies 16 bytes by accesses of T, which load() and store() make.
+// Copies 16 bytes by accesses of type T, which load() and store() make.
 template <class T, class Load, class Store>
 QCTS_DEVICE void copy_unit(const uint8_t* from, uint8_t* to, const Load& load, const Store& store) {
   QCTS_UNROLL
   for (uint32_t at = 0; at < kUnit; at += sizeof(T)) store(to + at, load(T{}, from + at));
 }
-// The same for each width, to places one after the other.
+// Does the same for each width. The copies lie one after the other.
 template <class Load, class Store>
 QCTS_DEVICE void copy_by_all_widths(const uint8_t* from, uint8_t* to, const Load& load, const Store& store) {
   copy_unit<uint8_t>(from, to, load, store);
@@ -50,7 +50,7 @@ struct StoreGlobal {
   }
 };
 
-// load_global() and store_global() of each width.
+// Copies by load_global() and store_global() of each width.
 struct Global {
   static constexpr uint32_t kIn = kUnitWords, kOut = kAllWidths;
   QCTS_DEVICE static void run(const uint8_t* in, uint8_t* out) {
@@ -61,7 +61,7 @@ struct Stream {
   static constexpr uint32_t kIn = kUnitWords, kOut = kUnitWords;
   QCTS_DEVICE static void run(const uint8_t* in, uint8_t* out) { store_global(out, load_stream(in)); }
 };
-// Reads what the thread has just written.
+// Reads the bytes that the thread has just written.
 struct Written {
   static constexpr uint32_t kIn = kUnitWords, kOut = kUnitWords + kAllWidths;
   QCTS_DEVICE static void run(const uint8_t* in, uint8_t* out) {
@@ -70,7 +70,7 @@ struct Written {
   }
 };
 
-// Each thread stores 16 bytes by one width, and reads those of another thread by all.
+// Each thread stores 16 bytes by one width, and reads another thread's 16 bytes by all widths.
 struct Shared {
   static constexpr uint32_t kThreads = 128, kSharedBytes = kThreads * kUnit;
   static constexpr uint32_t kIn = kThreads * kUnitWords, kOut = kThreads * kAllWidths;
@@ -102,7 +102,7 @@ struct Shared {
   }
 };
 
-// A first value and one of each lane.
+// The input has a first value and one value for each lane.
 struct Atomics {
   static constexpr uint32_t kIn = 1 + kWarpLanes, kOut = 2, kSharedBytes = 0, kCases = 4;
   QCTS_DEVICE static void run(const uint8_t* in, uint8_t* out, uint8_t*) {
@@ -118,8 +118,9 @@ struct Atomics {
 // --- cp.async
 // -------------------------------------------------------------------------------------------------
 
-// Three groups of copies of 16, 8 and 4 bytes a lane, each waited for by itself. Bit i of the lane's last
-// word: copy i is valid. If not, and kNowhere, its address is NULL.
+// Each lane makes three groups of copies of 16, 8 and 4 bytes, and waits for each group by itself. Bit i of
+// the lane's last word says that copy i is valid. If it is not, and kNowhere is set, the address of the copy
+// is NULL.
 template <bool kNowhere>
 struct AsyncCopies {
   static constexpr uint32_t kGroups = 3, kGroupWords = 7, kSlot = 32;
@@ -181,8 +182,8 @@ qcts_status place(const Cases& cases) {
   return launch(qcts_problem{}, at, tell_place, cases);
 }
 
-// Uses the last words of as much shared memory as a block of compute capability 8.6 can have, after a launch
-// that asks for more than any GPU has.
+// Uses the last words of the maximum shared memory that a block of compute capability 8.6 can have. Before
+// that, it launches a kernel that asks for more than any GPU has.
 constexpr uint32_t kMostShared = 99 << 10, kTooMuchShared = 1 << 20;
 __global__ void __launch_bounds__(kWarpLanes) use_last_words(const Cases cases) {
   uint8_t* last = shared_memory() + kMostShared - kWarpLanes * kWordBytes;
@@ -208,7 +209,7 @@ void fill_words(Random& random, int64_t, uint32_t* in) {
   for (uint32_t i = 0; i < kCount; ++i) in[i] = random.word();
 }
 void fill_nothing(Random&, int64_t, uint32_t*) {}
-// Values whose largest and union depend on all lanes.
+// Fills values whose maximum and bitwise or depend on all lanes.
 void fill_atomics(Random& random, int64_t, uint32_t* in) {
   const uint32_t shift = random.below(32);
   for (uint32_t i = 0; i < Atomics::kIn; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers of kernels/cuda/device.h, and the arithmetic of C++ that kernels use beside it. A thread has a
-// case.
+// Checks the numbers of kernels/cuda/device.h, and the arithmetic of C++ that kernels use beside it. Each
+// thread has one case.
 #include "kernels/device_check/frame.h"
 
 namespace qcts::device_check {
@@ -69,18 +69,18 @@ template <uint32_t kCount>
 void fill_words(Random& random, int64_t, uint32_t* in) {
   for (uint32_t i = 0; i < kCount; ++i) in[i] = random.word();
 }
-// What int32 can hold: a conversion of more is undefined.
+// Fills a number that int32 can hold, because the conversion of a larger one is undefined.
 void fill_in_range(Random& random, int64_t, uint32_t* in) {
   do in[0] = any_float(random);
   while ((in[0] & 0x7FFFFFFF) >= 0x4F000000);
 }
-// Near powers of two, where a conversion to float has ties.
+// Fills integers, some of them near powers of two, where a conversion to float has ties.
 void fill_integer(Random& random, int64_t, uint32_t* in) {
   in[0] = random.word() >> random.below(32);
   if (random.one_in(4)) in[0] = (1u << random.below(32)) + random.between(-2, 2);
   if (random.one_in(2)) in[0] = 0u - in[0];
 }
-// Four bytes each, and a sum that may wrap around.
+// Fills two words of four bytes, and a sum that may wrap around.
 void fill_dot(Random& random, int64_t, uint32_t* in) {
   const Style style = any_style(random);
   fill_row(random, style, Operand::s8, true, in, 4);
@@ -88,7 +88,7 @@ void fill_dot(Random& random, int64_t, uint32_t* in) {
   in[2] = any_start(random, style, Operand::s8);
 }
 
-// Two products a word: any numbers, or a third that nearly cancels the product.
+// Fills two products per word. Either all numbers are arbitrary, or the third one nearly cancels the product.
 template <Operand kType>
 void fill_fma(Random& random, int64_t, uint32_t* in) {
   for (uint32_t half = 0; half < 2; ++half) {

@@ -19,7 +19,7 @@ namespace qcts::device_check {
 struct Arena::Shared {
   std::atomic<int64_t> next_case;
   std::atomic<bool> failed;
-  char failure[1024];  // written by who sets `failed`
+  char failure[1024];  // written by the process that sets `failed`
 };
 
 namespace {
@@ -41,7 +41,7 @@ std::string how_it_ended(int status) {
   return "ended with exit code " + std::to_string(WEXITSTATUS(status));
 }
 
-// False at the end of the file.
+// Returns false at the end of the file.
 bool read_all(int file, void* to, size_t bytes) {
   for (auto* at = static_cast<uint8_t*>(to); bytes > 0;) {
     const ssize_t got = ::read(file, at, bytes);
@@ -51,7 +51,7 @@ bool read_all(int file, void* to, size_t bytes) {
   return true;
 }
 
-// Takes cases until none is left, a few at a time. Each part has another schedule of the executor.
+// Takes a few cases at a time until none is left. Each part runs under another schedule of the executor.
 void take_cases(const Arena& arena, const Check& check, const Inputs& inputs, simt::Architecture architecture,
                 int64_t part) {
   Arena::Shared& shared = arena.shared();
@@ -148,7 +148,7 @@ struct Server::Request {
   int64_t cases;
 };
 struct Server::Answer {
-  Machine machine;  // of the first answer
+  Machine machine;  // in the first answer only
   char failure[1024];
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The executor runs one launch at a time in a process, so several processes share the cases; and what is
-// compared with it has a process of its own, so that a kernel that faults or hangs ends its check and no
-// other. They exchange cases through one mapping.
+// The executor runs one launch at a time in a process, so several processes share the cases. The backend that
+// is compared with it has a process of its own: a kernel that faults or hangs then ends its own check and no
+// other. The processes exchange cases through one mapping.
 #pragma once
 
 #include <sys/types.h>
@@ -22,14 +22,14 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // Cases of a check that fit, at least 1; throws std::runtime_error if none does.
+  // Returns how many cases of a check fit into memory, at least 1. Throws std::runtime_error if none fits.
   static int64_t capacity(const Check& check);
 
   struct Round {
     uint8_t *common, *in, *executor_out, *device_out;
   };
   Round round(const Check& check, int64_t cases) const;
-  struct Shared;  // what the children write beside it
+  struct Shared;  // the data that the children write beside the round
   Shared& shared() const { return *reinterpret_cast<Shared*>(first_); }
 
  private:
@@ -38,15 +38,16 @@ class Arena {
 
 struct Inputs {
   uint64_t seed;
-  uint32_t check;        // its number, which is the stream of random numbers
-  int64_t first, cases;  // those of this round
+  uint32_t check;        // number of the check, which is also its stream of random numbers
+  int64_t first, cases;  // the cases of this round
 };
 
-// Fills the inputs of a round and runs it in the executor, in `processes` processes. Returns what went wrong.
+// Fills the inputs of a round and runs it in the executor with `processes` processes. Returns what went
+// wrong.
 std::string execute_in_processes(const Arena& arena, const Check& check, const Inputs& inputs,
                                  simt::Architecture architecture, uint32_t processes);
 
-// A backend in a process of its own, started when it is needed.
+// Runs a backend in a process of its own, which is started when it is needed.
 class Server {
  public:
   Server(const Arena& arena, const Backend& backend) : arena_(arena), backend_(backend) {}
@@ -55,8 +56,8 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   std::string open(Machine* machine);
-  // Runs check `number` on the inputs in the arena. Returns what went wrong; the next call starts a new
-  // process then.
+  // Runs check `number` on the inputs in the arena. Returns what went wrong. In that case, the next call
+  // starts a new process.
   std::string run(uint32_t number, int64_t cases);
 
  private:

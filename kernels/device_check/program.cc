@@ -22,7 +22,7 @@ struct Options {
   std::string out, plant;
   std::vector<std::string> filters;
   std::string earlier;            // a file that --out wrote
-  std::set<std::string> skipped;  // checks that it has as equal
+  std::set<std::string> skipped;  // checks that were equal in that file
   int64_t tiles = 1000000, max_cases = INT64_MAX;
   uint32_t processes = std::max(1u, std::thread::hardware_concurrency());
   uint64_t seed = 1;
@@ -33,7 +33,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Which model of sums and which checks a machine has; false if the executor models none.
+// These say which model of sums and which checks a machine has. has_model() is false if the executor models
+// none.
 bool has_model(const Machine& machine) { return machine.capability / 10 == 8 || machine.capability == 90; }
 simt::Architecture architecture_of(const Machine& machine) {
   return machine.capability == 90 ? simt::Architecture::hopper : simt::Architecture::ampere;
@@ -63,7 +64,7 @@ struct Result {
   bool is_equal() const { return failure.empty() && comparison.different == 0; }
 };
 
-// Round by round, as much as the arena holds.
+// Runs a check in rounds, each as large as the arena holds.
 Result run_check(const Arena& arena, Server& server, const Check& check, uint32_t number, int64_t cases,
                  const Machine& machine, const Options& options) {
   Result result;
@@ -107,7 +108,7 @@ void print(const Check& check, const Result& result, const char* noun) {
     std::printf("%s  %.1f + %.1f s\n", c.nan_bits > 0 ? " (NaN with other bits counts as equal)" : "",
                 result.executor_seconds, result.device_seconds);
   if (!c.examples.empty()) {
-    // Rather one that is not NaN.
+    // Prefers an example that is not NaN.
     const auto wrong =
         std::find_if(c.examples.begin(), c.examples.end(), [](const Difference& d) { return !d.nan_only; });
     const Difference& d = wrong == c.examples.end() ? c.examples.front() : *wrong;
@@ -171,7 +172,7 @@ bool is_wanted(const Check& check, const Options& options) {
          });
 }
 
-// Returns the exit code.
+// Runs the checks and returns the exit code.
 int run_checks(const std::vector<Check>& checks, const Options& options, const Backend& backend) {
   const Arena arena;
   Server server(arena, backend);

@@ -5,7 +5,7 @@
 
 namespace qcts::device_check {
 
-// The program's main(), which compares `device` with the executor.
+// The program's main(). It compares `device` with the executor.
 int program(int argc, char** argv, const Backend& device);
 
 inline constexpr int kEqual = 0, kDifferent = 1, kUsage = 2, kNoDevice = 3;

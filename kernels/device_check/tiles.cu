@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// mma.sync: a case is a [16, 32 bytes], b [8, 32 bytes] and the sums that d begins with, [16, 8]. A warp has
-// a case, and takes its fragments from memory as kernels/cuda/matrix.h describes them.
+// Checks mma.sync. A case is a [16, 32 bytes], b [8, 32 bytes] and the sums that d begins with, [16, 8]. Each
+// warp has one case. It takes its fragments from memory as kernels/cuda/matrix.h describes them.
 #include "kernels/cuda/matrix.h"
 #include "kernels/device_check/frame.h"
 

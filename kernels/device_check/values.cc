@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint32_t kSign = 0x80000000u;
 
-// Sign, exponent (127 is 1) and fraction.
+// Returns the bits of a float: a random sign and fraction, and an exponent in the given range. The field 127
+// stands for 1.
 uint32_t float_of(Random& random, int first_exponent, int last_exponent) {
   const int field = std::clamp(random.between(first_exponent, last_exponent) + 127, 0, 254);
   return (random.word() & (kSign | 0x7FFFFF)) | static_cast<uint32_t>(field) << 23;
@@ -27,7 +28,7 @@ constexpr uint32_t kSpecials[] = {
     0x4EFFFFFF, 0x7F7F0000, 0x7F7F7FFF, 0x7F7F8000, 0x7F7FFFFF, 0x7F800000, 0x7F800001,
     0x7FA00000, 0x7FC00000, 0x7FC12345, 0x7FFFFFFF};
 
-// A number that stands half-way between two of a narrower type, or next to it.
+// Returns a number half-way between two numbers of a narrower type, or next to such a number.
 uint32_t tie(Random& random, int first_exponent, int last_exponent, int dropped_bits) {
   const uint32_t half = 1u << (dropped_bits - 1), low = half - 1 + random.below(3);
   return (float_of(random, first_exponent, last_exponent) >> dropped_bits << dropped_bits) | low;
@@ -47,7 +48,8 @@ Format format_of(Operand type) {
   }
 }
 
-// Exponents outside the type's become subnormal or the largest.
+// Returns a random element. An exponent outside the type's range makes it subnormal or gives it the largest
+// exponent.
 uint32_t element(Random& random, Operand type, int first_exponent, int last_exponent, bool few_bits) {
   const Format format = format_of(type);
   const int field =
@@ -128,13 +130,13 @@ uint32_t any_float(Random& random) {
     case 2:
       return kSpecials[random.below(std::size(kSpecials))] | random.below(2) * kSign;
     case 3:
-      return tie(random, -16, 16, 13);  // of f16
-    case 4: {                           // of its subnormals
+      return tie(random, -16, 16, 13);  // a tie of f16
+    case 4: {                           // a tie of its subnormals
       const int exponent = random.between(-25, -15);
       return tie(random, exponent, exponent, std::min(-1 - exponent, 23));
     }
     case 5:
-      return tie(random, -127, 127, 16);  // of bf16
+      return tie(random, -127, 127, 16);  // a tie of bf16
     case 6:                               // integers and halves
       return std::bit_cast<uint32_t>(0.5f * static_cast<float>(random.between(-0x4000, 0x4000)));
     default:
@@ -145,7 +147,7 @@ uint32_t any_float(Random& random) {
 void float_pair(Random& random, uint32_t* two) {
   two[0] = any_float(random);
   switch (random.below(4)) {
-    case 0:  // of like magnitude, or equal
+    case 0:  // of similar magnitude, or equal
       two[1] = (two[0] + random.between(-2, 2)) ^ random.below(2) * kSign;
       break;
     case 1: {  // some bits apart, down to where one is no more than a tie of the other

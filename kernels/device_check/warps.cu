@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions that lanes call together, and ldmatrix. A warp has a case.
+// Checks functions that lanes call together, and ldmatrix. Each warp has one case.
 #include "kernels/cuda/matrix.h"
 #include "kernels/device_check/frame.h"
 
 namespace qcts::device_check {
 namespace {
 
-// Lanes of the mask in word 0 and the others call apart from each other.
+// Returns the mask of this lane's group. The lanes of the mask in word 0 and the other lanes call separately.
 QCTS_DEVICE uint32_t own_group(const uint8_t* in) {
   const uint32_t mask = load_word(in, 0);
   return (mask >> lane_index() & 1) != 0 ? mask : ~mask;
 }
 
-// A mask, and for each lane a value and the lane that it reads, which is in its own group.
+// The input is a mask and, for each lane, a value and the lane that it reads. That lane is in the reader's
+// own group.
 struct Shuffle {
   static constexpr uint32_t kIn = 1 + 2 * kWarpLanes, kOut = kWarpLanes, kSharedBytes = 0, kCases = 4;
   QCTS_DEVICE static void run(const uint8_t* in, uint8_t* out, uint8_t*) {
@@ -26,7 +27,8 @@ struct Shuffle {
     store_word(out, lane, got);
   }
 };
-// The lane number's change, and a value for each lane: as words, and as floats.
+// The input is the change of the lane number, and a value for each lane. Values are passed as words and as
+// floats.
 struct ShuffleXor {
   static constexpr uint32_t kIn = 1 + kWarpLanes, kOut = 2 * kWarpLanes, kSharedBytes = 0, kCases = 4;
   QCTS_DEVICE static void run(const uint8_t* in, uint8_t* out, uint8_t*) {
@@ -35,7 +37,7 @@ struct ShuffleXor {
     store_word(out, kWarpLanes + lane, bits_of(shuffle_xor(float_of(value), with)));
   }
 };
-// A mask, and a word whose bits the lanes pass.
+// The input is a mask, and a word whose bits the lanes pass.
 struct Ballot {
   static constexpr uint32_t kIn = 2, kOut = kWarpLanes, kSharedBytes = 0, kCases = 4;
   QCTS_DEVICE static void run(const uint8_t* in, uint8_t* out, uint8_t*) {
@@ -49,7 +51,7 @@ struct Ballot {
     store_word(out, lane, got);
   }
 };
-// A mask and values, which pass through shared memory to the next lane of the group.
+// The input is a mask and values. The values pass through shared memory to the next lane of the group.
 struct SyncWarp {
   static constexpr uint32_t kIn = 1 + kWarpLanes, kOut = kWarpLanes, kSharedBytes = kWarpLanes * kWordBytes,
                             kCases = 4;
@@ -63,7 +65,7 @@ struct SyncWarp {
   }
 };
 
-// Rows of 16 bytes, and for each lane the row that it names.
+// The input is rows of 16 bytes and, for each lane, the row that it names.
 template <int kCount, bool kTransposed>
 struct LoadMatrices {
   static constexpr uint32_t kRows = 64, kRowBytes = 16, kRowWords = kRows * kRowBytes / kWordBytes;
@@ -83,7 +85,7 @@ struct LoadMatrices {
 // --- Inputs
 // --------------------------------------------------------------------------------------------------
 
-// All lanes, some of them at random, or a run.
+// Returns all lanes, some of them at random, or a run of lanes.
 uint32_t any_mask(Random& random) {
   switch (random.below(4)) {
     case 0:

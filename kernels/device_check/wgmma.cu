@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// wgmma (compute capability 9.0a): a case is a [64, 128 bytes], b [N, 128 bytes] and the sums that d begins
-// with, [64, N]; a block of four warps adds four products to it, 32 bytes of k each. With kSteps above 1, as
-// a kernel does it: rows of kSteps * 128 bytes come in boxes through a ring of stages.
+// Checks wgmma (compute capability 9.0a). A case is a [64, 128 bytes], b [N, 128 bytes] and the sums that d
+// begins with, [64, N]. A block of four warps adds four products to d, with 32 bytes of k each. With kSteps
+// above 1, the block works as a kernel does: rows of kSteps * 128 bytes come in boxes through a ring of
+// stages.
 #include "kernels/cuda/wgmma.h"
 #include "kernels/device_check/frame.h"
 
@@ -27,7 +28,7 @@ QCTS_PRODUCT(e4m3, float, wgmma_e4m3)
 QCTS_PRODUCT(s8, int32_t, wgmma_s8)
 #undef QCTS_PRODUCT
 
-// Where sum i of this thread stands in [64, columns].
+// Returns the index of this thread's sum i in [64, columns].
 QCTS_DEVICE uint32_t place_of_sum(uint32_t i, uint32_t columns) {
   const uint32_t row = warp_index() * 16 + lane_index() / 4 + i / 2 % 2 * 8;
   return row * columns + i / 4 * 8 + lane_index() % 4 * 2 + i % 2;
@@ -99,7 +100,7 @@ struct Pipeline {
   static constexpr uint32_t kElementBytes = kType == Operand::bf16 ? 2 : 1;
   static constexpr uint32_t kABytes = kRows * kBoxRowBytes, kStageBytes = kABytes + kColumns * kBoxRowBytes;
   static constexpr uint32_t kSharedBytes = kStages * (kStageBytes + 2 * 8);
-  static constexpr uint32_t kCaseRows = kRows + kColumns;  // those of a, then those of b
+  static constexpr uint32_t kCaseRows = kRows + kColumns;  // rows of a, then rows of b
   static constexpr uint32_t kIn = kCaseRows * kLength / kWordBytes, kOut = kRows * kColumns;
 };
 
@@ -201,7 +202,7 @@ std::string explain(const uint32_t* in, uint32_t word) {
 constexpr const char* name_of(Operand type) {
   return type == Operand::bf16 ? "wgmma_bf16" : type == Operand::e4m3 ? "wgmma_e4m3" : "wgmma_s8";
 }
-// As many tiles of each N as take the same time.
+// Each N gets as many tiles as take the same time.
 constexpr uint32_t kShares = 128;
 
 template <Operand kType, uint32_t kColumns, bool kInRegisters>

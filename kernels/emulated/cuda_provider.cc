@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Provider "cudaemu": the device kernels of kernels.inc, run by the executor.
+// Provider "cudaemu": runs the device kernels of kernels.inc in the executor.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace qcts {
 
-// Replaces machine.cc in this library: the executor has every feature.
+// Replaces machine.cc in this library, because the executor has every feature.
 const char* missing_feature(const char*) { return nullptr; }
 
 }  // namespace qcts
@@ -21,7 +21,7 @@ namespace {
 
 namespace simt = qcts::simt;
 
-// The library for tests, which also checks for races and counts sectors (simt_checks.h).
+// True in the library for tests, which also checks for races and counts sectors (simt_checks.h).
 #if defined(QCTS_CHECKED)
 constexpr bool kChecked = true;
 #else
@@ -69,7 +69,8 @@ extern "C" const qcts_provider* qcts_provider_entry(uint32_t host_abi_version) {
 }
 
 #if defined(QCTS_CHECKED)
-// What the last run asked of memory, in the order of simt::AccessCounts; 0 unless QCTS_COUNT_ACCESSES is set.
+// Returns the memory accesses of the last run, in the order of simt::AccessCounts. They are 0 unless
+// QCTS_COUNT_ACCESSES is set.
 extern "C" QCTS_EXPORT void qcts_cudachecked_counts(uint64_t counts[6]) {
   const simt::AccessCounts of = simt::access_counts();
   const uint64_t values[] = {of.sectors_read,    of.ideal_sectors_read,

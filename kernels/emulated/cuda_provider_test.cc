@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests that the CUDA plug-in loads without a GPU and a driver, and that its kernels decline with the reason.
+// Tests that the CUDA plug-in loads without a GPU and a driver, and that its kernels decline and give the
+// reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +39,7 @@ TEST(CudaProvider, LoadsWithoutADriverAndDeclinesByName) {
   }
 }
 
-// The same kernels, claimed as emulated and with a reason for failures.
+// cudaemu has the same kernels. They claim to be emulated and give a reason for failures.
 TEST(CudaProvider, IsEmulatedByCudaemu) {
   Registry registry;
   registry.load(QCTS_BINARY_DIR "/lib/plugins/libqcts_cudaemu.so");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Barriers in shared memory, copies of boxes, and the fence between ordinary stores and what reads another
-// way.
+// Barriers in shared memory, copies of boxes, and the fence between ordinary stores and instructions that
+// read in another way.
 #include <algorithm>
 #include <cstring>
 
@@ -13,11 +13,11 @@ namespace {
 
 struct Barrier {
   uint64_t* at;
-  uint32_t arrivals;    // of a phase
-  uint32_t maker;       // the thread
-  bool fenced = false;  // fence_barriers() by its maker
+  uint32_t arrivals;    // arrivals that complete a phase
+  uint32_t maker;       // the thread that made it
+  bool fenced = false;  // its maker has called fence_barriers()
   int64_t missing = 0;  // arrivals of this phase that are still to come
-  int64_t bytes = 0;    // expected, less those that have come
+  int64_t bytes = 0;    // bytes that are expected, minus those that have come
   uint32_t phase = 0;
   std::vector<uint32_t> waiting = {};  // threads
 };
@@ -32,8 +32,8 @@ struct BoxCopy {
 struct Async {
   std::vector<Barrier> barriers;
   std::vector<BoxCopy> copies;  // under way
-  // The thread that last wrote a word of shared memory with an ordinary store, + 1, and its fences until
-  // then.
+  // `thread` is the thread that last wrote a word of shared memory with an ordinary store, plus 1. `fences`
+  // counts that thread's fences until then.
   struct Writer {
     uint16_t thread, fences;
   };
@@ -59,8 +59,8 @@ void end_phase_if_complete(Barrier& barrier) {
 
 uint32_t bytes_of(const BoxCopy& copy) { return copy.shape.box_rows * kBoxRowBytes; }
 
-// 16-byte units of a row of 128 bytes are stored at their number exclusive-or the row's (address bits 7 to
-// 9).
+// Writes the box. The 16-byte units of a row of 128 bytes are stored at their number exclusive-or the row's
+// number (address bits 7 to 9).
 void deliver(const BoxCopy& copy) {
   const TensorShape& s = copy.shape;
   for (uint32_t r = 0; r < s.box_rows; ++r)

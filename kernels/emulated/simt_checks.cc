@@ -9,25 +9,25 @@
 namespace qcts::simt {
 namespace {
 
-// Who touched a byte last. A thread is given by its number + 1; 0: nobody.
+// The last touch of a byte. `thread` is the number of the thread, plus 1; 0: nobody.
 struct Touch {
   uint16_t thread = 0;
   uint16_t warp_epoch = 0;
-  uint32_t epoch = 0;  // number of barriers of blocks before it, since the launch began
+  uint32_t epoch = 0;  // number of block barriers from the start of the launch to this touch
 };
-constexpr uint16_t kSeveral = 0xFFFF;  // threads, of more than one warp
+constexpr uint16_t kSeveral = 0xFFFF;  // several threads of more than one warp
 struct Cell {
   Touch write, read;
-  uint32_t block = 0;  // of the last write, + 1
+  uint32_t block = 0;  // number of the block that wrote last, plus 1
   bool is_written = false;
-  bool under_way = false;    // a copy to it
-  bool atomic = false;       // the last write
-  bool of_one_warp = false;  // several threads of one warp have read: `read` is the last of them
+  bool under_way = false;    // a copy to it is under way
+  bool atomic = false;       // the last write was atomic
+  bool of_one_warp = false;  // several threads of one warp have read, and `read` is the last of them
 };
 
 struct Checks {
   std::vector<Cell> shared;
-  std::vector<std::vector<Cell>> buffers;  // of settings().buffers that are writable, else empty
+  std::vector<std::vector<Cell>> buffers;  // as settings().buffers; those that are not writable are empty
   uint32_t epoch = 1;
   uint16_t warp_epochs[kMaxThreads / kLanes];
   bool looks_for_races = true;
@@ -43,7 +43,8 @@ Touch now() {
   return {static_cast<uint16_t>(place.thread + 1), checks.warp_epochs[warp_of(place.thread)], checks.epoch};
 }
 
-// Is there a barrier between that touch and the running thread, or is it the thread's own?
+// Returns true if there is a barrier between that touch and the running thread, or if the touch is the
+// thread's own.
 bool ordered(const Touch& touch) {
   if (touch.thread == 0 || touch.epoch != checks.epoch) return true;
   if (touch.thread == kSeveral) return false;
@@ -75,7 +76,7 @@ void note_read(Cell& cell, const void* at) {
   }
 }
 
-// Another lane of the writer's warp has read, and no sync_warp() came since.
+// Returns true if another lane of the writer's warp has read, and no sync_warp() came since.
 bool read_by_warp_since(const Cell& cell) {
   return cell.of_one_warp && cell.read.thread != kSeveral && cell.read.epoch == checks.epoch &&
          warp_of(cell.read.thread - 1u) == warp_of(place.thread) &&
@@ -93,7 +94,7 @@ void note_write(Cell& cell, const void* at, Kind kind) {
   cell.block = block_number() + 1;
 }
 
-// The cells of [at, at + bytes), or nullptr if nobody writes there.
+// Returns the cells of [at, at + bytes), or nullptr if nobody writes there.
 Cell* cells_at(Space space, const void* at) {
   const auto* byte = static_cast<const uint8_t*>(at);
   if (space == Space::shared) return &checks.shared[static_cast<size_t>(byte - shared_memory())];

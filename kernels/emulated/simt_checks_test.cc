@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests the executor's checks (simt_checks.h): races and unwritten shared memory are named, ordered accesses
-// are not, and sectors and bank turns are those of a GPU.
+// Tests the executor's checks (simt_checks.h). They report races and unwritten shared memory, but no ordered
+// accesses. They count the sectors and bank turns of a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -124,12 +124,13 @@ void threads_write_one_global_word(Arrays a) { store_global(a.y + thread_index()
 struct Checked {
   const char* name;
   void (*kernel)(Arrays);
-  const char* text;  // of the fault; nullptr: there is none
+  const char* text;  // text of the fault; nullptr: there is none
   int64_t blocks = 1;
 };
 class ExecutorChecks : public testing::TestWithParam<Checked> {};
 
-// Whatever the order of the threads: the schedules that a GPU happens to take must not hide a race.
+// A race must be found in every order of the threads: the schedules that a GPU happens to take must not hide
+// it.
 TEST_P(ExecutorChecks, NameRacesUnderEverySchedule) {
   for (uint32_t schedule = 0; schedule < simt::kSchedules; ++schedule) {
     const std::string text = run_checked(GetParam().kernel, schedule, GetParam().blocks);
@@ -210,7 +211,7 @@ TEST(ExecutorCounts, AreThoseOfAGpu) {
   }
 }
 
-// Such code is compiled with -fsanitize=thread in the checked library.
+// Kernels of the checked library are compiled with -fsanitize=thread, which finds such accesses.
 TEST(ExecutorChecks, NameAccessesThatBypassDeviceH) {
   const auto kernel = [](Arrays a) { simt::note_bare_access(a.x + 6, 4, simt::Use::read); };
   EXPECT_THAT(run_checked(kernel, 0), HasSubstr("reads 4 bytes at x+24 other than through device.h"));

@@ -23,11 +23,11 @@ struct WarpAccess {
   uint32_t bytes;
   std::vector<OneAccess> lanes;
 };
-// By warp, place in the code, and how often the lane has been there.
+// The warp, the place in the code, and how often the lane has been there.
 using Key = std::tuple<uint32_t, const void*, uint32_t>;
 struct Counter {
   std::map<Key, WarpAccess> open;                               // of this block
-  std::map<std::pair<uint32_t, const void*>, uint32_t> visits;  // by thread
+  std::map<std::pair<uint32_t, const void*>, uint32_t> visits;  // by thread and place in the code
   AccessCounts total;
 };
 Counter counter;
@@ -54,8 +54,8 @@ void count_sectors(const WarpAccess& access) {
   }
 }
 
-// A warp's access goes in parts of as many lanes as move 128 bytes. In a part, each bank gives one word a
-// turn; lanes that want the same word share it.
+// A warp's access is done in parts of as many lanes as move 128 bytes. In a part, each bank gives one word a
+// turn. Lanes that want the same word share it.
 void count_turns(const WarpAccess& access) {
   const uint32_t lanes_of_part = std::min(kLanes, kBanks * kBankBytes / access.bytes);
   for (uint32_t part = 0; part < kLanes; part += lanes_of_part) {

@@ -6,9 +6,9 @@
 
 namespace qcts::simt {
 
-// The running thread's access at `site`, an address in the kernel's code.
+// Counts the running thread's access at `site`, an address in the kernel's code.
 void count_access(Space space, const void* at, uint32_t bytes, Use use, const void* site);
-// Adds up the accesses of a block's warps.
+// Adds the accesses of a block's warps to the counts.
 void finish_counts();
 
 }  // namespace qcts::simt

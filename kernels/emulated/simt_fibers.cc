@@ -15,8 +15,8 @@ void __sanitizer_finish_switch_fiber(void* fake_stack, const void** old_bottom, 
 }
 #endif
 
-// Saves the registers that a call preserves, exchanges stacks, and restores (System V ABI for x86-64, 3.2.1).
-// The floating-point control words stay: kernels do not change them.
+// Saves the registers that a call preserves, switches stacks, and restores the registers (System V ABI for
+// x86-64, 3.2.1). The floating-point control words are left alone, because kernels do not change them.
 __asm__(
     ".text\n"
     ".p2align 4\n"
@@ -50,7 +50,8 @@ struct Stacks {
 };
 Stacks stacks;
 
-// The lowest is nobody's, so that thread 0 can overflow into it.
+// Returns the start of a thread's stack. The lowest stack belongs to no thread, so that thread 0 can overflow
+// into it.
 uint8_t* stack_of(uint32_t thread) { return stacks.first + (thread + 1) * kStackBytes; }
 
 }  // namespace
@@ -73,7 +74,8 @@ void prepare_fiber(uint32_t thread, void (*begin)()) {
   __asan_unpoison_memory_region(stack, kStackBytes);
 #endif
   std::memcpy(stack, &kCanary, sizeof kCanary);
-  // The first switch pops the registers and returns into `begin`, which must find the stack as after a call.
+  // The first switch pops the registers and returns into `begin`, which must find the stack as it is after a
+  // call.
   auto* top = reinterpret_cast<void**>(stack + kStackBytes) - 2;
   *top = reinterpret_cast<void*>(begin);
   std::memset(top - kSavedRegisters, 0, kSavedRegisters * sizeof(void*));

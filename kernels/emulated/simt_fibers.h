@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stacks of the executor's threads, and the switch between them.
+// The stacks of the executor's threads, and the switch between them.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 namespace qcts::simt {
 
 inline constexpr size_t kStackBytes = 64 << 10;
-inline constexpr uint32_t kLauncher = ~uint32_t{0};  // the stack of who calls launch()
+inline constexpr uint32_t kLauncher = ~uint32_t{0};  // the stack of the caller of launch()
 
-// Returns false if there is no memory for so many.
+// Makes the stacks. Returns false if there is no memory for so many.
 bool make_stacks(uint32_t threads);
-// Lets the thread begin in `begin`, which must call enter_fiber() first and not return, at the first switch
-// to it.
+// Prepares the thread to start in `begin` at the first switch to it. `begin` must call enter_fiber() first
+// and must not return.
 void prepare_fiber(uint32_t thread, void (*begin)());
 void enter_fiber();
-// The caller, `from`, goes on when somebody switches to it.
+// Switches from one stack to another. The caller, `from`, goes on when somebody switches to it.
 void switch_fibers(uint32_t from, uint32_t to);
-// False once the thread has used more than its stack.
+// Returns false once the thread has used more than its stack.
 bool stack_is_whole(uint32_t thread);
 
 }  // namespace qcts::simt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What g++ -fsanitize=thread calls at each access, without its run-time library: kernels that are compiled so
-// may touch the buffers of the problem and shared memory through device.h only, where each access is checked.
+// Functions that code compiled by g++ -fsanitize=thread calls at each access. They replace the run-time
+// library of the sanitizer. Kernels compiled in this way may touch the buffers of the problem and shared
+// memory only through device.h, where each access is checked.
 #include "kernels/emulated/simt.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests barriers, copies of boxes and wgmma in the executor with a pipeline as kernels for compute
-// capability 9.0 have: one warp fetches, four multiply. Each planted fault is named or changes the answer
+// Tests barriers, copies of boxes and wgmma in the executor. The pipeline is that of kernels for compute
+// capability 9.0: one warp fetches, and four multiply. Each planted fault is reported or changes the answer
 // under one of four schedules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using namespace qcts::device;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// a [kRows, kLength] and b [kColumns, kLength] of bytes; a stage has kBoxRowBytes of each row.
+// a is [kRows, kLength] bytes and b is [kColumns, kLength] bytes. A stage has kBoxRowBytes of each row.
 constexpr uint32_t kRows = 64, kColumns = 16, kStages = 2, kSteps = 5, kLength = kSteps * kBoxRowBytes;
 constexpr uint32_t kABytes = kRows * kBoxRowBytes, kBBytes = kColumns * kBoxRowBytes,
                    kStageBytes = kABytes + kBBytes;
@@ -28,11 +28,11 @@ constexpr uint32_t kConsumers = 128, kThreads = kConsumers + 32, kSharedBytes = 
 
 enum class Planted : uint8_t {
   none,
-  no_wait_for_slot,   // the fetching warp overwrites what is in use
-  half_the_bytes,     // are expected
+  no_wait_for_slot,   // the fetching warp overwrites a slot that is in use
+  half_the_bytes,     // only half of the bytes are expected
   no_wait_for_bytes,  // the consumers do not wait
-  released_early,     // before wgmma has read the stage (NVIDIA/Fuser#3561)
-  read_early,         // accumulators, before they are waited for
+  released_early,     // the stage is released before wgmma has read it (NVIDIA/Fuser#3561)
+  read_early,         // accumulators are read before they are waited for
   touched_early,
   no_wgmma_fence,
   no_barrier_fence,
@@ -40,8 +40,8 @@ enum class Planted : uint8_t {
   column_not_advanced,  // pytorch#186241
   wrong_parity,
   too_many_arrivals,
-  box_misplaced,    // shared address
-  last_box_unused,  // fetched and never waited for
+  box_misplaced,    // at a wrong address in shared memory
+  last_box_unused,  // it is fetched and never waited for
 };
 
 struct Maps {
@@ -110,7 +110,7 @@ void pipeline(const Maps maps) {
     multiply<kFault>(maps, full, empty);
 }
 
-// The bits of -4 .. 4 in e4m3.
+// Returns the bits in e4m3 of a value from -4 to 4.
 uint8_t e4m3_of(int value) {
   constexpr uint8_t kMagnitudes[] = {0x00, 0x38, 0x40, 0x44, 0x48};
   return static_cast<uint8_t>(kMagnitudes[value < 0 ? -value : value] | (value < 0 ? 0x80 : 0));
@@ -176,7 +176,7 @@ TEST(ExecutorHopper, RunsARightPipelineTheSameUnderEverySchedule) {
 struct PlantedCase {
   const char* name;
   void (*kernel)(Maps);
-  const char* text;  // of a fault; "": a fault or a wrong answer, as the schedule has it
+  const char* text;  // of a fault; "": a fault or a wrong answer, depending on the schedule
 };
 class ExecutorHopperPipeline : public testing::TestWithParam<PlantedCase> {};
 
@@ -216,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(
         PlantedCase{"last_box_unused", pipeline<Planted::last_box_unused>, "boxes are under way"}),
     [](const auto& info) { return info.param.name; });
 
-// Operands that threads store themselves, in the order that copy_box() has.
+// Multiplies operands that the threads store themselves, in the order of copy_box().
 template <bool kFenced>
 void multiply_stored(float* d) {
   for (uint32_t at = thread_index(); at < (kRows + kColumns) * 8; at += kConsumers) {
@@ -236,7 +236,7 @@ void multiply_stored(float* d) {
     store_global(d + thread_index() * kColumns / 2 + i, bits_of(sums[i]));
 }
 
-// Silent on some GPUs (tilelang#2634).
+// Some GPUs do not show this fault (tilelang#2634).
 TEST(ExecutorHopper, NamesStoresThatAreNotShownToWgmma) {
   for (uint32_t schedule = 0; schedule < simt::kSchedules; ++schedule) {
     std::vector<float> d(kRows * kColumns);
@@ -248,7 +248,7 @@ TEST(ExecutorHopper, NamesStoresThatAreNotShownToWgmma) {
   }
 }
 
-// a from registers: row r has r + 1 at k = 0, b has 1 there.
+// Takes a from registers. Row r of a has r + 1 at k = 0, and b has 1 there.
 void multiply_registers(float* d) {
   for (uint32_t at = thread_index(); at < kColumns * 8; at += kConsumers) {
     Words4 words = {};
@@ -292,7 +292,7 @@ void copies_one_box(const TensorMap map) {
   wait_barrier(barrier, 0);
 }
 
-// The box reaches over both ends of a tensor of 3 rows of 100 elements of two bytes.
+// The tensor has 3 rows of 100 elements of two bytes. The box reaches over both ends of it.
 TEST(ExecutorHopper, FillsABoxWithZerosOutsideTheTensor) {
   alignas(16) uint16_t x[3][104];
   for (uint16_t i = 0; i < 3 * 104; ++i) x[i / 104][i % 104] = i;

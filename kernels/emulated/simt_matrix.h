@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// mma.sync on the fragments of a warp (PTX ISA 8.7, section 9.7.14.5.8): 16 rows of a, 8 columns of b, 32
-// bytes of k a row.
+// mma.sync on the fragments of a warp (PTX ISA 8.7, section 9.7.14.5.8). a has 16 rows and b has 8 columns,
+// each with 32 bytes of k.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace qcts::simt {
 
 template <class Sum>
 struct Fragment {
-  Sum* d;             // 4
-  const uint32_t* a;  // 4
-  const uint32_t* b;  // 2
+  Sum* d;             // 4 sums
+  const uint32_t* a;  // 4 words
+  const uint32_t* b;  // 2 words
 };
 template <class Sum>
 struct Fragments {

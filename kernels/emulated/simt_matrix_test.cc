@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests the executor's matrix instructions: fragments against plain products, and the sums of tensor cores
-// against values derived by hand and against vectors that MMA-Sim computed.
+// Tests the executor's matrix instructions. Compares fragments with plain products. Compares the sums of
+// tensor cores with values derived by hand and with vectors that MMA-Sim computed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Tile {
   uint32_t d[kM][kN];
 };
 
-// Loads both operands with ldmatrix, multiplies, and adds to d.
+// Loads both operands with ldmatrix, multiplies them, and adds the products to d.
 template <class Sum, void (*kMultiply)(Sum (&)[4], const uint32_t (&)[4], const uint32_t (&)[2])>
 void multiply_tile(Tile* tile) {
   const uint32_t lane = lane_index();
@@ -63,7 +63,8 @@ void run_tile(void (*kernel)(Tile*), Tile& tile, simt::Architecture architecture
 
 int small_integer(int row, int k, int seed) { return (row * 7 + k * 13 + seed * 5) % 9 - 4; }
 
-// Integers whose sums are exact in every order, so each element of d shows that its row met its column.
+// The inputs are integers whose sums are exact in every order. Each element of d therefore shows that its row
+// met its column.
 TEST(ExecutorMatrix, MultipliesRowsByColumns) {
   for (uint32_t schedule = 0; schedule < simt::kSchedules; ++schedule) {
     Tile halves = {}, bytes = {};
@@ -112,7 +113,7 @@ TEST(ExecutorMatrix, LoadsTransposed) {
   run_tile(transposes, tile, simt::Architecture::ampere);
   for (uint32_t lane = 0; lane < 32; ++lane)
     for (uint32_t i = 0; i < 4; ++i) {
-      // Row r of matrix i is elements 64 * i + 8 * r and the next seven.
+      // Row r of matrix i has element 64 * i + 8 * r and the next seven.
       const uint32_t low = 64 * i + 8 * (lane % 4 * 2) + lane / 4;
       EXPECT_EQ(tile.d[lane / 2][lane % 2 * 4 + i], low | (low + 8) << 16) << lane << ", " << i;
     }
@@ -121,7 +122,7 @@ TEST(ExecutorMatrix, LoadsTransposed) {
 // --- Sums
 // ------------------------------------------------------------------------------------------------------
 
-// The sum of products of bfloat16 numbers and c.
+// Returns the sum of c and the products of bfloat16 numbers.
 float sum_of(const simt::SumModel& model, const std::vector<std::pair<float, float>>& products, float c) {
   std::vector<simt::Factor> a, b;
   for (const auto& [x, y] : products) {
@@ -153,7 +154,7 @@ TEST(ExecutorSums, CutTowardZero) {
 TEST(ExecutorSums, AddEightTermsAtOnceOnAmpereAndSixteenOnHopper) {
   Products products(16, {0, 0});
   products[0] = {0x1p12f, 0x1p13f};    // 2^25
-  products[15] = {-0x1p12f, 0x1p13f};  // cancels it, on Ampere in the second step
+  products[15] = {-0x1p12f, 0x1p13f};  // cancels 2^25; on Ampere only in the second step
   products[1] = products[14] = {1, 1};
   EXPECT_EQ(sum_of(simt::kHopperSums16, products, 0), 2.0f) << "the unit is 1 for all";
   EXPECT_EQ(sum_of(simt::kAmpereSums16, products, 0), 0.0f) << "the unit is 2 in both steps";
@@ -176,7 +177,8 @@ TEST(ExecutorSums, KeepSubnormalsAndSpecials) {
   EXPECT_EQ(sum_of(simt::kAmpereSums16, {{0x1p100f, 0x1p100f}}, 0), INFINITY) << "overflow";
 }
 
-// What an H100 returned where the model's exponent of zero, -126, does not hold: a row of a, one of b, and c.
+// Sums that an H100 returned where the model's exponent of zero, -126, does not hold. Each record has c, the
+// sum, a row of a and a row of b.
 TEST(ExecutorSums, EqualAnH100WhereCIsZero) {
   struct Recorded {
     uint32_t c, want;
@@ -222,7 +224,7 @@ TEST(ExecutorSums, EqualAnH100WhereCIsZero) {
 }
 
 TEST(ExecutorSums, TakeTheExponentOfZeroFactorsByTheArchitecture) {
-  // 0 * 2^93 has exponent -33 in the public model, so 2^-76 is cut below 2^(-33 - F).
+  // In the public model, 0 * 2^93 has exponent -33. The sum is cut below 2^(-33 - F), so 2^-76 is lost.
   for (const auto& zeros :
        {Products{{0, 0x1p93f}, {0x1p-38f, 0x1p-38f}}, Products{{-0x1p93f, -0.0f}, {0x1p-38f, 0x1p-38f}}}) {
     EXPECT_EQ(sum_of(simt::kAmpereSums16, zeros, 0), 0.0f);
@@ -232,8 +234,8 @@ TEST(ExecutorSums, TakeTheExponentOfZeroFactorsByTheArchitecture) {
   EXPECT_EQ(sum_of(simt::kHopperSums16, {{0, 0x1p93f}}, 0x1p-76f), 0x1p-76f);
 }
 
-// Vectors recorded from MMA-Sim (mma_sim_vectors.txt names its commit and the seed): a line has the name of
-// the model, the bits of c and of the sum it computed, and those of a and b.
+// The vectors were recorded from MMA-Sim; mma_sim_vectors.txt names its commit and the seed. A line has the
+// name of the model, the bits of c, the bits of the sum that the model computed, and the bits of a and b.
 TEST(ExecutorSums, EqualMmaSimsBitForBit) {
   struct Named {
     const char* name;

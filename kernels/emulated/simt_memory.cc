@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of the executor: buffers, the shared arena, and asynchronous copies.
+// The memory of the executor: buffers, the shared arena, and asynchronous copies.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 
 struct Copy {
   uint8_t* to;
-  const uint8_t* from;  // nullptr: zeros
+  const uint8_t* from;  // nullptr: the copy writes zeros
   uint32_t bytes;
   uint32_t group;
 };
@@ -26,13 +26,13 @@ struct Memory {
 };
 Memory memory;
 
-// 0: outside.
+// Returns false if `at` is outside the arena.
 bool in_arena(const void* at) {
   const auto* byte = static_cast<const uint8_t*>(at);
   return byte >= memory.arena && byte < memory.arena + sizeof memory.arena;
 }
 
-// The buffer that holds `at` or is nearest to it.
+// Returns the buffer that holds `at` or is nearest to it.
 const Buffer* nearest_buffer(const uint8_t* at) {
   const Buffer* nearest = nullptr;
   uint64_t least = ~uint64_t{0};

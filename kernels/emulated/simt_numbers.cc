@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Conversions and 16-bit arithmetic of the GPU, in plain C++.
+// The conversions and the 16-bit arithmetic of a GPU in plain C++.
 #include "kernels/cuda/executor.h"
 #include "kernels/families/elements.h"
 
@@ -10,7 +10,7 @@ constexpr uint16_t kNan16 = 0x7FFF;
 
 template <float (*kDecode)(uint16_t), uint16_t (*kEncode)(float)>
 uint16_t fma_16(uint16_t a, uint16_t b, uint16_t c) {
-  // The product is exact in double; the sum and the narrowing round to odd, so that only the encoding rounds.
+  // The product is exact in double. The sum and the narrowing round to odd, so that only the encoding rounds.
   const double product = static_cast<double>(kDecode(a)) * kDecode(b);
   return kEncode(scalar::round_to_odd(scalar::add_to_odd(product, kDecode(c))));
 }

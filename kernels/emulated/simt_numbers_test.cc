@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests the executor's numbers where a GPU's differ from those of C++.
+// Tests the executor's arithmetic where a GPU differs from C++.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace qcts::device;
 
-// PTX keeps neither the sign nor the fraction of a NaN in a conversion.
+// A conversion in PTX keeps neither the sign nor the fraction of a NaN.
 TEST(ExecutorNumbers, ConvertsEveryNanToOne) {
   for (const uint16_t nan : {uint16_t{0x7C01}, uint16_t{0x7E00}, uint16_t{0xFFFF}})
     EXPECT_EQ(bits_of(f16_to_f32(nan)), 0x7FFFFFFFu) << nan;
@@ -23,7 +23,8 @@ TEST(ExecutorNumbers, ConvertsEveryNanToOne) {
   EXPECT_EQ(bits_of(f16_to_f32(0xFC00)), 0xFF800000u) << "an infinity is none";
 }
 
-// A GPU returns the number beside any NaN; glibc's fmaxf and fminf do not beside a signalling one.
+// If one argument is a NaN, a GPU returns the other one. glibc's fmaxf and fminf do not if the NaN is
+// signalling.
 TEST(ExecutorNumbers, TakesTheNumberBesideANan) {
   for (const uint32_t nan : {0x7F800001u, 0xFFA00000u, 0x7FC00000u}) {
     EXPECT_EQ(fmaxf(float_of(nan), -3), -3) << nan;

@@ -21,7 +21,8 @@ thread_local char reason[kReasonBytes] = "";
 bool has_checks = false;
 
 uint64_t plane_bytes(const qcts_plane& plane) {
-  uint64_t bytes = std::max(dtype_bytes(plane.dtype), 1u);  // two float4 share a byte, which is their element
+  uint64_t bytes =
+      std::max(dtype_bytes(plane.dtype), 1u);  // two float4 share a byte, which counts as one element
   for (uint32_t d = 0; d < plane.ndim; ++d) bytes *= static_cast<uint64_t>(plane.shape[d]);
   return bytes;
 }
@@ -59,8 +60,8 @@ class Buffers {
   std::vector<Buffer> list_;
 };
 
-// The runs of one problem follow schedule 0, 1, 2, ...; another problem begins at 0, so that a case that is
-// run again meets the same schedules.
+// The runs of one problem follow schedules 0, 1, 2 and so on. Another problem begins at 0, so that a case
+// that is run again meets the same schedules.
 uint32_t next_schedule(const qcts_kernel& source, const qcts_problem& p) {
   using Problem = std::array<int64_t, 6>;
   static Problem last = {};
@@ -72,7 +73,7 @@ uint32_t next_schedule(const qcts_kernel& source, const qcts_problem& p) {
   return number;
 }
 
-// Calls call(), which launches kernels of the source, one at a time.
+// Calls call(), which launches kernels of the source. Only one call runs at a time.
 template <class Call>
 qcts_status execute(const qcts_kernel& source, const qcts_problem& p, Buffers buffers, const Call& call) {
   static std::mutex one_at_a_time;

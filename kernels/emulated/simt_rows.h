@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of device kernels (kernels/kernels.inc) as rows that run in the executor, one problem at a time. Each
-// run of a problem follows the next schedule; QCTS_SCHEDULE=0 .. 3 in the environment chooses one for all.
+// Turns rows of device kernels (kernels/kernels.inc) into rows that run in the executor, one problem at a
+// time. Each run of a problem follows the next schedule. QCTS_SCHEDULE=0 .. 3 in the environment chooses one
+// schedule for all runs.
 #pragma once
 
 #include "kernels/abi/qcts_kernel.h"
@@ -9,12 +10,12 @@ namespace qcts::simt {
 
 qcts_status run_row(const qcts_kernel& source, const qcts_problem& problem);
 qcts_status prepare_row(const qcts_kernel& source, const qcts_problem& problem, void* prepared);
-// Why the calling thread's last run failed, and under which schedule.
+// Writes to `why` why the calling thread's last run failed, and under which schedule.
 void failure_of_row(char* why, size_t why_size);
-// From now on runs have the checks of simt_checks.h, and count accesses if QCTS_COUNT_ACCESSES is set.
+// From now on, runs have the checks of simt_checks.h. They count accesses if QCTS_COUNT_ACCESSES is set.
 void check_rows();
 
-// The row of kSource with runs in the executor.
+// Returns the row of kSource, changed so that it runs in the executor.
 template <const qcts_kernel& kSource>
 qcts_kernel executed_row(const char* description) {
   qcts_kernel row = kSource;

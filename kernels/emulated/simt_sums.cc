@@ -15,7 +15,8 @@ namespace {
 constexpr int32_t kExponentOfZero = -126;
 constexpr int kFloatFractionBits = 23, kMinFloatExponent = -126;
 
-// A number with `exponent_bits`, biased by `bias`, and `fraction_bits`; infinity and NaN are told by `value`.
+// Decodes a number with `exponent_bits` exponent bits, biased by `bias`, and `fraction_bits` fraction bits.
+// Only `value` shows infinity and NaN.
 Factor decode(uint32_t bits, int exponent_bits, int fraction_bits, int bias, float value) {
   const auto fraction = static_cast<int32_t>(bits & ((1u << fraction_bits) - 1));
   const auto field = static_cast<int32_t>(bits >> fraction_bits & ((1u << exponent_bits) - 1));
@@ -37,7 +38,7 @@ Factor decode_f32(float value) {
   return decode(std::bit_cast<uint32_t>(value), 8, kFloatFractionBits, 127, value);
 }
 
-// value * 2^by, cut toward zero.
+// Returns value * 2^by, cut toward zero.
 int64_t shifted(int64_t value, int by) {
   constexpr int kAllBits = 62;
   if (by >= 0) return value << by;
@@ -45,7 +46,7 @@ int64_t shifted(int64_t value, int by) {
   return value < 0 ? -(-value >> -by) : value >> -by;
 }
 
-// sum * 2^exponent, cut toward zero to `fraction_bits`.
+// Returns sum * 2^exponent, cut toward zero to `fraction_bits` fraction bits.
 float cut(int64_t sum, int exponent, int fraction_bits) {
   if (sum == 0) return 0;
   const auto magnitude = static_cast<uint64_t>(sum < 0 ? -sum : sum);
@@ -80,7 +81,7 @@ float fused_step(const SumModel& model, int product_bits, const Factor* a, const
 
 constexpr int kRows = 16, kColumns = 8, kLaneCount = 32, kRowBytes = 32;
 
-// The bytes of a and b, as the fragments hold them.
+// The bytes of a and b, collected from the fragments.
 struct Operands {
   uint8_t a[kRows][kRowBytes], b[kColumns][kRowBytes];
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests the executor, on which CUDA kernels are judged where there is no GPU: right kernels run the same
-// under every schedule, and each planted fault is named or changes the answer. An executor that is more
-// lenient than a GPU would let a wrong kernel pass.
+// Tests the executor, which judges CUDA kernels where there is no GPU. Right kernels run the same under every
+// schedule. Each planted fault is reported or changes the answer. An executor that is more lenient than a GPU
+// would let a wrong kernel pass.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ using testing::HasSubstr;
 
 constexpr uint32_t kBlock = 64, kTiles = 5;
 
-// What a kernel of these tests reads and writes. x has kTiles tiles of a 16-byte word a thread; y a word a
-// thread.
+// The memory that a kernel of these tests reads and writes. x has kTiles tiles with a 16-byte word per
+// thread. y has one word per thread.
 struct Data {
   std::vector<uint32_t> x = std::vector<uint32_t>(kTiles * kBlock * 4), y = std::vector<uint32_t>(kBlock);
   Data() { std::iota(x.begin(), x.end(), 1u); }
@@ -43,7 +43,7 @@ simt::Settings settings_of(const Data& data, uint32_t schedule) {
        {"y", y, 1, 4 * data.y.size(), 4 * data.y.size(), true}}};
 }
 
-// Runs the kernel in one block and returns its fault, "" if there is none.
+// Runs the kernel, in one block by default, and returns its fault. Returns "" if there is none.
 std::string run_kernel(void (*kernel)(View), Data& data, uint32_t schedule, uint32_t shared_bytes = 4096,
                        int64_t blocks = 1) {
   simt::configure(settings_of(data, schedule));
@@ -61,11 +61,11 @@ std::string run_kernel(void (*kernel)(View), Data& data, uint32_t schedule, uint
 
 enum class Fault : uint8_t {
   none,
-  waits_late,       // for one group less
-  no_barrier,       // between the wait and the reads
-  no_loop_barrier,  // between the reads and the next fetch
+  waits_late,       // waits for one group less
+  no_barrier,       // there is none between the wait and the reads
+  no_loop_barrier,  // there is none between the reads and the next fetch
   too_far,          // fetches tiles that are not there
-  no_commit,        // of the last fetches
+  no_commit,        // the last fetches are not committed
   no_last_wait,     // leaves while a copy is under way
   starts_at_end,    // the first tile is read from the end of x
   early_exit,       // half of the threads return before the last barriers
@@ -121,12 +121,12 @@ TEST(Executor, RunsARightPipelineTheSameUnderEverySchedule) {
 struct PlantedFault {
   const char* name;
   void (*kernel)(View);
-  const char* text;  // of the fault; nullptr: only the answer shows it
+  const char* text;  // text of the fault; nullptr: only the answer shows it
 };
 
 class ExecutorPipeline : public testing::TestWithParam<PlantedFault> {};
 
-// The four schedules are what a determinism case runs.
+// A determinism case runs these four schedules.
 TEST_P(ExecutorPipeline, FaultIsFoundByOneOfFourSchedules) {
   std::string found;
   int wrong = 0;
@@ -258,7 +258,7 @@ INSTANTIATE_TEST_SUITE_P(
         PlantedFault{"overflows_stack", overflows_stack, "stack"}),
     [](const auto& info) { return info.param.name; });
 
-// A store of two elements at the last one of a row writes into the next row, or into the gap.
+// A store of two elements at the last element of a row writes into the next row or into the gap.
 TEST(Executor, KnowsTheGapsBetweenRows) {
   alignas(16) uint8_t bytes[3 * 16] = {};
   simt::configure({{}, simt::Architecture::ampere, {{"y", bytes, 3, 12, 16, true}}});
@@ -346,7 +346,8 @@ TEST(Executor, ExchangesWithinAWarp) {
   }
 }
 
-// Lanes that have left their group's shuffle wait for all while the other group's lanes still come.
+// Lanes that have left their group's shuffle wait for all lanes while lanes of the other group are still to
+// come.
 void joins_after_groups(View data) {
   const uint32_t thread = thread_index(), lane = lane_index(),
                  group = lane % 3 == 0 ? 0x49249249 : ~0x49249249u;
@@ -372,7 +373,7 @@ TEST(Executor, LetsAGroupWaitForAllWhileAnotherComes) {
   }
 }
 
-// Threads take part in a race only if their order differs between schedules.
+// A race between threads shows only if their order differs between schedules.
 TEST(Executor, OrdersThreadsByTheSchedule) {
   const auto kernel = [](View data) {
     const uint32_t turn = load_written<uint32_t>(data.y);

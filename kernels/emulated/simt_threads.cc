@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads of a block: who goes on, barriers, launches.
+// Runs the threads of a block: decides which thread goes on, and implements barriers and launches.
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kAtBarrier = "sync_block()";
 
 struct Fiber {
-  const char* waits_for = nullptr;  // nullptr: it can run, or has returned
+  const char* waits_for = nullptr;  // nullptr: the thread can run or has returned
   bool alive = false;
 };
 
@@ -30,18 +30,18 @@ struct Block {
   void* context = nullptr;
   Settings settings;
   uint64_t random = 0;
-  bool runs = false;  // one of its threads
+  bool runs = false;  // one of its threads runs
   bool failed = false;
   std::string fault;
 };
-// Fibers and their faults outlive no launch, but their memory is used again.
+// Fibers and their faults do not outlive a launch, but their memory is used again.
 Block block;
 
 void push_ready(uint32_t thread) {
   block.ready[(block.first_ready + block.n_ready++) % kMaxThreads] = static_cast<uint16_t>(thread);
 }
 
-// In order, or any of those that can run.
+// Returns the next thread in order, or a random one of those that can run.
 uint32_t pop_ready() {
   if (block.settings.schedule.seed != 0) {
     const uint32_t chosen = (block.first_ready + random_below(block.n_ready)) % kMaxThreads;
@@ -53,7 +53,7 @@ uint32_t pop_ready() {
   return thread;
 }
 
-// "4 threads wait in sync_block() (the first: 0), 28 in a warp function (the first: 4)".
+// Sets the fault: "4 threads wait in sync_block() (the first: 0), 28 in a warp function (the first: 4)".
 void describe_hang() {
   struct Group {
     const char* what;
@@ -84,7 +84,7 @@ void describe_hang() {
   __builtin_unreachable();
 }
 
-// Called wherever a thread may lose the processor: below the stack of one are those of others.
+// Is called wherever a thread may lose the processor, because the stacks of other threads lie below its own.
 void check_stack() {
   if (!stack_is_whole(place.thread)) fault("overflowed its stack of %zu bytes", kStackBytes);
 }
@@ -104,7 +104,8 @@ void switch_to_next() {
   if (place.thread != from) switch_fibers(from, place.thread);
 }
 
-// A barrier counts the threads that have not returned, as barriers of GPUs do.
+// Opens the barrier if all threads wait at it. It counts only the threads that have not returned, as a GPU's
+// barrier does.
 void open_barrier_if_full() {
   if (block.n_at_barrier == 0 || block.n_at_barrier < block.n_alive) return;
   block.n_at_barrier = 0;
@@ -143,8 +144,8 @@ void run_block(uint64_t number) {
   block.runs = false;
 }
 
-// Visits all blocks in an order that the seed chooses: i * step + start, with a step that has no common
-// divisor.
+// Visits all blocks in an order that the seed chooses: block i * step + start, where `step` and the number of
+// blocks have no common divisor.
 void run_blocks(uint32_t shared_bytes) {
   const uint64_t count = static_cast<uint64_t>(place.grid[0]) * place.grid[1] * place.grid[2];
   uint64_t step = 1, start = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions that the lanes of a warp call together. A lane waits until all lanes of the mask have called; the
+// Functions that the lanes of a warp call together. A lane waits until all lanes of the mask have called. The
 // last one computes for all.
 #include <cstring>
 
@@ -14,11 +14,11 @@ struct Lanes {
   const char* what;
   uint32_t mask = 0, arrived = 0;  // mask 0: not in use
   uint32_t detail;                 // equal in all lanes
-  void* of[kLanes];                // what each lane passed
+  void* of[kLanes];                // the argument of each lane
 };
 using Compute = void (*)(Lanes&);
 
-// Lanes of one warp may call in several groups at once, but a lane waits in one.
+// Lanes of one warp may call in several groups at once, but each lane waits in only one of them.
 constexpr uint32_t kGroups = kLanes;
 Lanes calls[kMaxThreads / kLanes][kGroups];
 uint32_t n_calls[kMaxThreads / kLanes];  // groups in use so far
@@ -26,8 +26,8 @@ uint32_t n_calls[kMaxThreads / kLanes];  // groups in use so far
 Lanes& join(const char* what, uint32_t mask, uint32_t detail) {
   const uint32_t lane = place.thread % kLanes, warp = place.thread / kLanes;
   if ((mask >> lane & 1) == 0) fault("calls %s with mask 0x%08x, which lacks its lane", what, mask);
-  // Masks may overlap: lanes that have left one group may wait for all while others still wait in theirs.
-  // It is a fault if this lane waits for one that waits for this lane elsewhere.
+  // Masks may overlap: lanes that have left one group may wait for all lanes while others still wait in their
+  // own group. It is a fault if this lane waits for a lane that waits for this one elsewhere.
   Lanes* free = nullptr;
   for (uint32_t i = 0; i < n_calls[warp]; ++i) {
     Lanes& call = calls[warp][i];
@@ -90,7 +90,7 @@ struct Rows {
 };
 constexpr uint32_t kTransposed = 8;
 
-// Matrix i has its rows at the addresses of lanes 8 * i and the next seven.
+// The rows of matrix i are at the addresses that lane 8 * i and the next seven lanes pass.
 void compute_load_matrices(Lanes& lanes) {
   const uint32_t count = lanes.detail & ~kTransposed;
   uint16_t matrix[8][8];

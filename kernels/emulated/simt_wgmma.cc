@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// wgmma (PTX ISA 8.7, section 9.7.15): each warp of four multiplies 16 of the 64 rows of a by all columns of
-// b. The operands are read, and the accumulators written, when the warp waits for them (late) or at once
-// (early); until then the accumulators are NaN.
+// wgmma (PTX ISA 8.7, section 9.7.15). Each warp of four multiplies 16 of the 64 rows of a by all columns of
+// b. The operands are read, and the accumulators are written, when the warp waits for them (late) or at once
+// (early). Until then the accumulators are NaN.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,19 +20,18 @@ constexpr uint32_t kRowBytes = 128, kRowsOfUnit = 8;
 // A signalling NaN, so that arithmetic on it shows.
 constexpr uint32_t kUnderWay = 0xFFBFFFFF;
 
-// A product of one warp. Sums of lane l: rows l / 4 and l / 4 + 8, columns 2 * (l % 4) and the next of each
-// eight.
+// A product of one warp. The sums of lane l are in rows l / 4 and l / 4 + 8, and in columns 2 * (l % 4) and
+// the next one of each eight columns.
 struct Product {
   WgmmaOperands operands;
   uint32_t words[kLanes][4];  // a, if it comes from registers
   uint32_t* d[kLanes];
-  std::vector<uint32_t>
-      sums;  // d before it became NaN, lane by lane; empty if a product before this one writes it
+  std::vector<uint32_t> sums;  // d before it became NaN, lane by lane; empty if an earlier product writes it
   uint32_t group;
-  uint32_t warp_row;  // the first row, of 64
+  uint32_t warp_row;  // the warp's first row, of 64
 };
 struct Warp {
-  std::vector<Product> products;  // not finished, oldest first
+  std::vector<Product> products;  // unfinished products, oldest first
   uint32_t groups = 0;
   bool fenced = false;
 };
@@ -43,8 +42,8 @@ Warp& own_warp() { return warps[place.thread / kLanes]; }
 uint32_t element_bytes(Wgmma type) { return type == Wgmma::bf16 ? 2 : 1; }
 uint32_t sums_of_lane(const WgmmaOperands& operands) { return operands.columns / 2; }
 
-// Where byte `byte` of row `row` of an operand stands: 8 rows of 128 bytes one after the other, with the
-// 16-byte units of a row exchanged by address bits 7 to 9 (128-byte swizzle).
+// Returns the offset of byte `byte` of row `row` of an operand. 8 rows of 128 bytes lie one after the other.
+// Address bits 7 to 9 exchange the 16-byte units of a row (128-byte swizzle).
 uint32_t offset_of(uint64_t descriptor, uint32_t row, uint32_t byte) {
   const auto start = static_cast<uint32_t>((descriptor & 0x3FFF) << 4);
   const auto stride = static_cast<uint32_t>((descriptor >> 32 & 0x3FFF) << 4);
@@ -52,7 +51,7 @@ uint32_t offset_of(uint64_t descriptor, uint32_t row, uint32_t byte) {
   return at ^ ((at >> 7 & 7) << 4);
 }
 
-// Copies a step of k, kStepBytes of a row, from shared memory.
+// Copies one step of k, which is kStepBytes of a row, from shared memory.
 void read_row(uint64_t descriptor, uint32_t row, uint8_t* out) {
   for (uint32_t byte = 0; byte < kStepBytes; byte += 16) {
     const uint8_t* from = shared_memory() + offset_of(descriptor, row, byte);
@@ -67,14 +66,15 @@ void read_a(const Product& product, uint8_t (*rows)[kStepBytes]) {
       read_row(product.operands.a, product.warp_row + row, rows[row]);
       continue;
     }
-    // As in mma.sync: words 0 and 2 of lanes 4 * row to 4 * row + 3; words 1 and 3 are eight rows below.
+    // As in mma.sync, a row consists of words 0 and 2 of lanes 4 * row to 4 * row + 3. Words 1 and 3 are
+    // eight rows below.
     for (uint32_t i = 0; i < 8; ++i)
       std::memcpy(rows[row] + 4 * i, &product.words[row % 8 * 4 + i % 4][i / 4 * 2 + row / 8], 4);
   }
 }
 
-// `size`: bytes of an element. The bytes of e4m3 are looked up, since decoding would take longer than
-// multiplying.
+// `size` is the number of bytes of an element. The bytes of e4m3 are looked up in a table, because decoding
+// would take longer than multiplying.
 void decode_row(const FactorType& type, const uint8_t* bytes, uint32_t size, Factor* out) {
   static const std::array<Factor, 256> of_byte = [] {
     std::array<Factor, 256> table;
@@ -92,12 +92,12 @@ void decode_row(const FactorType& type, const uint8_t* bytes, uint32_t size, Fac
   }
 }
 
-// A row of a or a column of b. If one side is zero and the other finite, all products are zeros, and the one
-// with the largest exponent stands for them: it alone tells where the sum so far is cut. Tiles are often
-// larger than the matrices of tests, so this saves most of the time.
+// A row of a or a column of b. If one side is zero and the other is finite, all products are zeros. The
+// product with the largest exponent then stands for all, because it alone decides where the sum so far is
+// cut. Tiles are often larger than the matrices of tests, so this saves most of the time.
 struct Line {
   bool is_zero = true, is_finite = true;
-  uint32_t largest = 0;  // index
+  uint32_t largest = 0;  // index of the factor with the largest exponent
 };
 static_assert(kHopperSums16.terms == 16 && kHopperWideSums8.terms == 32, "a step of k is added at once");
 Line line_of(const Factor* factors, uint32_t count) {
@@ -110,7 +110,7 @@ Line line_of(const Factor* factors, uint32_t count) {
   return line;
 }
 
-// Adds to `sum`, whose bits are given and returned.
+// Adds the products to `sum`. Takes and returns the bits of the sum.
 uint32_t multiplied_s8(const uint8_t* a, const uint8_t* b, uint32_t sum) {
   for (uint32_t k = 0; k < kStepBytes; ++k)
     sum += static_cast<uint32_t>(static_cast<int8_t>(a[k]) * static_cast<int8_t>(b[k]));
@@ -166,7 +166,7 @@ void compute(const Product& product) {
     }
 }
 
-// What the ordinary stores to the operands lack shows at once, whenever they are read.
+// Checks the ordinary stores to the operands at once, no matter when the operands are read.
 void check_operands(const Product& product) {
   const auto check = [](uint64_t descriptor, uint32_t row) {
     for (uint32_t byte = 0; byte < kStepBytes; byte += 16) {
@@ -181,7 +181,7 @@ void check_operands(const Product& product) {
   for (uint32_t column = 0; column < product.operands.columns; ++column) check(product.operands.b, column);
 }
 
-// The calls of a warp meet here: the last lane finds what each passed.
+// The arguments of one lane's call. The last lane of a warp to call gets the arguments of all lanes.
 struct Call {
   WgmmaOperands operands;
   uint32_t* d;

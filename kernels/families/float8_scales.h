@@ -18,7 +18,7 @@ struct Float8Task {
   // MSLK's kernel (fp8_quantize.py, _kernel_quantize_fp8_row) has the lower bound 1/512 and stays in float32.
   // A bound of NaN means that there is no bound.
   float min, max;
-  float least;  // of the scale, after its division; 0: none
+  float least;  // lower bound of the scale after its division; 0: none
   uint32_t scale_dtype;
   bool is_static;  // the scale is given
   uint8_t* codes;

@@ -9,7 +9,7 @@ namespace qcts {
 constexpr int64_t kNf4Block = 64;     // elements that share a scaler
 constexpr int64_t kNf4Scalers = 256;  // scalers that share a quantization factor
 
-// The values of the codes. Rounded to four decimals, unlike bitsandbytes.
+// The values of the codes. They are rounded to four decimals, unlike those of bitsandbytes.
 constexpr float kNf4Values[16] = {-1.0f,   -0.6962f, -0.5251f, -0.3949f, -0.2844f, -0.1848f, -0.0911f, 0.0f,
                                   0.0796f, 0.1609f,  0.2461f,  0.3379f,  0.4407f,  0.5626f,  0.7230f,  1.0f};
 

@@ -11,8 +11,8 @@
 
 namespace qcts {
 
-// Returns "Int8Tensor int8_row float32": the class, the scheme, a policy of the activations, the logical
-// dtype.
+// Returns the class, the scheme, a policy of the activations and the logical dtype: "Int8Tensor int8_row
+// float32".
 std::string type_words(const NamedTensor& tensor);
 
 // A name that both files have.

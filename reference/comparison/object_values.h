@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lists everything that an object graph holds besides the elements, dtypes and shapes of its tensors: what a
-// file of named tensors has no place for.
+// Lists everything that an object graph holds besides the elements, dtypes and shapes of its tensors. A file
+// of named tensors has no place for these values.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct ObjectValue {
   std::string path;   // "optimizer.param_groups[0].lr"; empty: the root
   std::string field;  // empty for values and attributes
   std::string text;   // "3", "\"adam\"", "Linear(...)", "Parameter"
-  std::string plain;  // of some properties: what a file of named tensors has there, "Tensor"
+  std::string plain;  // for some properties: the text that a file of named tensors has there, "Tensor"
 };
 
-// Visits them in file order. A shared container is listed once, afterwards as the property "identity". Throws
-// Refused (LimitExceeded) if the paths are far longer than any real file's: a long key is part of every path
-// below it.
+// Visits the values in file order. A shared container is listed once, and afterwards as the property
+// "identity". Throws Refused (LimitExceeded) if the paths are far longer than those of any real file, because
+// a long key is part of every path below it.
 void for_each_object_value(const pickle::Ref& root, const std::function<void(const ObjectValue&)>& visit);
 
-// Visits those of all pickles of the checkpoint.
+// Visits the values of all pickles of the checkpoint.
 void for_each_object_value(const Checkpoint& checkpoint,
                            const std::function<void(const ObjectValue&)>& visit);
 

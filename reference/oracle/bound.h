@@ -113,14 +113,14 @@ bool accepts(const LinearOracle& oracle, const LinearBound& bound, double got);
 // Returns n*u / (1 - n*u), or Inf if n*u >= 1.
 double gamma(double n, double u);
 
-// Throws std::invalid_argument, saying what is not possible.
+// Throws std::invalid_argument, which says what is not possible.
 void check_fused_sums(const FusedSums& fused);
 
-// Returns the share of the summed magnitudes that n additions in fused steps lose at most.
+// Returns the maximum share of the summed magnitudes that n additions in fused steps lose.
 double fused_loss(double n, const FusedSums& fused);
 
-// Returns the number of bits between the largest partial sum and the smallest addend with which every order
-// of additions is exact.
+// Returns how many bits may be between the largest partial sum and the smallest addend so that every order of
+// additions is exact.
 int exact_fraction_bits(const LinearStages& stages);
 
 }  // namespace qcts

@@ -146,7 +146,7 @@ class Scheme {
   virtual void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                          std::span<ExactWeight> out) const = 0;
 
-  // False if the planes are the weight itself, and only x is quantized.
+  // Returns false if the planes are the weight itself, and only x is quantized.
   virtual bool quantizes_weight() const { return true; }
 
   virtual CodeSet codes() const = 0;

@@ -26,8 +26,8 @@ std::vector<std::string> plan_names();
 // Returns the sorted shared libraries in two folders.
 // Relative to the executable's folder, the two are ../lib/plugins and ../lib/qcts/plugins.
 std::vector<std::filesystem::path> discovered_plugins();
-// The plug-in with kernels for CUDA devices, in the folder cuda of one of these folders; none if it was not
-// built.
+// Returns the plug-in with kernels for CUDA devices. It is in the folder `cuda` of one of these folders.
+// Returns nullopt if it was not built.
 std::optional<std::filesystem::path> cuda_plugin();
 
 // Returns true if the path ends in .so, or in .so with a version.

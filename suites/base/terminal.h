@@ -67,7 +67,7 @@ class Printout {
 
  private:
   void line(std::string_view text, Ink ink);
-  // Goes on in a line that begins with `now`; later lines start in column `later`.
+  // Continues a line that begins with `now`. Later lines start in column `later`.
   void broken(std::string now, std::string_view escaped, size_t later, Ink ink);
   const Screen screen_;
   std::string out_;

@@ -38,7 +38,7 @@ std::vector<BlockRow> run_block(const BlockRequest& request, const Registry& reg
                                 const Registry& baseline, const std::filesystem::path& folder,
                                 const std::function<void(const std::string&)>& progress);
 
-// failed, inconclusive or conformant: the worst of the rows.
+// Returns the worst of the rows: failed, inconclusive or conformant.
 Outcome block_outcome(const std::vector<BlockRow>& rows);
 
 }  // namespace qcts

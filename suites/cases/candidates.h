@@ -14,17 +14,17 @@ namespace qcts {
 
 class Candidates {
  public:
-  // `slot_of`: the index of each provider's slot, by name. `ask` answers for builtin kernels. All but `ask`
-  // must outlive this object.
+  // `slot_of` has the index of each provider's slot, by name. `ask` answers for builtin kernels. All
+  // arguments but `ask` must outlive this object.
   Candidates(const Fixtures& fixtures, const OfferTable& offers, const std::map<std::string, size_t>& slot_of,
              AskSupport ask);
 
-  // Adds the cases of `plan` that the selection may take. Fixtures and offers are complete by then.
+  // Adds the cases of `plan` that the selection may take. Fixtures and offers must be complete by then.
   void add(const Plan& plan, const Selection& selection);
   // Adds the cases of `plan` that a filter of the selection names exactly and that are not there yet.
   void add_exact(const Plan& plan, const Selection& selection);
 
-  const std::vector<Candidate>& all() const { return candidates_; }  // index: for case_of()
+  const std::vector<Candidate>& all() const { return candidates_; }  // Candidate::index is for case_of()
   const Case& case_of(const Candidate& candidate) const { return cases_[candidate.index]; }
 
  private:

@@ -38,8 +38,9 @@ struct Case {
   Policy activation;         // used by linear and quantize_activation
   bool for_emulated = true;  // false: skip emulated variants (Plan::emulated_once)
   bool warm = false;         // latency: one copy of the operands, in the caches, instead of rotating copies
-  // latency of linear: the seven layers of a decoder block, timed together with every dimension divided by
-  // this (suites/judge/block.h); `synthetic` then has the first layer. 0: one layer.
+  // For latency of linear. If this is not 0, the seven layers of a decoder block are timed together, with
+  // every dimension divided by this (suites/judge/block.h). `synthetic` then has the first layer. 0: one
+  // layer is timed.
   int64_t block_shrink = 0;
   const Implementation* implementation = nullptr;  // the kernel to judge; nullptr for cases that judge files
   // The provider that loads, runs and saves a TorchScript golden, for its round_trip case.

@@ -29,19 +29,20 @@ struct ExpandInputs {
 };
 
 // Returns the cases of `plan` that `filter` may take and that an offer or the suite itself can judge.
-// may_be_offered() decides the former. The cases have no implementations and are sorted by id.
+// may_be_offered() decides whether an offer can. The cases have no implementations and are sorted by id.
 // Throws std::runtime_error if two cases share an id or an id has a character outside the alphabet.
 std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                          const IdFilter& filter = {});
 
-// The rest of this header pairs cases with offers. Plans that take only the best variants need answers of
-// builtin kernels: `ask` is called at most once, with all questions, and never for offers of other providers.
+// The rest of this header pairs cases with offers. Plans that take only the best variants need answers from
+// builtin kernels. `ask` is called at most once, with all questions. It is never called for offers of other
+// providers.
 
 struct PairedCase {
   Case asked;
-  std::vector<const Offer*> offers;  // of the table, best first; may be empty for a file
+  std::vector<const Offer*> offers;  // offers in the table, best first; may be empty for a file
 };
-// Returns the cases of expand() that are files or have offers, in their order.
+// Returns the cases of expand() that are files or have offers, in the order of expand().
 std::vector<PairedCase> expand_paired(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                                       const AskSupport& ask, const IdFilter& filter = {});
 
@@ -51,7 +52,7 @@ struct OfferedCase {
   const Offer* offer = nullptr;  // one of the offers in the table
   std::string full_id;
 };
-// Returns them sorted by full id.
+// Returns the cases sorted by full id.
 std::vector<OfferedCase> expand_offered(const Plan& plan, const ExpandInputs& inputs,
                                         const OfferTable& offers, const AskSupport& ask);
 

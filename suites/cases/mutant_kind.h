@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kinds of planted faults, which a plan names if its cases find all faults of a kind.
+// The kinds of planted faults. A plan names a kind if its cases find all faults of that kind.
 #pragma once
 
 #include <cstdint>

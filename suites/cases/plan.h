@@ -40,8 +40,8 @@ struct Plan {
   // Samples schemes: each input runs on about this many schemes of a family.
   // Every scheme gets at least one input. nullopt: every input runs on every scheme.
   std::optional<int64_t> schemes_per_input;
-  // Determinism is a property of kernels more than of schemes.
-  // It is tested on one in this many of the schemes of a family that share an input.
+  // Determinism is a property of kernels more than of schemes. It is therefore tested on only one in this
+  // many of the schemes of a family that share an input.
   // Every input stays with at least one scheme. Absent: determinism is tested on all of them.
   std::optional<int64_t> determinism_share;
   // Input families that run only once for each family of schemes, kind, operation, layout and policy.
@@ -56,7 +56,7 @@ struct Plan {
   bool determinism_once = false;
   // If true, emulated variants run on one input of each input family, chosen in the same way.
   // One input is enough because emulated variants have the code of the native kernels.
-  // None of them is `large` or `long`, which take an executor seconds.
+  // None of these families is `large` or `long`, for which an executor takes seconds.
   bool emulated_once = false;
   // If set, only the first golden of each scheme and the goldens of --fixtures are judged.
   // The case ids listed here are judged too, even if this rule or all_inputs leaves them out.

@@ -42,8 +42,9 @@ void check_history(const std::string& file);
 // Adds the run in `folder` after it has finished, reports this on stderr, and shows the history on its page.
 // Throws RunError, which says how to try again.
 void add_to_history(const std::string& file, const std::string& folder);
-// Writes the folder's trend.json and its page with it. If the run is compared with none yet, compares it with
-// the one before it in the history. Throws RunError, and std::runtime_error as write_page() does.
+// Writes the folder's trend.json, and the page that includes it. If the run is not compared with another one
+// yet, compares it with the run before it in the history. Throws RunError, and std::runtime_error as
+// write_page() does.
 void show_history(const std::string& file, const std::filesystem::path& folder);
 
 }  // namespace qcts::cli

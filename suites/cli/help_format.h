@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// --help in lines that fit the terminal.
+// Formats --help in lines that fit the terminal.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -12,8 +12,8 @@
 
 namespace qcts {
 
-// The texts of table `word` and their ids. All are read at once, so that the table needs no index of its
-// texts.
+// The texts of table `word` and their ids. All texts are read at once, so that the table needs no index of
+// them.
 class Words {
  public:
   explicit Words(Database& database);
@@ -25,7 +25,7 @@ class Words {
   std::unordered_map<std::string, int64_t> ids_;
 };
 
-// The full ids of cases and their ids, in the same way.
+// The full ids of cases and their ids in the database, read in the same way.
 class CaseNames {
  public:
   explicit CaseNames(Database& database);

@@ -8,7 +8,7 @@
 // The medians of equal runs differed by 11 % (standard deviation of 100 pairs of cases), the fastest calls by
 // 1 %.
 //
-// Two runs of the same kernels differ by more than the intervals within each run suggest: memory lies
+// Two runs of the same kernels differ by more than the intervals within each run suggest, because memory lies
 // elsewhere. The additional spread is estimated from the runs themselves:
 //   - With a history of the case, the spread follows from its earlier nights.
 //     The interval is the prediction interval of one further night.
@@ -18,7 +18,7 @@
 //     The median keeps the few cases that did change from widening the spread.
 //     Fewer than kCasesForSpread cases are not enough.
 //     The times of the roofs, whose code is the same in both runs, then show how far apart the runs are.
-//     The usual spread of a quiet machine counts as two values more.
+//     The usual spread of a quiet machine counts as two more values.
 // Intervals are simultaneous (Bonferroni).
 // At most one of twenty comparisons finds an unchanged case slower or faster.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What report.html shows of a history and of an earlier run.
+// The parts of a history and of an earlier run that report.html shows.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,12 +11,12 @@ namespace qcts {
 
 inline constexpr size_t kPageNights = 90, kPageFlips = 200;
 
-// Returns the last kPageNights nights of the run's series as a json_document() "trend": counts by night, the
-// kPageFlips cases with the most changes of status, and each latency case's times with their steps, which
-// come from all nights. Without nights if the history does not have the series.
+// Returns the last kPageNights nights of the run's series as a json_document() "trend". It has the counts by
+// night, the kPageFlips cases with the most changes of status, and the times of each latency case with their
+// steps. The steps come from all nights. If the history does not have the series, there are no nights.
 nlohmann::ordered_json page_trend(History& history, const RunHead& head);
 
-// A run as the page compares it, without what a history does not keep.
+// Returns the run in the form that the page compares, without the fields that a history does not keep.
 RunBefore run_before(const RecordedRun& run);
 
 }  // namespace qcts

@@ -12,13 +12,13 @@
 
 namespace qcts {
 
-// exact_bits of "exact_sums" and "outliers": sums of at most 2^8 units, which may be halved.
+// The exact_bits of "exact_sums" and "outliers". Their sums have at most 2^8 units, which may be halved.
 inline constexpr int kExactSumsBits = 9;
 
 struct Generated {
   KernelInput input;
-  // linear: partial sums are exact in every order and at every stage for an accumulator with this many
-  // fraction bits, so y must match bit for bit; 0: they are not exact
+  // For linear. If an accumulator has this many fraction bits, partial sums are exact in every order and at
+  // every stage, so y must match bit for bit. 0: they are not exact.
   int exact_bits = 0;
   std::vector<KernelInput> related = {};  // the other inputs of a relation (generate_related.h)
 };

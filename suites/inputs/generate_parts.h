@@ -78,7 +78,7 @@ Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t se
 
 // Makes rows of x for weight_only linear whose small terms stand between two large terms that cancel.
 // A row has 2^p units, then up to 40 terms of at most 6 units, then -2^p units, with p up to 22.
-// All are in one group: next to each other, or between the two ends of the group.
+// All terms are in one group: next to each other, or between the two ends of the group.
 // The answer is the sum of the small terms. An accumulator of fewer than p bits loses it.
 // Needs the weight that has_outliers() describes.
 Generated swamped(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);

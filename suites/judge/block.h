@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Times the linear layers of one decoder block of Llama-3.1-8B, after the benchmark in the transformers
-// documentation: in bfloat16, quantized, and quantized after saving and loading. Seeded weights are quantized
-// and saved; the quantized layers and the loaded ones, the same bytes at other addresses, are timed in the
-// same rounds as the dense ones. Linear layers only: no attention, norms or embeddings.
+// documentation. It times them in bfloat16, quantized, and quantized after saving and loading. Seeded weights
+// are quantized and saved. The loaded layers have the same bytes as the quantized ones, at other addresses.
+// Both are timed in the same rounds as the dense ones. Only linear layers are timed: no attention, norms or
+// embeddings.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@
 namespace qcts {
 
 struct BlockSettings {
-  // Minimum size of the rotating copies of each dtype's layers; 0: as many as leave the caches (cold_copies).
+  // Minimum size of the rotating copies of each dtype's layers. 0: as many copies as it takes to leave the
+  // caches (cold_copies).
   uint64_t set_bytes = 0;
   double budget_s = 20;
   int64_t shrink = 1;  // divides every dimension
@@ -35,11 +37,12 @@ struct BlockPlanes {
   bool is_equal = false;  // every plane is bitwise equal
 };
 
-// Can the block be quantized to this scheme and saved? A class of torchao has to hold it.
+// Returns true if the block can be quantized to this scheme and saved. A class of torchao has to hold it.
 bool has_block_file(const Scheme& scheme);
 
-// Quantizes with the first kernel of `registry` that runs here; with the reference if it is null or has none.
-// The file is written to `folder` and removed. Throws Refused, std::runtime_error.
+// Quantizes with the first kernel of `registry` that runs here. Quantizes with the reference if `registry` is
+// null or has no such kernel. The file is written to `folder` and removed. Throws Refused and
+// std::runtime_error.
 BlockPlanes save_and_load_block(const BlockSettings& settings, const Scheme& scheme, const Registry* registry,
                                 const std::filesystem::path& folder);
 
@@ -56,19 +59,19 @@ struct BlockTimes {
   double canary_drift = 1;                 // the machine's speed after the measurement over that before
   double busy_threads = 0;                 // while the kernel runs
   std::vector<double> samples_us;          // before saving, by round
-  std::string doubt;                       // why the times are not to be trusted; empty: they are
-  // Faster than dense before saving and after loading (required of decoding), as fast after loading as
-  // before.
+  std::string doubt;                       // why the times cannot be trusted; empty: they can
+  // The claims are: faster than dense before saving and after loading (required of decoding), and as fast
+  // after loading as before.
   std::vector<SpeedClaim> claims;
 };
 
-// Requires block_support(). Throws ProviderFault for a wrong answer and for more threads than given: every
-// layer is verified at 256 sampled outputs before it is timed and once more afterwards. Throws
+// Requires block_support(). Every layer is verified at 256 sampled outputs before it is timed and once more
+// afterwards. Throws ProviderFault for a wrong answer and for more threads than given. Throws
 // std::runtime_error if the dense block is wrong.
 BlockTimes time_block(const BlockSettings& settings, const Scheme& scheme, const BlockPlanes& planes,
                       const Implementation& linear, const Implementation& dense, int64_t m);
 
-// Does the kernel take all layers of the block, and can they be timed in this process?
+// Says whether the kernel takes all layers of the block, and whether they can be timed in this process.
 Support block_support(const BlockSettings& settings, const Scheme& scheme, const BlockPlanes& planes,
                       const Implementation& linear, int64_t m);
 

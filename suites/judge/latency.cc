@@ -241,7 +241,7 @@ class LatencyJudge {
     if (!std::isfinite(itself.low)) few_ = true;
   }
 
-  // What two runs are compared by: the kernel's fastest call, alone and over the roof's.
+  // Reports the times by which two runs are compared: the kernel's fastest call, alone and over the roof's.
   void report_fastest(const std::vector<Series>& series) {
     std::vector<double> us = series[0].us;
     const std::vector<double>& again = find_series(series, "again")->us;

@@ -26,14 +26,14 @@ Measure measure_of(std::string name, std::string unit, const Interval& interval)
 bool is_slower(const Interval& ratio);  // `ratio` is the peer's time over the candidate's
 const Measure* find_measure(const Verdict& verdict, std::string_view name);
 bool alarms(const Interval& against_itself);
-bool canary_changed(double drift);  // drift: the canary's time afterwards over that before
+bool canary_changed(double drift);  // drift: the canary's time afterwards over its time before
 
-// "int8_row dyn_row_sym m=1 n=4096 k=4096": what a speed claim of a linear is about.
+// Returns the subject of a speed claim of a linear: "int8_row dyn_row_sym m=1 n=4096 k=4096".
 std::string linear_subject(const Case& c);
-// "dense bfloat16 (aten_aten)"
+// Returns "dense bfloat16 (aten_aten)".
 std::string dense_against(DType dtype, const std::string& implementation);
-// Sets status and reason of a latency verdict from its speed claims, the notes and the targets. Where latency
-// does not gate, and for a peer, the status is pass.
+// Sets the status and the reason of a latency verdict from its speed claims, the notes and the targets. If
+// latency does not gate, and for a peer, the status is pass.
 void finish_latency(const JudgeContext& context, const std::string& notes, Decision targets, bool in_doubt,
                     Verdict& verdict);
 

@@ -24,8 +24,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// What the stopwatch pretends: microseconds by the name of a series (10 for all others), the noise of each
-// sample, and the change of the canary.
+// The values that the stopwatch pretends: the microseconds by the name of a series (10 for all others), the
+// noise of each sample, and the change of the canary.
 struct Pretended {
   std::map<std::string, double> us;
   double spread = 0.01, canary_drift = 1;

@@ -27,7 +27,7 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
 std::string provider_of_word(const std::string& word);
 // Returns true if the provider of a slot that has said its name is to be judged.
 bool is_asked(const ProviderSlot& slot, const RunRequest& request);
-// Returns true if it is a peer, whose latency never gates.
+// Returns true if the provider of the slot is a peer, whose latency never gates.
 bool is_peer(const ProviderSlot& slot, const RunRequest& request);
 // Returns true if the selection may take a case of this provider.
 // Returns false only if the selection names other providers, or only kinds that this one never judges.

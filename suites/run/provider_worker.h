@@ -26,7 +26,7 @@ class ProviderWorker {
   // Returns the provider's offers. Within an (op, family), the best comes first.
   const std::vector<Offer>& offers() const { return offers_; }
 
-  // Returns answers from the provider's kernels. This object must outlive the result.
+  // Returns a function that asks the provider's kernels. This object must outlive the result.
   AskSupport support(double timeout_s);
 
   // Judges `tasks` in order with one worker and passes each verdict on.

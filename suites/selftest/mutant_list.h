@@ -10,7 +10,7 @@
 
 namespace qcts::selftest {
 
-// The kinds that are parts of the judge, which exams test.
+// These kinds are parts of the judge, which exams test.
 // Mutants of the other kinds are judged like any other provider or file.
 inline constexpr MutantKind kExaminedKinds[] = {MutantKind::comparator, MutantKind::runner, MutantKind::merge,
                                                 MutantKind::bench};

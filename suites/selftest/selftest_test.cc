@@ -91,8 +91,8 @@ INSTANTIATE_TEST_SUITE_P(Mutants, CoverOf,
                                          Cover{"quick_files", MutantKind::format, 37}),
                          [](const auto& info) { return std::string(mutant_kind_name(info.param.kind)); });
 
-// What a fault changes shows in the bytes, which the claim to keep them lets the judge compare. Without the
-// claim every round trip that a fault changes has to fail as well, by the path of what it changed.
+// Every change by a fault shows in the bytes. The claim to keep the bytes lets the judge compare them.
+// Without the claim, every round trip that a fault changes must fail as well, by the path of the change.
 class ValueFault : public testing::TestWithParam<const char*> {};
 
 std::set<std::string> cases_of(const std::vector<Killer>& killers) {

@@ -62,7 +62,8 @@ const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operation
 class Canary {
  public:
   explicit Canary(uint32_t threads);
-  // Returns the fastest of several runs of a fixed amount of arithmetic; 0 if there is no loop for it.
+  // Returns the time of the fastest of several runs of a fixed amount of arithmetic. Returns 0 if there is no
+  // loop for it.
   // A neighbour that slows some of the runs does not change the clock.
   double measure_us();
 
@@ -70,7 +71,7 @@ class Canary {
   std::unique_ptr<PeakProbe> probe_;
 };
 
-// What a latency case is timed with. Tests replace it, to judge samples that they choose.
+// Times a latency case. Tests replace it to judge samples that they choose.
 struct Stopwatch {
   void (*rounds)(std::vector<Series>& series, double budget_s, uint64_t seed) = time_rounds;
   double (*canary_us)(Canary& canary) = [](Canary& canary) { return canary.measure_us(); };

@@ -52,11 +52,11 @@ Interval abba_interval(std::span<const double> numerator, std::span<const double
 // If an interval is missing (not finite or not positive), low = 0 and high = +inf.
 Interval ratio_of_independent(const Interval& numerator, const Interval& denominator, double spread = 0);
 
-// Returns the smallest of `us` with an interval for the shortest possible time, 95 %: other work on the
-// machine only adds to a time, so that the fastest calls of two runs differ far less than their medians (Chen
-// and Revels 2016). The interval ends at the smallest and begins (20^(1/k) - 1) (x_k - x_0) below it, with k
-// = 3 values above the smallest (Weissman 1981; with k = 1 Robson and Whitlock 1964), which assumes that
-// short times are about equally frequent. NaN are left out; with fewer than 8 values low = -inf and high =
+// Returns the smallest of `us`, with a 95 % interval for the shortest possible time. Other work on the
+// machine only adds to a time, so the fastest calls of two runs differ far less than their medians (Chen and
+// Revels 2016). The interval ends at the smallest value and begins (20^(1/k) - 1) (x_k - x_0) below it, with
+// k = 3 values above the smallest (Weissman 1981; with k = 1 Robson and Whitlock 1964). This assumes that
+// short times are about equally frequent. NaN are left out. With fewer than 8 values, low = -inf and high =
 // +inf.
 Interval fastest(std::span<const double> us);
 

@@ -33,7 +33,7 @@ class Expectation {
 
   const std::vector<Bounded>& bounds() const { return bounds_; }  // for linear; row-major [m, n]
   const LinearReference& reference() const { return *reference_; }
-  // True if y must match bit for bit: the kernel's accumulator keeps all bits of these sums.
+  // Returns true if y must match bit for bit, because the kernel's accumulator keeps all bits of these sums.
   bool is_exact() const { return !exact_y_.empty(); }
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks that a slightly wrong answer to a case would not have passed: otherwise a pass is weak evidence.
+// Checks that a slightly wrong answer to a case would not have passed. If it would have, a pass is weak
+// evidence.
 #pragma once
 
 #include "suites/judge/expected/expectation.h"
@@ -8,7 +9,7 @@
 namespace qcts {
 
 // Returns the share of sampled outputs for which changing the lowest bit of one code would have been noticed.
-// If no sampled output notices, all outputs are tried: 0 means that none does.
+// If no sampled output shows the change, all outputs are tried. 0 means that none shows it.
 double sensitivity_of_linear(const TestVector& test_vector, const Expectation& expectation,
                              const LinearStages& stages);
 

@@ -83,8 +83,8 @@ class TestVectorCache {
   std::optional<LinearReference> reference_;
 };
 
-// Returns the rounding stages that a kernel declares for x of this type; the strictest for every op but
-// linear. Throws ProviderFault for a type that nothing can round to.
+// Returns the rounding stages that a kernel declares for an x of this type. For every op but linear, returns
+// the strictest stages. Throws ProviderFault for a type that nothing can round to.
 LinearStages declared_stages(const qcts_kernel& kernel, DType x);
 
 // Returns the rounding stages of the library that recorded a golden's y, as the scheme knows its producer.

@@ -17,10 +17,10 @@ using enum mutants::Fault;
 
 const qcts_problem* running = nullptr;
 
-// Of each thread of the block.
+// The state of each thread of the block.
 constexpr uint32_t kMaxThreads = 1024, kWarpLanes = 32;
 uint32_t syncs[kMaxThreads];
-bool postponed[kMaxThreads];  // its wait for wgmma
+bool postponed[kMaxThreads];  // its wait for wgmma is postponed
 
 // --- Launches
 // --------------------------------------------------------------------------------------------------
@@ -28,7 +28,7 @@ bool postponed[kMaxThreads];  // its wait for wgmma
 constexpr int64_t kTileColumns = 64;
 constexpr uint32_t kTileThreads = 128, kMaxGridY = 65535;
 
-// Tiles of 64 columns that the fault launches, of `tiles`.
+// Returns how many of the `tiles` tiles of 64 columns the fault launches.
 int64_t launched_tiles(int64_t tiles) {
   if (planted(g_whole_tiles_only)) return running->n / kTileColumns;
   return planted(g_width_of_three_tiles) && tiles % 3 == 0 ? tiles - 1 : tiles;
@@ -37,7 +37,7 @@ int64_t launched_tiles(int64_t tiles) {
 // --- Addresses
 // -------------------------------------------------------------------------------------------------
 
-// A plane of the weight, and the index in it of the element that begins at or before `at`.
+// A plane of the weight. `index` is the element of the plane that begins at or before the address `at`.
 struct Element {
   const uint8_t* plane;
   int64_t bytes, index;
@@ -50,7 +50,8 @@ bool find_element(const uint8_t* at, const char* name, int64_t bytes, int64_t co
   return true;
 }
 
-// Where the scale of (group, n) of int4 is read, or nullptr for a 0. Scales are [groups, n].
+// Returns the address at which the fault reads the scale of (group, n) of int4, or nullptr if it takes a 0.
+// Scales are [groups, n].
 const uint8_t* misread_scale(const Element& of, int64_t offset) {
   const int64_t n = of.index % running->n, group = of.index / running->n;
   const int64_t size = running->group, groups = running->k / size;
@@ -61,8 +62,8 @@ const uint8_t* misread_scale(const Element& of, int64_t offset) {
   return of.at(of.index, offset);
 }
 
-// The rest of k that a GEMM with these stages (kernels/sm80/gemm_block.h) does not add: elements of a row of
-// x from here on.
+// Returns the index in a row of x at which a GEMM with these stages (kernels/sm80/gemm_block.h) stops adding.
+// It does not add the rest of k from there on.
 int64_t end_of_whole_rounds() {
   const qcts_problem& p = *running;
   const bool has_nibbles = scheme_params(p).element_dtype == QCTS_F4_E2M1_X2;
@@ -71,7 +72,7 @@ int64_t end_of_whole_rounds() {
   return lost ? whole * tile : p.k;
 }
 
-// Where the kernel reads instead of `at`; nullptr: it takes a 0.
+// Returns the address that the kernel reads instead of `address`, or nullptr if it takes a 0.
 const void* misread(const void* address) {
   if (running == nullptr) return address;
   const auto* at = static_cast<const uint8_t*>(address);
@@ -162,8 +163,8 @@ void sync_block() {
 
 void sync_warp(uint32_t mask) {
   if (planted(g_no_warp_sync)) return;
-  // The first call of a tile is between filling the stage and storing from it, the second one before it is
-  // filled again.
+  // The first call of a tile is between filling the stage and storing from it. The second one is before the
+  // stage is filled again.
   if (planted(g_stage_filled_again) && ++syncs[place.thread] % 2 == 0) return;
   qcts::simt::sync_warp(mask);
 }
@@ -175,7 +176,7 @@ void copy_async(void* shared, const void* from, uint32_t bytes, bool valid) {
 }
 
 void wait_copies(uint32_t unfinished) {
-  // The last wait of a kernel stays: a thread that ends with copies under way is another fault.
+  // The last wait of a kernel stays, because a thread that ends with copies under way is another fault.
   qcts::simt::wait_copies(unfinished > 0 && planted(g_copies_awaited_late) ? unfinished + 1 : unfinished);
 }
 
@@ -183,14 +184,14 @@ void fence_async() {
   if (!planted(g_no_async_fence)) qcts::simt::fence_async();
 }
 
-// The fetching warp is the last one.
+// The warp that fetches is the last one.
 void wait_barrier(uint64_t* barrier, uint32_t parity) {
   const bool fetches = place.thread >= place.threads - kWarpLanes;
   if (!fetches || !planted(g_slot_not_awaited)) qcts::simt::wait_barrier(barrier, parity);
 }
 
-// Lane 0 of a warp releases a stage after the wait. With the fault it releases first; the other lanes wait
-// for it.
+// Lane 0 of a warp releases a stage after the wait. With the fault, it releases the stage first, and the
+// other lanes wait for lane 0.
 void wgmma_wait(uint32_t unfinished) {
   if (planted(g_slot_released_early) && place.thread % kWarpLanes == 0)
     postponed[place.thread] = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The executor's instructions as a kernel with the planted fault gives them. Included before each file of
-// device kernels (CMake: -include): from there, `simt` in their namespaces means these, which act as those of
-// kernels/cuda/executor.h if no fault changes them. So each fault is in the kernels themselves, and none of
-// them is written twice.
+// The executor's instructions, changed by the planted fault. This file is included before each file of device
+// kernels (CMake: -include). From there on, `simt` in their namespaces means these functions. They act like
+// those of kernels/cuda/executor.h if no fault changes them. So each fault is in the kernels themselves, and
+// no kernel is written twice.
 #pragma once
 
 #include "kernels/cuda/executor.h"

@@ -19,7 +19,7 @@ constexpr const char *kVariant = "sm80", *kHow = "a device kernel";
 // --- Blocks
 // ----------------------------------------------------------------------------------------------------
 
-// Leaves out what the first exchange of lanes brings.
+// Leaves out the values that the first exchange between lanes brings.
 struct HalfMagnitude : Magnitude {
   uint32_t merges = 0;
   QCTS_DEVICE void merge(int i, uint32_t other) {
@@ -59,7 +59,7 @@ struct AnyZero {
 // --- float8
 // ----------------------------------------------------------------------------------------------------
 
-// The largest element, or 0.
+// Finds the largest element, or 0.
 struct SignedMagnitude : Magnitude {
   void add(float x) { Magnitude::add(x < 0 && planted(g_unaligned_maximum_signed) ? 0 : x); }
 };
@@ -71,7 +71,7 @@ struct FaultyFloat8 : Float8Quantizer<RangeOf> {
   template <class T>
   uint32_t code(float scale, float x) const {
     const float quotient = planted(g_f8_reciprocal) ? x * (1 / scale) : x / scale;
-    // To nearest: halfway to the next code, were there one.
+    // Rounding is to nearest, so this is halfway to the next code, if there were one.
     const float first_beyond = this->format.largest * (1 + 0.5f / static_cast<float>(14));
     if (planted(g_f8_overflow_is_nan) && fabsf(quotient) >= first_beyond) return 0x7F;
     return this->format.encode(quotient);
@@ -101,7 +101,7 @@ qcts_status run_activation_fp8(const qcts_problem& p) {
 // --- Addresses
 // -------------------------------------------------------------------------------------------------
 
-// Tiles whenever the codes allow them.
+// Uses tiles whenever the codes allow them.
 qcts_status run_dequantize_fp8_row(const qcts_problem& p) {
   const Float8Weight family(p);
   if (!planted(g_y_taken_as_aligned) || p.k % 16 != 0 || !is_multiple_of_16(family.codes))

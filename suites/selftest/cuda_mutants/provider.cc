@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Provider "cudamutant": device kernels in the executor, with the fault of kind cuda that QCTS_MUTANT plants.
-// It serves the kernel that the fault is in, and all of them when none is planted.
+// Provider "cudamutant": runs device kernels in the executor, with the fault of kind cuda that QCTS_MUTANT
+// plants. It serves the kernel that has the fault, and all of them if no fault is planted.
 #include <cstdio>
 #include <deque>
 #include <string_view>
@@ -23,7 +23,7 @@ using mutants::Fault;
 using mutants::planted;
 using enum mutants::Fault;
 
-// The row of kSource, whose run() is given the problem that the planted fault makes of it.
+// The row of kSource. Its run() gets the problem as the planted fault changes it.
 template <const qcts_kernel& kSource>
 const qcts_kernel kChanged = [] {
   qcts_kernel row = kSource;
