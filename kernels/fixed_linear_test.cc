@@ -124,8 +124,8 @@ uint32_t element_of(uint32_t dtype, size_t size, int64_t m, int64_t k) {
 // Variants that multiply bfloat16 decline other dtypes of x, unless they declare that they round it.
 bool declines(const Implementation& each, uint32_t dtype) {
   const qcts_numerics& numerics = each.kernel->numerics;
-  return (numerics.flags & QCTS_NUM_FLUSH_SUBNORMALS) != 0 && numerics.x_cast == QCTS_NONE &&
-         dtype != QCTS_BF16;
+  const bool takes_bf16 = (numerics.flags & QCTS_NUM_FLUSH_SUBNORMALS) != 0 || feeds_wgmma_int4(*each.kernel);
+  return takes_bf16 && numerics.x_cast == QCTS_NONE && dtype != QCTS_BF16;
 }
 
 // Returns the most that a sum of x times codes, all but one of them 0, may lose. A tensor core counts a

@@ -87,6 +87,12 @@ inline std::string policy_of(const qcts_kernel& kernel) {
   return colon == scheme.npos ? "weight_only" : scheme.substr(colon + 1, scheme.find(',') - colon - 1);
 }
 
+// Returns true if the kernel feeds int4 weights to wgmma from registers. It then takes only bfloat16 x, and
+// groups that are multiples of 32.
+inline bool feeds_wgmma_int4(const qcts_kernel& kernel) {
+  return std::strcmp(kernel.variant, "sm90a") == 0 && family_of(kernel).starts_with("int4");
+}
+
 // Returns `n`, or the next larger number of rows that the blocks of the member divide.
 inline int64_t rows_of(const std::string& member, int64_t n) {
   return member.find("_block128") == member.npos ? n : (n + 127) / 128 * 128;
