@@ -55,8 +55,8 @@ struct Plan {
   // One input is enough because determinism is a property of kernels.
   bool determinism_once = false;
   // If true, emulated variants run on one input of each input family, chosen in the same way.
-  // One input is enough because emulated variants have the code of the native kernels.
-  // None of these families is `large` or `long`, for which an executor takes seconds.
+  // They skip `large` and `long` inputs, which take them seconds each.
+  // The plan `nightly` asks emulated variants for every input.
   bool emulated_once = false;
   // If set, only the first golden of each scheme and the goldens of --fixtures are judged.
   // The case ids listed here are judged too, even if this rule or all_inputs leaves them out.
