@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <span>
+#include <utility>
 
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
@@ -25,8 +26,8 @@ std::vector<std::string_view> split(std::string_view text, char at) {
 
 struct PartPattern {
   std::string_view ending;
-  std::vector<std::string_view> dtypes;  // empty: any
-  char mark = ' ';                       // '!', '?'
+  uint64_t dtypes = ~uint64_t{0};  // bit d stands for DType d
+  char mark = ' ';                 // '!', '?'
 
   explicit PartPattern(std::string_view text) {
     if (text.front() == '!' || text.front() == '?') {
@@ -35,7 +36,17 @@ struct PartPattern {
     }
     const size_t colon = text.find(':');
     ending = text.substr(0, colon);
-    if (colon != text.npos) dtypes = split(text.substr(colon + 1), ',');
+    if (colon == text.npos) return;
+    const std::vector<std::string_view> words = split(text.substr(colon + 1), ',');
+    for (unsigned d = 0; d < 64; ++d) {
+      const std::string_view word = dtype_word(static_cast<DType>(d));
+      if (std::ranges::find(words, word) == words.end()) dtypes &= ~(uint64_t{1} << d);
+    }
+  }
+
+  bool fits(std::string_view name, DType dtype) const {
+    return (dtypes >> static_cast<unsigned>(dtype) & 1) != 0 &&
+           (ending.empty() || (name.back() == ending.back() && name.ends_with(ending)));
   }
 };
 
@@ -110,40 +121,54 @@ class ForeignNamer {
   // In places_, in modules_, and twice in layers_, which grow by doubling.
   static constexpr uint64_t kPlaceBytes = 24 + 80 + 4 * 24;
 
-  NamedTensor* find(std::string_view name) const {
-    const auto found = std::ranges::lower_bound(places_, name, {}, &Place::first);
+  // Searches outwards from places_[near]: the parts of a layer have neighboring names.
+  NamedTensor* find(std::string_view name, size_t near) const {
+    size_t low = near, high = near;  // the place of the name is in [low, high]
+    for (size_t step = 1; low > 0 && places_[low].first > name; step *= 2)
+      high = std::exchange(low, low - std::min(low, step));
+    for (size_t step = 1; high < places_.size() && places_[high].first < name; step *= 2)
+      low = std::exchange(high, std::min(places_.size(), high + step));
+    const auto begin = places_.begin();
+    const auto found =
+        std::lower_bound(begin + static_cast<ptrdiff_t>(low), begin + static_cast<ptrdiff_t>(high), name,
+                         [](const Place& place, std::string_view wanted) { return place.first < wanted; });
     return found != places_.end() && found->first == name ? found->second : nullptr;
   }
 
+  size_t place_of(std::string_view name) const {
+    return static_cast<size_t>(std::ranges::lower_bound(places_, name, {}, &Place::first) - places_.begin());
+  }
+
   // A stem begins with a dot, so that the endings fit tensors of no module too.
-  NamedTensor* find_part(const std::string& stem, std::string_view ending) const {
-    return find(std::string_view(stem + std::string(ending)).substr(1));
+  NamedTensor* find_part(const std::string& stem, std::string_view ending, size_t near) {
+    wanted_ = stem;
+    wanted_ += ending;
+    return find(std::string_view(wanted_).substr(1), near);
   }
 
   void match(NamedTensor& codes) {
+    if (codes.shape.empty()) return;
     const std::string name = "." + codes.name;
+    const size_t near = place_of(codes.name);
     for (const WeightPattern& pattern : patterns_) {
       const PartPattern& first = pattern.parts.front();
-      if (!name.ends_with(first.ending)) continue;
-      if (!first.dtypes.empty() &&
-          std::ranges::find(first.dtypes, dtype_word(codes.dtype)) == first.dtypes.end())
-        continue;
-      if (codes.shape.empty()) continue;
+      if (!first.fits(name, codes.dtype)) continue;
       const std::string stem = name.substr(0, name.size() - first.ending.size());
       const auto lacks = [&](const PartPattern& part) {
-        return part.mark == ' ' && find_part(stem, part.ending) == nullptr;
+        return part.mark == ' ' && find_part(stem, part.ending, near) == nullptr;
       };
       if (std::any_of(pattern.parts.begin() + 1, pattern.parts.end(), lacks)) continue;
-      return take(codes, pattern, stem);
+      return take(codes, pattern, stem, near);
     }
   }
 
-  void take(NamedTensor& codes, const WeightPattern& pattern, const std::string& stem) {
-    const ForeignFormat& format = by_method_ ? *by_method_ : told_by_shape(codes, *pattern.format, stem);
+  void take(NamedTensor& codes, const WeightPattern& pattern, const std::string& stem, size_t near) {
+    const ForeignFormat& format =
+        by_method_ ? *by_method_ : told_by_shape(codes, *pattern.format, stem, near);
     mark(codes, format);
     note_layer(codes, pattern.parts.front().ending, format);
     for (auto part = pattern.parts.begin() + 1; part != pattern.parts.end(); ++part) {
-      if (NamedTensor* found = find_part(stem, part->ending))
+      if (NamedTensor* found = find_part(stem, part->ending, near))
         mark(*found, format);
       else if (part->mark == '!' && !is_shard_)
         contradict(codes.name, "no " + (stem + std::string(part->ending)).substr(1) + " beside it, which " +
@@ -155,8 +180,8 @@ class ForeignNamer {
   // Both have scales [groups, n] and pack eight codes a word: GPTQ along k, AWQ along n. AWQ for gemv has
   // words [n, k / 8] and scales [n, groups]; its fast kernel has 16-bit words.
   const ForeignFormat& told_by_shape(const NamedTensor& codes, const ForeignFormat& format,
-                                     const std::string& stem) const {
-    const NamedTensor* scales = find_part(stem, ".scales");
+                                     const std::string& stem, size_t near) {
+    const NamedTensor* scales = find_part(stem, ".scales", near);
     if (format.name != "gptq_or_awq" || scales == nullptr || scales->shape.size() != 2 ||
         codes.shape.size() != 2)
       return format;
@@ -271,8 +296,10 @@ class ForeignNamer {
   }
 
   void survey_modules() {
+    auto last = modules_.end();
     for (const auto& [name, tensor] : places_) {
-      Module& module = modules_[module_name(name)];
+      last = modules_.try_emplace(last, module_name(name));  // the places are sorted, so the hint fits most
+      Module& module = last->second;
       module.weight |= tensor->shape.size() > 1 && names_weight(last_part(name));
       module.floats |= tensor->foreign.empty() && is_float(tensor->dtype) && !names_other(last_part(name));
     }
@@ -341,6 +368,7 @@ class ForeignNamer {
   const ForeignFormat* first_ = nullptr;
   const NamedTensor* first_unscaled_ = nullptr;
   std::string first_name_;
+  std::string wanted_;  // by find_part(), which is called too often to allocate
   std::vector<Layer> layers_;
   std::map<std::string_view, Module> modules_;
   size_t weights_ = 0, unscaled_ = 0;
