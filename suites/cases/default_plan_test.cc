@@ -98,5 +98,58 @@ TEST_F(DefaultPlan, DealsDeterminismToFewerSchemes) {
   EXPECT_LT(2 * after, before);
 }
 
+// The kind, op, family, layout and policy that a case tests, whichever kernel runs it.
+using FamilyService = std::tuple<Kind, Op, std::string, Layout, Policy>;
+
+FamilyService service_of(const Case& c) {
+  return {c.id.kind, c.id.op, std::string(c.scheme->family()), c.layout, c.activation};
+}
+
+TEST_F(DefaultPlan, LeavesEmulatedVariantsAnInputOfEachService) {
+  for (const char* plan : {"default", "quick"}) {
+    std::set<FamilyService> all, emulated;
+    for (const Case& c : expanded(plan)) {
+      if (c.id.kind != Kind::numerics) continue;
+      all.insert(service_of(c));
+      if (c.for_emulated) emulated.insert(service_of(c));
+    }
+    EXPECT_GT(all.size(), 100u) << plan;
+    EXPECT_EQ(emulated, all) << plan;
+  }
+}
+
+TEST_F(DefaultPlan, GivesEmulatedVariantsFewInputsInQuick) {
+  const std::vector<std::string> cover = load_plan(plan_path("quick")).cover.value();
+  std::set<std::pair<FamilyService, Generator>> all, emulated;
+  for (const Case& c : expanded("quick")) {
+    if (std::ranges::find(cover, c.id.text()) != cover.end()) {
+      EXPECT_TRUE(c.for_emulated) << c.full_id();
+      continue;
+    }
+    all.insert({service_of(c), c.synthetic->generator});
+    if (!c.for_emulated) continue;
+    EXPECT_NE(c.id.kind, Kind::determinism) << c.full_id();
+    emulated.insert({service_of(c), c.synthetic->generator});
+  }
+  EXPECT_LT(3 * emulated.size(), all.size());
+}
+
+TEST_F(DefaultPlan, GivesEmulatedVariantsSlowInputsOnceInNightly) {
+  std::map<std::pair<FamilyService, Generator>, std::set<std::string>> slow;
+  for (const Case& c : expanded("nightly")) {
+    if (c.id.kind == Kind::latency) continue;
+    const Generator generator = c.synthetic->generator;
+    const bool is_slow =
+        generator == Generator::long_rows || generator == Generator::large || generator == Generator::panels;
+    EXPECT_TRUE(is_slow || c.for_emulated) << c.full_id();
+    if (!is_slow) continue;
+    std::set<std::string>& ids = slow[{service_of(c), generator}];
+    if (c.for_emulated) ids.insert(c.id.text());
+  }
+  EXPECT_GT(slow.size(), 100u);
+  for (const auto& [key, ids] : slow)
+    EXPECT_EQ(ids.size(), 1u) << std::get<std::string>(key.first) << " " << generator_name(key.second);
+}
+
 }  // namespace
 }  // namespace qcts

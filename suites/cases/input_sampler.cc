@@ -145,22 +145,32 @@ const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op o
   // Start at a different scheme for each input family, so that the choice does not always fall on the same
   // one.
   size_t turn = 0;
+  std::map<Policy, size_t> turns;
   for (auto& [key, candidates] : all) {
     if (kind == Kind::determinism && plan_.determinism_once) keep_cheapest(candidates);
     const FamilyInput& chosen = candidates[turn++ * 7 % candidates.size()];
-    family.chosen[key] = {chosen.scheme, input_name(*chosen.input, op, layout)};
+    family.chosen[key] = {chosen.scheme, input_name(*chosen.input, op, layout), turns[key.second]++};
   }
   return family;
 }
 
 bool InputSampler::samples_by_family(Kind kind) const {
-  return plan_.emulated_once || !plan_.once_a_family.empty() ||
+  return plan_.emulated_once || !plan_.once_a_family.empty() || !plan_.emulated_once_a_family.empty() ||
          ((plan_.determinism_once || plan_.determinism_share) && kind == Kind::determinism);
 }
 
 bool InputSampler::is_once_a_family(Kind kind, Generator generator) const {
   return (plan_.determinism_once && kind == Kind::determinism) ||
          std::ranges::find(plan_.once_a_family, generator) != plan_.once_a_family.end();
+}
+
+bool InputSampler::is_for_emulated(Kind kind, Generator generator, bool is_chosen, size_t turn) const {
+  if (!plan_.emulated_once)
+    return is_chosen ||
+           std::ranges::find(plan_.emulated_once_a_family, generator) == plan_.emulated_once_a_family.end();
+  if (!is_chosen || generator == Generator::large || generator == Generator::long_rows) return false;
+  if (!plan_.emulated_share) return true;
+  return kind != Kind::determinism && turn % static_cast<size_t>(*plan_.emulated_share) == 0;
 }
 
 std::vector<Case> InputSampler::cases_of(Kind kind, Op op, const Scheme& scheme, Layout layout) {
@@ -173,11 +183,11 @@ std::vector<Case> InputSampler::cases_of(Kind kind, Op op, const Scheme& scheme,
   const FamilyInputs& family = inputs_of_family(kind, op, scheme, layout);
   for (const Synthetic& input : family.by_scheme.at(&scheme)) {
     Case c = synthetic_case(kind, op, scheme, layout, input);
-    const auto& chosen = family.chosen.at({input.generator, input.activation});
-    const bool is_chosen = chosen.first == &scheme && chosen.second == c.id.input;
-    if (!is_chosen && is_once_a_family(kind, input.generator) && !listed_.contains(c.id.text())) continue;
-    const bool is_slow = input.generator == Generator::large || input.generator == Generator::long_rows;
-    c.for_emulated = !plan_.emulated_once || (is_chosen && !is_slow);
+    const Choice& chosen = family.chosen.at({input.generator, input.activation});
+    const bool is_chosen = chosen.scheme == &scheme && chosen.input == c.id.input;
+    const bool is_listed = listed_.contains(c.id.text());
+    if (!is_chosen && is_once_a_family(kind, input.generator) && !is_listed) continue;
+    c.for_emulated = is_listed || is_for_emulated(kind, input.generator, is_chosen, chosen.turn);
     cases.push_back(std::move(c));
   }
   return cases;

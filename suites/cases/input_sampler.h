@@ -38,14 +38,21 @@ class InputSampler {
     size_t place = 0, count = 0;  // place of a scheme in its family, and the family's size
   };
   // The inputs of one family of schemes for a (kind, op, layout).
-  // `chosen` has the input that was chosen for each input family and policy.
+  // `chosen` has the input that was chosen for each input family and policy. `turn` counts the input families
+  // of a policy.
+  struct Choice {
+    const Scheme* scheme;
+    std::string input;
+    size_t turn;
+  };
   struct FamilyInputs {
     std::map<const Scheme*, std::vector<Synthetic>> by_scheme;
-    std::map<std::pair<Generator, Policy>, std::pair<const Scheme*, std::string>> chosen;
+    std::map<std::pair<Generator, Policy>, Choice> chosen;
   };
 
   bool samples_by_family(Kind kind) const;
   bool is_once_a_family(Kind kind, Generator generator) const;
+  bool is_for_emulated(Kind kind, Generator generator, bool is_chosen, size_t turn) const;
   bool is_sampled(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const;
   std::vector<Synthetic> sampled_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout);
   const FamilyInputs& inputs_of_family(Kind kind, Op op, const Scheme& scheme, Layout layout);

@@ -62,6 +62,13 @@ std::vector<Generator> read_generators(PlanReader& reader, const Json& json, con
   return found;
 }
 
+std::optional<int64_t> read_share(PlanReader& reader, const Json& json, const char* key) {
+  if (!json.contains(key)) return std::nullopt;
+  const auto share = reader.get<int64_t>(key);
+  if (share < 1) reader.fail(key, "must be positive");
+  return share;
+}
+
 void read_kills(PlanReader& reader, Plan& plan) {
   for (const std::string& name : reader.get<std::vector<std::string>>("kills")) {
     const std::optional<MutantKind> kind = find_mutant_kind(name);
@@ -153,16 +160,12 @@ Plan load_plan(const std::filesystem::path& path) {
   if (plan.kinds.empty()) reader.fail("kinds", "is empty");
   plan.all_variants = reader.get<bool>("all_variants");
   plan.all_inputs = reader.get<bool>("all_inputs");
-  if (json.contains("schemes_per_input")) {
-    plan.schemes_per_input = reader.get<int64_t>("schemes_per_input");
-    if (*plan.schemes_per_input < 1) reader.fail("schemes_per_input", "must be positive");
-  }
-  if (json.contains("determinism_share")) {
-    plan.determinism_share = reader.get<int64_t>("determinism_share");
-    if (*plan.determinism_share < 1) reader.fail("determinism_share", "must be positive");
-  }
+  plan.schemes_per_input = read_share(reader, json, "schemes_per_input");
+  plan.determinism_share = read_share(reader, json, "determinism_share");
+  plan.emulated_share = read_share(reader, json, "emulated_share");
   plan.once_a_family = read_generators(reader, json, "once_a_family");
   plan.best_variant_alone = read_generators(reader, json, "best_variant_alone");
+  plan.emulated_once_a_family = read_generators(reader, json, "emulated_once_a_family");
   if (json.contains("kills")) read_kills(reader, plan);
   if (json.contains("determinism_once")) plan.determinism_once = reader.get<bool>("determinism_once");
   if (json.contains("emulated_once")) plan.emulated_once = reader.get<bool>("emulated_once");

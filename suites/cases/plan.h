@@ -29,8 +29,8 @@ struct LatencyBlocks {
 
 // The fields of suites/plans/<name>.json are its keys, and it has no other keys.
 // The optional keys are `cover`, `schemes_per_input`, `determinism_share`, `once_a_family`,
-// `best_variant_alone`, `determinism_once`, `emulated_once`, `kills` and `latency_blocks`.
-// The keys from latency_ops on are required if the kinds include latency.
+// `best_variant_alone`, `determinism_once`, `emulated_once`, `emulated_share`, `emulated_once_a_family`,
+// `kills` and `latency_blocks`. The keys from latency_ops on are required if the kinds include latency.
 struct Plan {
   std::string name;
   std::string description;
@@ -56,8 +56,12 @@ struct Plan {
   bool determinism_once = false;
   // If true, emulated variants run on one input of each input family, chosen in the same way.
   // They skip `large` and `long` inputs, which take them seconds each.
-  // The plan `nightly` asks emulated variants for every input.
   bool emulated_once = false;
+  // Of the inputs that `emulated_once` leaves to emulated variants, one in this many of each policy, and no
+  // determinism. Absent: all of them.
+  std::optional<int64_t> emulated_share;
+  // Input families that emulated variants run only once, as `once_a_family` does for all variants.
+  std::vector<Generator> emulated_once_a_family;
   // If set, only the first golden of each scheme and the goldens of --fixtures are judged.
   // The case ids listed here are judged too, even if this rule or all_inputs leaves them out.
   std::optional<std::vector<std::string>> cover;
