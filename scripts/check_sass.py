@@ -45,6 +45,7 @@ PATTERNS = {
 PROMISES = [
     (r"\d(de)?quantize_tiles", ["LDG.128", "STG.128"]),
     (r"\dgemv\w*Lb1E", ["LDG.128"]),
+    (r"\dfloat_gemv", ["LDG.128"]),
     (r"\dfp8_gemm", ["QGMMA", "UTMALDG"]),
     (r"\dint4_gemm", ["HGMMA", "UTMALDG"]),
 ]

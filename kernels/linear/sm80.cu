@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // For layouts and limits, see kernels/sm80/gemv.h (few rows of x), kernels/sm80/gemm.h (more rows) and
-// kernels/sm80/int8_gemm.h (int8 rows of x).
+// kernels/sm80/int8_gemm.h (int8 rows of x). kernels/sm80/float_gemv.h has float weights.
+#include "kernels/sm80/float_gemv.h"
 #include "kernels/sm80/int8_gemm.h"
 
 namespace qcts::sm80 {
@@ -122,3 +123,6 @@ const qcts_kernel qcts_kernel_linear_int8_tensor_reduced_dyn_sm80 =
 const qcts_kernel qcts_kernel_linear_intx_dyn_sm80 =
     sm80::int8_row<qcts_kernel_linear_intx_dyn_sm80, sm80::intx_weight, sm80::intx_policy>(
         "intx:dyn_token_asym,dyn_token_asym_s32");
+
+const qcts_kernel qcts_kernel_linear_float_weight_sm80 =
+    sm80::float_weight_row<qcts_kernel_linear_float_weight_sm80>("float_weight:dyn_row_fbgemm");

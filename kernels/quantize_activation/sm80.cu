@@ -32,6 +32,9 @@ const qcts_kernel qcts_kernel_quantize_activation_fp8_sm80 =
 const qcts_kernel qcts_kernel_quantize_activation_fp8_sparse24_sm80 =
     activation_launched<qcts_kernel_quantize_activation_fp8_sparse24_sm80, sm80::quantize_float8>(
         "fp8_sparse24:dyn_row,dyn_row_mslk", "sm80", kRows);
+const qcts_kernel qcts_kernel_quantize_activation_float_weight_sm80 =
+    activation_launched<qcts_kernel_quantize_activation_float_weight_sm80, sm80::quantize_float8>(
+        "float_weight:dyn_row_fbgemm", "sm80", kRows);
 const qcts_kernel qcts_kernel_quantize_activation_intx_sm80 =
     activation_launched<qcts_kernel_quantize_activation_intx_sm80, sm80::quantize_intx>("intx:dyn_token_asym",
                                                                                         "sm80", kRows);

@@ -33,7 +33,7 @@ struct CodedRows {
 
 // Returns the lesser number, or NaN.
 QCTS_DEVICE float lesser(float a, float b) { return a != a || a < b ? a : b; }
-QCTS_DEVICE float clamped(float value, float low, float high) {
+QCTS_DEVICE float limited(float value, float low, float high) {
   return value < low ? low : value > high ? high : value;
 }
 
@@ -59,7 +59,7 @@ QCTS_DEVICE RowScale row_scale(const RowPolicy& policy, float low, float high) {
   float zero_point = code_min - nearbyintf(round_to<T>(low / scale));
   if (token) zero_point = round_to<T>(zero_point);
   if (zero_point != zero_point) return {scale, 0};
-  return {scale, static_cast<int32_t>(clamped(zero_point, code_min, code_max))};
+  return {scale, static_cast<int32_t>(limited(zero_point, code_min, code_max))};
 }
 
 // Rounds a value as the policy's steps are rounded.
@@ -77,7 +77,7 @@ QCTS_DEVICE uint32_t row_code(const RowPolicy& policy, const RowScale& of, float
   if (code != code) return 0;
   const float code_min = policy.steps == RowSteps::row_127 ? -127.0f : static_cast<float>(policy.code_min);
   return static_cast<uint8_t>(
-      static_cast<int32_t>(clamped(code, code_min, static_cast<float>(policy.code_max))));
+      static_cast<int32_t>(limited(code, code_min, static_cast<float>(policy.code_max))));
 }
 
 // Reduces low and -high over the block, and gives all threads the result. `scratch` has two floats for each

@@ -97,7 +97,14 @@ Float8Quantizer<Range> float8_quantizer(const qcts_problem& p) {
   family.codes = out_bytes(p, "qdata");
   family.scales = out_bytes(p, "scale");
   family.format = small_format(scheme_params(p).element_dtype);
-  family.is_mslk = weight ? same_text(p.layout, "mslk") : is_policy(p, "dyn_row_mslk");
+  const bool is_mslk = weight ? same_text(p.layout, "mslk") : is_policy(p, "dyn_row_mslk");
+  const bool is_fbgemm = is_policy(p, "dyn_row_fbgemm");
+  if (is_mslk) family.min = 1.0f / 512;
+  if (is_fbgemm) {
+    family.upper_float = given_bytes(p, "activation_scale_ub");
+    family.least = 1.0f / (448.0f * 512.0f);
+  }
+  family.in_float32 = is_mslk || is_fbgemm;
   if (!weight) {
     family.lower = given_bytes(p, "hp_value_lb");
     family.upper = given_bytes(p, "hp_value_ub");

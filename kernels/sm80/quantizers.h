@@ -249,28 +249,35 @@ struct Float8Quantizer : EachCode<Float8Quantizer<RangeOf>> {
   static constexpr int kUnit = 1;
   uint8_t *codes, *scales;                     // scales is NULL if they have been stored
   const uint8_t *given_scale, *lower, *upper;  // each bound is a double, or NULL
+  const uint8_t* upper_float;                  // the same as `upper`, but a float32
   SmallFormat format;
-  bool is_mslk;  // the lower bound is 1/512, and the scale stays in float32
-  bool has_one;  // the planes hold one scale for all runs
+  float min, least;  // lower bounds: of the largest magnitude, instead of `lower` (0: none), and of the scale
+  bool in_float32;   // the scale stays in float32
+  bool has_one;      // the planes hold one scale for all runs
 
   // Returns a bound, rounded as it acts: from double to float32, and to T if the scale is rounded to T.
   template <class T>
   QCTS_DEVICE float bound(const uint8_t* plane) const {
     const auto value = static_cast<float>(__builtin_bit_cast(double, load_global<Words2>(plane)));
-    return is_mslk ? value : round_to<T>(value);
+    return in_float32 ? value : round_to<T>(value);
+  }
+  // A comparison with a NaN is false, so a bound that is NaN has no effect.
+  template <class T>
+  QCTS_DEVICE float within_bounds(float largest) const {
+    const float low = min != 0 ? min : lower != nullptr ? bound<T>(lower) : 0;
+    if (largest < low) largest = low;
+    if (upper == nullptr && upper_float == nullptr) return largest;
+    const float high = upper_float != nullptr ? load_float(QCTS_F32, upper_float, 0) : bound<T>(upper);
+    return largest > high ? high : largest;
   }
   template <class T>
   QCTS_DEVICE float scale(const Range& range, int64_t) const {
     if constexpr (Range::kWords == 0) {
       return load_float(QCTS_F32, given_scale, 0);
     } else {
-      float largest = range.largest();
-      const float min = is_mslk ? 1.0f / 512 : lower != nullptr ? bound<T>(lower) : 0;
-      if (largest < min) largest = min;
-      if (upper != nullptr)
-        if (const float max = bound<T>(upper); largest > max) largest = max;
-      const float scale = largest / format.largest;
-      return is_mslk ? scale : round_to<T>(scale);
+      const float quotient = within_bounds<T>(range.largest()) / format.largest;
+      const float scale = in_float32 ? quotient : round_to<T>(quotient);
+      return scale < least ? least : scale;
     }
   }
   template <class T>

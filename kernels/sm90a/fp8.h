@@ -18,8 +18,7 @@
 // is bound by the tensor cores.
 #pragma once
 
-#include "kernels/sm80/linear.h"
-#include "kernels/sm80/quantize_ops.h"
+#include "kernels/sm80/fp8_x.h"
 #include "kernels/sm90a/stages.h"
 
 namespace qcts::sm90a {
@@ -127,29 +126,6 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) fp8_gemm(const __grid_const
 
 // --- On the host
 
-// The codes of x, then its scales.
-struct CodedX {
-  uint8_t *codes, *scales;
-};
-[[maybe_unused]] int64_t fp8_code_bytes(const qcts_problem& p) { return (p.m * p.k + 63) / 64 * 64; }
-[[maybe_unused]] uint64_t fp8_workspace_bytes(const qcts_problem* p) {
-  return static_cast<uint64_t>(fp8_code_bytes(*p) + p->m * static_cast<int64_t>(sizeof(float)));
-}
-// Runs quantize_activation on x, with the planes that this op has. It reads bounds and a given scale from the
-// planes of the weight.
-[[maybe_unused]] qcts_status code_x(const qcts_problem& p, const CodedX& to) {
-  qcts_plane planes[2] = {};
-  planes[0].name = "qdata";
-  planes[0].data = to.codes;
-  planes[1].name = "scale";
-  planes[1].data = to.scales;
-  qcts_problem activation = p;
-  activation.op = QCTS_OP_QUANTIZE_ACTIVATION;
-  activation.out_planes = planes;
-  activation.n_out_planes = 2;
-  return quantize_float8(activation);
-}
-
 template <class Tile>
 qcts_status launch_fp8(const qcts_problem& p, Fp8Product& product, const CodedX& x) {
   if (make_source(product.scales.codes, p.k, p.n, p.k, Tile::kWeightRows, &product.weight) != QCTS_OK ||
@@ -167,8 +143,7 @@ qcts_status launch_fp8(const qcts_problem& p, Fp8Product& product, const CodedX&
 constexpr qcts_fused_sums kFp8FusedSums = {sizeof(qcts_fused_sums), 32, 13, 13, kPromotedK, 0};
 
 [[maybe_unused]] qcts_status run_fp8_linear(const qcts_problem& p, const Weight& weight) {
-  auto* workspace = static_cast<uint8_t*>(p.workspace);
-  const CodedX x = {workspace, workspace + fp8_code_bytes(p)};
+  const CodedX x = coded_x(p);
   if (code_x(p, x) != QCTS_OK) return QCTS_FAILED;
   const int64_t x_scale_step = strncmp(p.activation, "dyn_row", 7) == 0 ? 1 : 0;
   Fp8Product product = {{}, {}, weight, x.scales, x_scale_step, p.k, output_of(p)};
@@ -189,13 +164,9 @@ qcts_status supports_fp8(const qcts_problem* p, char* why, size_t why_size) {
   return check_dimensions(*p, why, why_size);
 }
 
-template <const qcts_kernel& kKernel, Weight (*kWeight)(const qcts_problem&)>
-qcts_status run_fp8_policy(const qcts_problem* p) {
-  const qcts_problem copy = as_weight_only(*p);
-  if (kKernel.supports(p, nullptr, 0) != QCTS_OK || check_run(kKernel, &copy) != QCTS_OK ||
-      !gives_scale(kKernel, *p))
-    return QCTS_INVALID;
-  return run_fp8_linear(*p, kWeight(*p));
+template <Weight (*kWeight)(const qcts_problem&)>
+qcts_status run_fp8_weight(const qcts_problem& p) {
+  return run_fp8_linear(p, kWeight(p));
 }
 
 template <const qcts_kernel& kKernel, Weight (*kWeight)(const qcts_problem&)>
@@ -206,7 +177,7 @@ constexpr qcts_kernel fp8_dyn_row(const char* scheme) {
                                    "by reading one byte per weight up to m = 16, else by the multiplications",
                                    QCTS_F32,
                                    {.supports = supports_fp8<kKernel>,
-                                    .run = run_fp8_policy<kKernel, kWeight>,
+                                    .run = run_fp8_policy<kKernel, run_fp8_weight<kWeight>>,
                                     .workspace_bytes = fp8_workspace_bytes,
                                     .failure = last_failure});
   entry.fused_sums = kFp8FusedSums;
