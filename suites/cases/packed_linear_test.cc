@@ -10,7 +10,9 @@
 
 #include "suites/base/paths.h"
 #include "suites/cases/expand.h"
+#include "suites/inputs/generate.h"
 #include "suites/inputs/input_families.h"
+#include "suites/providers/problem.h"
 
 namespace qcts {
 namespace {
@@ -92,6 +94,28 @@ TEST(PackedLinear, HasTheInputsOfTheTableInTheShapesOfPlain) {
   };
   EXPECT_TRUE(has("numerics.linear/int4_tinygemm_g128/noise_tile_packed_4d_m5_n40_k384_bf16"));
   EXPECT_TRUE(has("numerics.linear/int4_tinygemm_g32/columns_tile_packed_4d_v1_m7_n47_k32_bf16"));
+}
+
+// A vendor's linear may read any layout that the reference packs.
+TEST(PackedLinear, HasInputsInEveryLayoutOfEveryScheme) {
+  size_t seen = 0;
+  for (const Scheme* scheme : schemes())
+    for (const Layout layout : scheme->layouts()) {
+      if (layout == kPlain) continue;
+      SCOPED_TRACE(std::string(scheme->name()) + " " + std::string(layout.name()));
+      const std::vector<Synthetic> inputs =
+          synthetic_inputs(Kind::numerics, Op::linear, *scheme, layout, InputSet::few);
+      EXPECT_FALSE(inputs.empty());
+      for (const Synthetic& synthetic : inputs) {
+        if (synthetic.weight.n * synthetic.weight.k > 100'000) continue;
+        const KernelInput input = generate(*scheme, Op::linear, layout, synthetic, synthetic.seed).input;
+        EXPECT_NO_THROW(require_planes(input.planes, scheme->plane_specs(input.weight)));
+        EXPECT_NO_THROW(
+            require_planes(packed_planes(input).value(), scheme->plane_specs(input.weight, layout)));
+        ++seen;
+      }
+    }
+  EXPECT_GT(seen, 100u);
 }
 
 TEST(PackedLinear, BindsToTheKernelThatReadsTheLayout) {
