@@ -290,7 +290,8 @@ void add_quantize(CLI::App& app, int& exit_code) {
           "--as", words->dialect,
           "write the classes of torchao_v2 (0.18.0, the default) or torchao_v1 (0.9.0 to 0.17.0), or a "
           "file for an older version: torchao_0.8, torchao_0.7, torchao_0.6 or torchao_0.5")
-      ->check(CLI::IsMember(std::vector<std::string>(write_dialects().begin(), write_dialects().end())));
+      ->check(CLI::IsMember(std::vector<std::string>(write_dialects().begin(), write_dialects().end()))
+                  .description(""));  // a line of help for all of them would be too long
   command->add_option("--layout", words->layout,
                       "int4: tile_packed_4d (default), cpu_avx512, cpu_avx2, cpu_default (.pt only)");
   command->add_option("--activation", words->activation,
