@@ -27,8 +27,8 @@ function groupBox(group, model, brief) {
     h("p", {}, h("b", {}, grouped(group.count), " ", h("span", { class: tone(group.status) }, group.status)), " ", link(providerHref(group.provider), group.provider), ": ", group.hypothesis ? h("b", {}, group.what) : group.what),
     brief ? null : where,
     h("p", {}, brief ? null : "simplest: ", link(caseHref(group.example), code(group.example))),
-    brief ? null : first ? h("p", {}, `${first.where}: want `, code(first.want), ", got ", code(first.got), first.total ? ` (${grouped(first.count)} of ${grouped(first.total)} differ)` : "")
-      : group.reason !== group.what ? h("p", {}, group.reason) : null,
+    first ? h("p", {}, `${first.where}: want `, code(first.want), ", got ", code(first.got), first.total ? ` (${grouped(first.count)} of ${grouped(first.total)} differ)` : "")
+      : !brief && group.reason !== group.what ? h("p", {}, group.reason) : null,
     commandLine(group.rerun));
 }
 

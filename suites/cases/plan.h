@@ -57,8 +57,8 @@ struct Plan {
   // If true, emulated variants run on one input of each input family, chosen in the same way.
   // They skip `large` and `long` inputs, which take them seconds each.
   bool emulated_once = false;
-  // Of the inputs that `emulated_once` leaves to emulated variants, one in this many of each policy, and no
-  // determinism. Absent: all of them.
+  // Emulated variants run one in this many of the inputs of each policy that `emulated_once` chooses, and
+  // skip determinism. Absent: they run all of them.
   std::optional<int64_t> emulated_share;
   // Input families that emulated variants run only once, as `once_a_family` does for all variants.
   std::vector<Generator> emulated_once_a_family;
