@@ -196,6 +196,10 @@ bool Implementation::takes(std::string_view activation) const {
   return lists_policy(kernel->scheme, std::string(activation).c_str());
 }
 
+bool Implementation::reads(std::string_view layout) const {
+  return kernel->op != QCTS_OP_LINEAR || reads_layout(kernel->reads_layouts, std::string(layout).c_str());
+}
+
 std::vector<const Implementation*> Registry::find(uint32_t op, std::string_view family,
                                                   std::string_view activation) const {
   std::vector<const Implementation*> found;

@@ -35,6 +35,8 @@ struct Implementation {
   std::string_view family() const;  // kernel->scheme without its activation policies
   // True if the kernel serves the policy; always true for operations without x.
   bool takes(std::string_view activation) const;
+  // True if a linear takes planes in this layout; always true for other operations.
+  bool reads(std::string_view layout) const;
   // Returns the reason why this machine cannot run the kernel, or an empty string if it can.
   // Variants of a plug-in do not name processor features, so its supports() decides.
   std::string machine_refusal() const;

@@ -198,6 +198,8 @@ TEST(Registry, TakesTheTablesOfEveryMinorVersion) {
   } const cases[] = {{9, 120, true},
                      {9, 112, false},  // less than in 0.9
                      {10, offsetof(qcts_kernel, fused_sums), true},
+                     {11, offsetof(qcts_kernel, failure), true},
+                     {11, offsetof(qcts_kernel, reads_layouts), true},
                      {QCTS_ABI_VERSION, sizeof(qcts_kernel), true},
                      {QCTS_ABI_VERSION + 1, sizeof(qcts_kernel) + 64, true},
                      {8, 120, false},
@@ -210,6 +212,8 @@ TEST(Registry, TakesTheTablesOfEveryMinorVersion) {
     } kernel;
     kernel.known.struct_size = static_cast<uint32_t>(each.kernel_bytes);
     kernel.known.fused_sums = {sizeof(qcts_fused_sums), 8, 24, 23, 0, 0};
+    kernel.known.failure = [](char*, size_t) {};
+    kernel.known.reads_layouts = "tile_packed_4d";
     const qcts_kernel* const list[] = {&kernel.known};
     qcts_provider table = Provider().table;
     table.abi_version = each.version;
@@ -222,9 +226,13 @@ TEST(Registry, TakesTheTablesOfEveryMinorVersion) {
     else
       EXPECT_THROW(registry.add(table), std::runtime_error);
     EXPECT_EQ(registry.implementations().size(), each.taken ? 1u : 0u);
-    for (const Implementation& taken : registry.implementations())
-      EXPECT_EQ(taken.kernel->fused_sums.terms, each.kernel_bytes >= sizeof(qcts_kernel) ? 8u : 0u)
-          << "a field beyond its end was read";
+    for (const Implementation& taken : registry.implementations()) {
+      const auto has = [&](size_t end) { return each.kernel_bytes >= end; };
+      EXPECT_EQ(taken.kernel->fused_sums.terms, has(offsetof(qcts_kernel, failure)) ? 8u : 0u);
+      EXPECT_EQ(taken.kernel->failure != nullptr, has(offsetof(qcts_kernel, reads_layouts)));
+      EXPECT_EQ(taken.reads("tile_packed_4d"), has(sizeof(qcts_kernel))) << "a field beyond its end was read";
+      EXPECT_TRUE(taken.reads("plain"));
+    }
   }
 }
 

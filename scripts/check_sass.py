@@ -46,6 +46,8 @@ PROMISES = [
     (r"\d(de)?quantize_tiles", ["LDG.128", "STG.128"]),
     (r"\dgemv\w*Lb1E", ["LDG.128"]),
     (r"\dfloat_gemv", ["LDG.128"]),
+    (r"\dgemv_tiles", ["LDG.128"]),
+    (r"\dgemm\w*TilePacked", ["LDGSTS.128", "LDSM", "HMMA"]),
     (r"\dfp8_gemm", ["QGMMA", "UTMALDG"]),
     (r"\dint4_gemm", ["HGMMA", "UTMALDG"]),
 ]

@@ -13,11 +13,19 @@ import check_sass
 TILES = "_ZN4qcts4sm8039_GLOBAL__N__8a1535fd_7_sm80_cu_b404d54716dequantize_tilesINS1_4BF16ENS1_13Int8RowPlanesEEEvT0_NS1_4RowsE"
 QUANTIZE = TILES.replace("16dequantize_tiles", "14quantize_tiles")
 GEMV = "_ZN4qcts4sm8039_GLOBAL__N__9bec1742_7_sm80_cu_2c6c1d744gemvINS1_4BF16ENS1_14TinygemmWeightELi4ELb1EEEvT0_NS1_7ProductE"
+OF_TILES = "_ZN4qcts4sm8039_GLOBAL__N__9bec1742_7_sm80_cu_2c6c1d74"
+GEMV_TILES = OF_TILES + "10gemv_tilesINS1_4BF16ENS1_17TilePackedDecoderEEEvNS1_6WeightENS1_7ProductE"
+GEMM_TILES = GEMV_TILES.replace("10gemv_tiles", "4gemm").replace("DecoderE", "DecoderELi4E")
 FP8 = "_ZN4qcts5sm90a40_GLOBAL__N__1f33b3fb_8_sm90a_cu_9e1ad9528fp8_gemmINS1_7Fp8TileILi16ELi1EEEEEvNS1_10Fp8ProductE"
 INT4 = FP8.replace("8fp8_gemm", "9int4_gemm")
 BOXES = ["@!P0 UTMALDG.2D [UR8], [UR4], desc[UR6] ;"]
 FP8_CODE = [*BOXES, "QGMMA.64x16x32.F32.E4M3.E4M3 R24, gdesc[UR8], R24, gsb0 ;"]
 INT4_CODE = [*BOXES, "HGMMA.64x16x16.F32.BF16 R24, R4, gdesc[UR8], R24, gsb0 ;"]
+GEMM_CODE = [
+    "LDGSTS.E.BYPASS.LTC128B.128 [R4], [R2.64] ;",
+    "LDSM.16.M88.4 R4, [R8] ;",
+    "HMMA.16816.F32.BF16 R4, R8, R12, R4 ;",
+]
 WIDE = ["@!P0 LDG.E.NA.LTC128B.128.CONSTANT R4, [R2.64] ;", "STG.E.128 [R14.64], R8 ;"]
 
 
@@ -29,11 +37,20 @@ def dump(kernels):
     return check_sass.kernels_of("\n".join(lines))
 
 
-GOOD = {TILES: WIDE, QUANTIZE: WIDE, GEMV: WIDE[:1], FP8: FP8_CODE, INT4: INT4_CODE}
+GOOD = {
+    TILES: WIDE,
+    QUANTIZE: WIDE,
+    GEMV: WIDE[:1],
+    GEMV_TILES: WIDE[:1],
+    GEMM_TILES: GEMM_CODE,
+    FP8: FP8_CODE,
+    INT4: INT4_CODE,
+}
 
 
 def test_names_frames():
-    assert [check_sass.frame_of(name) for name in GOOD] == ["dequantize_tiles", "quantize_tiles", "gemv", "fp8_gemm", "int4_gemm"]
+    names = ["dequantize_tiles", "quantize_tiles", "gemv", "gemv_tiles", "gemm", "fp8_gemm", "int4_gemm"]
+    assert [check_sass.frame_of(name) for name in GOOD] == names
     assert check_sass.frame_of("_Z6kernelPf") == "kernel"
 
 
@@ -50,6 +67,10 @@ def test_takes_what_keeps_its_promises():
     ({GEMV: []}, {}, "no LDG.128"),
     ({GEMV: [WIDE[0], "@P1 STL [R1], R4 ;"]}, {}, "1 STL"),
     ({GEMV: [WIDE[0], "LDL.LU R4, [R1] ;"]}, {}, "1 LDL"),
+    ({GEMV_TILES: ["LDG.E.64 R4, [R2.64] ;"]}, {}, "no LDG.128"),
+    ({GEMM_TILES: GEMM_CODE[1:]}, {}, "no LDGSTS.128"),
+    ({GEMM_TILES: [GEMM_CODE[0], GEMM_CODE[2]]}, {}, "no LDSM"),
+    ({GEMM_TILES: GEMM_CODE[:2]}, {}, "no HMMA"),
     ({FP8: BOXES}, {}, "no QGMMA"),
     ({FP8: FP8_CODE[1:]}, {}, "no UTMALDG"),
     ({INT4: [*BOXES, FP8_CODE[1]]}, {}, "no HGMMA"),

@@ -7,6 +7,20 @@
 #include <cstring>
 
 namespace qcts {
+namespace {
+
+// Is `word` in a list separated by commas?
+bool lists_word(const char* list, const char* word) {
+  const size_t length = std::strlen(word);
+  for (const char* next = list; next != nullptr;) {
+    const size_t listed = std::strcspn(next, ",");
+    if (listed == length && std::strncmp(next, word, length) == 0) return true;
+    next = next[listed] == ',' ? next + listed + 1 : nullptr;
+  }
+  return false;
+}
+
+}  // namespace
 
 qcts_status refuse(qcts_status status, char* why, size_t why_size, const char* format, ...) {
   if (why == nullptr || why_size == 0) return status;
@@ -45,15 +59,15 @@ bool lists_policy(const char* scheme, const char* activation) {
   if (activation == nullptr) return false;
   const char* policy = std::strchr(scheme, ':');
   if (policy == nullptr) return same_text(activation, "weight_only");
-  const size_t length = std::strlen(activation);
-  while (policy != nullptr) {
-    ++policy;
-    const size_t listed = std::strcspn(policy, ",");
-    if (listed == 1 && *policy == '*') return true;
-    if (listed == length && std::strncmp(policy, activation, length) == 0) return true;
-    policy = policy[listed] == ',' ? policy + listed : nullptr;
-  }
-  return false;
+  return lists_word(policy + 1, "*") || lists_word(policy + 1, activation);
+}
+
+bool is_plain(const char* layout) {
+  return layout == nullptr || *layout == '\0' || same_text(layout, "plain");
+}
+
+bool reads_layout(const char* reads_layouts, const char* layout) {
+  return is_plain(layout) || (reads_layouts != nullptr && lists_word(reads_layouts, layout));
 }
 
 const qcts_plane* find_plane(const qcts_plane* planes, uint32_t count, const char* name) {

@@ -25,6 +25,12 @@ uint32_t scale_dtype(const qcts_problem& problem);
 // A scheme without policies serves only weight_only.
 bool lists_policy(const char* scheme, const char* activation);
 
+// True for "plain", and for NULL and "", which mean the same.
+bool is_plain(const char* layout);
+// True if a linear with these qcts_kernel::reads_layouts (NULL: none) takes planes in `layout`: plain, or
+// listed.
+bool reads_layout(const char* reads_layouts, const char* layout);
+
 // True for tile_packed_4d and tile_packed_4d_v1. They have the same byte order but come from two producers.
 bool is_tile_packed(const char* layout);
 

@@ -53,7 +53,8 @@ typedef enum qcts_op {
   QCTS_OP_DEQUANTIZE = 3,          /* planes "plain" -> y [n,k] of w_dtype, bit-exact */
   QCTS_OP_PACK = 4,                /* planes "plain" -> out_planes in `layout` */
   QCTS_OP_UNPACK = 5,              /* planes in `layout` -> out_planes "plain" */
-  QCTS_OP_LINEAR = 6               /* y [m,n] = x [m,k] * W^T + bias; planes "plain", or `prepared` */
+  /* y [m,n] = x [m,k] * W^T + bias; planes "plain" or in `layout`, or `prepared` */
+  QCTS_OP_LINEAR = 6
 } qcts_op;
 
 /* One named plane (inner tensor) of a quantized weight. */
@@ -77,7 +78,8 @@ typedef struct qcts_problem {
   uint32_t device;
   void* stream;       /* cudaStream_t; NULL on the host */
   const char* scheme; /* family: "int8_row", "int4_tinygemm" */
-  /* PACK and UNPACK: layout of the packed planes; QUANTIZE: layout whose recipe applies; else "plain" */
+  /* PACK and UNPACK: layout of the packed planes; QUANTIZE: layout whose recipe applies; LINEAR: layout of
+   * the planes, "plain" or one of the kernel's reads_layouts; else "plain" */
   const char* layout;
   const char* activation; /* activation policy: "weight_only", "dyn_row_sym", ... */
   int64_t m, n, k;
@@ -186,6 +188,12 @@ typedef struct qcts_kernel {
   /* Since 0.11. Writes why the calling thread's last `run` or `prepare` returned QCTS_FAILED, in at most
    * why_size bytes, NUL included. NULL if the kernel gives no reason. */
   void (*failure)(char* why, size_t why_size);
+  /* Since 0.11; LINEAR only. Packed layouts that the kernel reads as well as "plain", separated by commas:
+   * "tile_packed_4d,tile_packed_4d_v1"; NULL: none. If the problem's `layout` is one of them, the planes of
+   * the weight are those that PACK writes, with their padding; `tile` is the layout's parameter if it has
+   * one. n, k and group are those of the weight without padding, and the padding must not change y. The
+   * planes of an activation policy are the same as for "plain". `prepare` reads the same planes as `run`. */
+  const char* reads_layouts;
 } qcts_kernel;
 
 /* One call of a saved program. */

@@ -127,11 +127,24 @@ class Provider:
         self._timed = None
 
     def kernel(
-        self, op, scheme, variant, *, numerics=None, fused_sums=None, claims=(), description="", supports=None, timed=None
+        self,
+        op,
+        scheme,
+        variant,
+        *,
+        numerics=None,
+        fused_sums=None,
+        reads_layouts=(),
+        claims=(),
+        description="",
+        supports=None,
+        timed=None,
     ):
-        """supports(problem) returns None, or a reason to refuse. The function fills problem.y or problem.out_planes. timed: see Timed."""
+        """supports(problem) returns None, or a reason to refuse. The function fills problem.y or problem.out_planes.
+        reads_layouts: packed layouts that a linear reads as well as "plain". timed: see Timed."""
         entry = {"op": op, "scheme": scheme, "variant": variant, "claims": list(claims)}
         entry |= {"numerics": numerics or {}, "fused_sums": fused_sums or {}, "description": description}
+        entry |= {"reads_layouts": list(reads_layouts)}
 
         def register(function):
             self._kernels.append((entry, supports, function, timed))

@@ -76,7 +76,11 @@ qcts_status check_packing(const qcts_problem& p, const char* scheme, char* why, 
   return QCTS_OK;
 }
 
-qcts_status check_linear(const qcts_problem& p, char* why, size_t why_size) {
+qcts_status check_linear(const qcts_kernel& kernel, const qcts_problem& p, char* why, size_t why_size) {
+  if (!reads_layout(kernel.reads_layouts, p.layout))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s: this linear reads %s%s", p.layout,
+                  kernel.reads_layouts == nullptr ? "plain planes only" : "plain planes and ",
+                  kernel.reads_layouts == nullptr ? "" : kernel.reads_layouts);
   if (p.m <= 0) return refuse(QCTS_UNSUPPORTED, why, why_size, "m = %lld", static_cast<long long>(p.m));
   if (!is_float(p.x_dtype) || !is_float(p.y_dtype))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "x and y must be float32, float16 or bfloat16");
@@ -100,6 +104,9 @@ qcts_status check_dense_rows(const qcts_problem& p, int64_t ld_bytes, const char
   return QCTS_OK;
 }
 
+// Is the problem a linear on packed planes?
+bool reads_packed(uint32_t op, const qcts_problem& p) { return op == QCTS_OP_LINEAR && !is_plain(p.layout); }
+
 bool any_null(const qcts_plane* planes, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i)
     if (planes[i].data == nullptr) return true;
@@ -118,7 +125,7 @@ qcts_status check_host(const qcts_problem& p, char* why, size_t why_size) {
 
 // Returns the layout of the input `planes`.
 const char* input_layout(uint32_t op, const qcts_problem& p) {
-  return op == QCTS_OP_UNPACK ? p.layout : "plain";
+  return op == QCTS_OP_UNPACK || reads_packed(op, p) ? p.layout : "plain";
 }
 
 }  // namespace
@@ -136,11 +143,11 @@ qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem
   if (!is_float(p.w_dtype))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "weights must be float32, float16 or bfloat16");
   if (check_blocks(p, kernel.scheme, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
-  const bool packs = kernel.op == QCTS_OP_PACK || kernel.op == QCTS_OP_UNPACK;
-  if (packs && check_packing(p, kernel.scheme, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
-
   qcts_status status = QCTS_OK;
-  if (kernel.op == QCTS_OP_LINEAR) status = check_linear(p, why, why_size);
+  if (kernel.op == QCTS_OP_LINEAR) status = check_linear(kernel, p, why, why_size);
+  if (status != QCTS_OK) return status;
+  const bool packs = kernel.op == QCTS_OP_PACK || kernel.op == QCTS_OP_UNPACK || reads_packed(kernel.op, p);
+  if (packs && check_packing(p, kernel.scheme, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   if (kernel.op == QCTS_OP_QUANTIZE) status = check_dense_rows(p, p.ldx_bytes, "ldx", why, why_size);
   if (kernel.op == QCTS_OP_DEQUANTIZE) status = check_dense_rows(p, p.ldy_bytes, "ldy", why, why_size);
   if (status != QCTS_OK) return status;

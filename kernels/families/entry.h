@@ -74,7 +74,8 @@ constexpr qcts_kernel entry_of(qcts_op op, const char* scheme, const char* varia
           .prepare = calls.prepare,
           .run = calls.run,
           .fused_sums = {},
-          .failure = calls.failure};
+          .failure = calls.failure,
+          .reads_layouts = nullptr};
 }
 
 // Returns the entry of an operation with one right answer.

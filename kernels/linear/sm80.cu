@@ -8,6 +8,7 @@ namespace qcts::sm80 {
 namespace {
 
 qcts_status int4_tinygemm(const qcts_problem& p) {
+  if (is_tile_packed(p.layout)) return run_linear<TilePackedDecoder>(p, int4_tile_packed_weight(p));
   return run_linear<Int4Decoder<true>>(p, int4_tinygemm_weight(p));
 }
 qcts_status int4_plain(const qcts_problem& p) {
@@ -57,10 +58,11 @@ constexpr const char kBytes[] =
 
 using namespace qcts;
 
-const qcts_kernel qcts_kernel_linear_int4_tinygemm_sm80 =
+const qcts_kernel qcts_kernel_linear_int4_tinygemm_sm80 = sm80::with_layouts(
     sm80::linear_row<qcts_kernel_linear_int4_tinygemm_sm80, sm80::int4_tinygemm>(
-        "int4_tinygemm", sm80::kNibbles, sm80::supports_linear<qcts_kernel_linear_int4_tinygemm_sm80>,
-        sm80::sums_bytes<sm80::Int4Decoder<true>>);
+        "int4_tinygemm", sm80::kNibbles, sm80::supports_tinygemm<qcts_kernel_linear_int4_tinygemm_sm80>,
+        sm80::sums_bytes<sm80::Int4Decoder<true>>),
+    "tile_packed_4d,tile_packed_4d_v1");
 const qcts_kernel qcts_kernel_linear_int4_plain_sm80 =
     sm80::linear_row<qcts_kernel_linear_int4_plain_sm80, sm80::int4_plain>(
         "int4_plain", sm80::kNibbles, sm80::supports_linear<qcts_kernel_linear_int4_plain_sm80>,

@@ -20,6 +20,10 @@
 // bytes apart. The distance between rows of x is 64 or 32 bytes more than a multiple of 128. So no access has
 // bank conflicts.
 //
+// In tile_packed_4d (kReadsTiles) a column tile and a stage are one tile of the layout. A lane takes its 16
+// bytes, the operands of b in the instruction's own order of k, from shared memory as they are. So
+// load_matrices loads a, from rows of x whose distance is 16 bytes more than a multiple of 128.
+//
 // Products are exact. Each group has an accumulator of its own, and its scale acts on the finished sum.
 #pragma once
 
@@ -59,23 +63,19 @@ struct WarpTile {
       }
       decoder.template operands<T>(words[tile][unit], parameters, b[tile]);
     }
-    const uint8_t* from = Block::x(stage) + lane_index() / 4 * Of::kPitchX + unit * Of::kUnitK * 2 +
-                          lane_index() % 4 * Of::kLaneBytes;
+    const uint8_t* from = Block::x(stage) + unit * Of::kUnitK * 2;
     QCTS_UNROLL
     for (int i = 0; i < kRowTiles; ++i) {
       if (i >= row_tiles) continue;
-      uint32_t upper[Of::kPairs], lower[Of::kPairs];
-      load_x(from + 16 * i * Of::kPitchX, upper);
-      load_x(from + (16 * i + 8) * Of::kPitchX, lower);
+      uint32_t a[Of::kMatrices][4];
+      load_a(from + 16 * i * Of::kPitchX, a);
       QCTS_UNROLL
       for (int matrix = 0; matrix < Of::kMatrices; ++matrix) {
-        const uint32_t a[4] = {upper[2 * matrix], lower[2 * matrix], upper[2 * matrix + 1],
-                               lower[2 * matrix + 1]};
         QCTS_UNROLL
         for (int tile = 0; tile < 2; ++tile) {
           if (tile >= columns) continue;
           const uint32_t pairs[2] = {b[tile][2 * matrix], b[tile][2 * matrix + 1]};
-          Pair<T>::multiply(sums[i][tile], a, pairs);
+          Pair<T>::multiply(sums[i][tile], a[matrix], pairs);
         }
       }
     }
@@ -134,6 +134,24 @@ struct WarpTile {
     if (Decoder::kScalesSums) return sum;
     const int64_t n = block.first_n + Block::column(tile) + lane_index() % 4 * 2 + side;
     return n < block.p.n ? sum * block.weight.finish(n) : 0;
+  }
+  // Loads the operands of a for a unit of 16 rows of x, which begins at `from`.
+  static QCTS_DEVICE void load_a(const uint8_t* from, uint32_t (&a)[Of::kMatrices][4]) {
+    const auto lane = static_cast<int>(lane_index());
+    if constexpr (kReadsTiles<Decoder>) {
+      QCTS_UNROLL
+      for (int matrix = 0; matrix < Of::kMatrices; ++matrix)
+        load_matrices<4>(a[matrix], from + lane % 16 * Of::kPitchX + (2 * matrix + lane / 16) * 16);
+    } else {
+      uint32_t upper[Of::kPairs], lower[Of::kPairs];
+      load_x(from + lane / 4 * Of::kPitchX + lane % 4 * Of::kLaneBytes, upper);
+      load_x(from + (lane / 4 + 8) * Of::kPitchX + lane % 4 * Of::kLaneBytes, lower);
+      QCTS_UNROLL
+      for (int matrix = 0; matrix < Of::kMatrices; ++matrix) {
+        QCTS_UNROLL
+        for (int i = 0; i < 4; ++i) a[matrix][i] = (i % 2 == 0 ? upper : lower)[2 * matrix + i / 2];
+      }
+    }
   }
   static QCTS_DEVICE void load_x(const uint8_t* from, uint32_t (&pairs)[Of::kPairs]) {
     using Words = std::conditional_t<Of::kPairs == 4, Words4, Words2>;
@@ -195,7 +213,7 @@ bool is_for_gemm(const qcts_problem& p, int64_t group) {
 
 template <class Decoder>
 qcts_status launch_gemm(const qcts_problem& p, const Weight& weight, const uint8_t* x_sums) {
-  Product product = product_of(p, weight.codes, Decoder::kBits);
+  Product product = product_of<Decoder>(p, weight);
   product.x_sums = x_sums;
   const auto group_units =
       static_cast<int>(weight.group == p.k ? p.k : weight.group / (128 / Decoder::kBits));

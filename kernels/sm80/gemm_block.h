@@ -23,7 +23,8 @@ struct Tiling {
   static constexpr int kLaneBytes = 2 * 2 * kPairs;                      // bytes of x multiplied by a word
   static constexpr int kXBytes = Decoder::kXBytes * kStageK;             // bytes per row of a stage
   static constexpr int kRows = 16 * kRowTiles,
-                       kPitchX = kXBytes + (Decoder::kXBytes == 1 ? 16 : 4 * kLaneBytes);
+                       kPitchX =
+                           kXBytes + (Decoder::kXBytes == 1 || kReadsTiles<Decoder> ? 16 : 4 * kLaneBytes);
   static constexpr int kStages = kRowTiles == 1 ? 5 : 3;
   static constexpr int kStageBytes = kTileColumns * kCodePitch + kRows * kPitchX;
   // The number of groups in a window of stages. Their parameters are loaded together: 16 of a row fill
@@ -110,10 +111,18 @@ struct BlockTile {
 
   QCTS_DEVICE void load_codes(int stage, uint32_t (&words)[2][kUnits]) const {
     QCTS_UNROLL
-    for (int tile = 0; tile < 2; ++tile)
-      if (tile < warp_columns())
+    for (int tile = 0; tile < 2; ++tile) {
+      if (tile >= warp_columns()) continue;
+      if constexpr (kReadsTiles<Decoder>) {
+        const auto own =
+            load_shared<Words4>(codes(stage) + column(tile) / kTileRows * kTileBytes + 16 * lane_index());
+        QCTS_UNROLL
+        for (int i = 0; i < kUnits; ++i) words[tile][i] = own.word[i];
+      } else {
         load_matrices<kUnits>(words[tile], codes(stage) + (column(tile) + lane_index() % 8) * kCodePitch +
                                                lane_index() / 8 * 16);
+      }
+    }
   }
   // Returns the parameters of a column for a group. `group` counts from the first group of the window.
   static QCTS_DEVICE Words2 parameters_of(const Window& window, int group, int column) {
@@ -140,14 +149,10 @@ struct BlockTile {
   }
 
   QCTS_DEVICE void fetch(int stage) const {
-    const int64_t code_bytes = p.k * Decoder::kBits / 8, from_code = int64_t{stage} * kCodeBytes;
-    for (int at = static_cast<int>(thread_index()); at < kTileColumns * (kCodeBytes / 16);
-         at += kGemmThreads) {
-      const int row = at / (kCodeBytes / 16), byte = at % (kCodeBytes / 16) * 16;
-      const int64_t n = first_n + row, left = n < p.n ? code_bytes - from_code - byte : 0;
-      fetch_chunk<1>(codes(stage) + row * kCodePitch + byte, weight.codes + n * code_bytes + from_code + byte,
-                     left, p.has_aligned_codes);
-    }
+    if constexpr (kReadsTiles<Decoder>)
+      fetch_tiles(stage);
+    else
+      fetch_codes(stage);
     constexpr int kChunks = Of::kXBytes / 16;
     for (int at = static_cast<int>(thread_index()); at < Of::kRows * kChunks; at += kGemmThreads) {
       const int row = at / kChunks, byte = at % kChunks * 16;
@@ -155,6 +160,25 @@ struct BlockTile {
       const int64_t left = m < p.m ? Decoder::kXBytes * p.k - from : 0;
       fetch_chunk<Decoder::kXBytes>(x(stage) + row * Of::kPitchX + byte, p.x + m * p.ldx_bytes + from, left,
                                     p.has_aligned_x);
+    }
+  }
+  // Eight tiles, one for each warp and column tile.
+  QCTS_DEVICE void fetch_tiles(int stage) const {
+    static_assert(!kReadsTiles<Decoder> || Of::kStageK == kTileK);
+    for (int at = static_cast<int>(thread_index()); at < kTileColumns / kTileRows * 32; at += kGemmThreads) {
+      const int64_t down = first_n / kTileRows + at / 32;
+      fetch_chunk<4>(codes(stage) + 16 * at, tile_at(weight.codes, p.k, down, stage) + at % 32 * 16,
+                     down * kTileRows < p.n ? 16 : 0, p.has_aligned_codes);
+    }
+  }
+  QCTS_DEVICE void fetch_codes(int stage) const {
+    const int64_t code_bytes = p.k * Decoder::kBits / 8, from_code = int64_t{stage} * kCodeBytes;
+    for (int at = static_cast<int>(thread_index()); at < kTileColumns * (kCodeBytes / 16);
+         at += kGemmThreads) {
+      const int row = at / (kCodeBytes / 16), byte = at % (kCodeBytes / 16) * 16;
+      const int64_t n = first_n + row, left = n < p.n ? code_bytes - from_code - byte : 0;
+      fetch_chunk<1>(codes(stage) + row * kCodePitch + byte, weight.codes + n * code_bytes + from_code + byte,
+                     left, p.has_aligned_codes);
     }
   }
 

@@ -120,16 +120,21 @@ QCTS_DEVICE float add_eight(const float (&x)[8], const float (&w)[8], const Word
   return sum;
 }
 
-// Sums four rows over the lanes of a warp. Lanes 8 * i to 8 * i + 7 get the sum of row i. In each of the
-// first two steps a lane gives away half of its rows. That takes 6 shuffles instead of 20.
-QCTS_DEVICE float sum_of_rows(const float (&sums)[kGemvRows]) {
+// Sums four rows over lanes that are 0, kStep / 2, kStep and both apart. The i-th of them gets the sum of row
+// i. In each of two steps a lane gives away half of its rows. That takes 3 shuffles instead of 8.
+template <uint32_t kStep>
+QCTS_DEVICE float split_rows(const float (&sums)[kGemvRows]) {
   static_assert(kGemvRows == 4);
-  const bool upper = (lane_index() & 16) != 0, odd = (lane_index() & 8) != 0;
+  const bool upper = (lane_index() & kStep) != 0, odd = (lane_index() & kStep / 2) != 0;
   float pair[2];
   QCTS_UNROLL
   for (int i = 0; i < 2; ++i)
-    pair[i] = (upper ? sums[2 + i] : sums[i]) + shuffle_xor(upper ? sums[i] : sums[2 + i], 16);
-  float sum = (odd ? pair[1] : pair[0]) + shuffle_xor(odd ? pair[0] : pair[1], 8);
+    pair[i] = (upper ? sums[2 + i] : sums[i]) + shuffle_xor(upper ? sums[i] : sums[2 + i], kStep);
+  return (odd ? pair[1] : pair[0]) + shuffle_xor(odd ? pair[0] : pair[1], kStep / 2);
+}
+// Sums four rows over the lanes of a warp. Lanes 8 * i to 8 * i + 7 get the sum of row i.
+QCTS_DEVICE float sum_of_rows(const float (&sums)[kGemvRows]) {
+  float sum = split_rows<16>(sums);
   QCTS_UNROLL
   for (uint32_t with = 4; with > 0; with /= 2) sum += shuffle_xor(sum, with);
   return sum;
@@ -209,21 +214,24 @@ __global__ void __launch_bounds__(kGemvThreads)
   return {group, -1};
 }
 
+// Starts a frame that stages x and parameters as gemv() does.
+[[maybe_unused]] Launch at_columns(const qcts_problem& p, int64_t group, int64_t x_bytes) {
+  const int64_t rows = p.m < kGemvRows ? p.m : kGemvRows;
+  const int64_t groups =
+      (p.k < kStagedK ? p.k : kStagedK) / group + 2;  // both ends of the staged part may cut a group
+  return {.blocks_x = blocks_for(p.n, kGemvColumns) * blocks_for(p.m, kGemvRows),
+          .threads = kGemvThreads,
+          .shared_bytes =
+              static_cast<uint32_t>(rows * kStagedK * x_bytes +
+                                    (groups + 1) * kGemvColumns * static_cast<int64_t>(sizeof(Words2)))};
+}
+
 template <class Decoder>
 qcts_status launch_gemv(const qcts_problem& p, const Weight& weight) {
   return with_type(p.x_dtype, [&](auto type) {
     using T = decltype(type);
-    const int64_t rows = p.m < kGemvRows ? p.m : kGemvRows;
-    const int64_t groups =
-        (p.k < kStagedK ? p.k : kStagedK) / weight.group + 2;  // both ends of the staged part may cut a group
-    return launch(
-        p,
-        {.blocks_x = blocks_for(p.n, kGemvColumns) * blocks_for(p.m, kGemvRows),
-         .threads = kGemvThreads,
-         .shared_bytes =
-             static_cast<uint32_t>(rows * Staging<T, Decoder>::kRowBytes +
-                                   (groups + 1) * kGemvColumns * static_cast<int64_t>(sizeof(Words2)))},
-        gemv<T, Decoder>, weight, product_of(p, weight.codes, Decoder::kBits), groups_of(weight.group, p.k));
+    return launch(p, at_columns(p, weight.group, T::kBytes), gemv<T, Decoder>, weight,
+                  product_of<Decoder>(p, weight), groups_of(weight.group, p.k));
   });
 }
 

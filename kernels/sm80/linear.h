@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/sm80/gemm.h"
-#include "kernels/sm80/gemv.h"
+#include "kernels/sm80/gemv_tiles.h"
 
 namespace qcts::sm80 {
 namespace {
@@ -34,7 +34,12 @@ bool takes_gemm(const qcts_problem& p, int64_t group) {
 
 template <class Decoder>
 qcts_status run_linear(const qcts_problem& p, const Weight& weight) {
-  if (!takes_gemm<Decoder>(p, weight.group)) return launch_gemv<Decoder>(p, weight);
+  if (!takes_gemm<Decoder>(p, weight.group)) {
+    if constexpr (kReadsTiles<Decoder>)
+      return launch_gemv_tiles<Decoder>(p, weight);
+    else
+      return launch_gemv<Decoder>(p, weight);
+  }
   auto* sums = static_cast<uint8_t*>(p.workspace);
   if constexpr (Decoder::kHasZero) {
     const Launch at = {.blocks_x = blocks_for(p.m, kSumThreads) * (p.k / weight.group),
@@ -71,6 +76,14 @@ qcts_status supports_linear(const qcts_problem* p, char* why, size_t why_size) {
   return check_dimensions(*p, why, why_size);
 }
 template <const qcts_kernel& kKernel>
+qcts_status supports_tinygemm(const qcts_problem* p, char* why, size_t why_size) {
+  if (supports_linear<kKernel>(p, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
+  if (!is_tile_packed(p->layout) || p->group % kWordK == 0) return QCTS_OK;
+  return refuse(QCTS_UNSUPPORTED, why, why_size,
+                "group %lld: a word of layout %s has codes of %d columns, which must be of one group",
+                static_cast<long long>(p->group), p->layout, kWordK);
+}
+template <const qcts_kernel& kKernel>
 qcts_status supports_nf4(const qcts_problem* p, char* why, size_t why_size) {
   if (supports_linear<kKernel>(p, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   if (p->k % 64 != 0)
@@ -103,6 +116,11 @@ constexpr qcts_kernel linear_row(const char* scheme, const char* description,
                                     .failure = last_failure});
   entry.claims &= ~static_cast<uint32_t>(QCTS_CLAIM_BATCH_INVARIANT);
   entry.fused_sums = kAmpereFusedSums;
+  return entry;
+}
+
+constexpr qcts_kernel with_layouts(qcts_kernel entry, const char* layouts) {
+  entry.reads_layouts = layouts;
   return entry;
 }
 

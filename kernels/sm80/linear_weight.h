@@ -86,6 +86,14 @@ struct Weight {
   }
 };
 
+// --- tile_packed_4d
+// A tile has 8 rows and 128 columns of the weight: 512 bytes, 16 for each lane of a warp
+// (kernels/sm80/pack.h). k is padded to 1024, and tiles along k follow one another.
+constexpr int kTileRows = 8, kTileK = 128, kTileBytes = 512;
+QCTS_DEVICE const uint8_t* tile_at(const uint8_t* codes, int64_t k, int64_t down, int64_t across) {
+  return codes + (down * ((k + 1023) / 1024 * (1024 / kTileK)) + across) * kTileBytes;
+}
+
 // --- On the host
 
 [[maybe_unused]] const uint8_t* bytes_in(const qcts_problem& p, const char* name) {
@@ -113,6 +121,13 @@ struct Weight {
   weight.zeros = weight.scales == nullptr ? nullptr : weight.scales + dtype_bytes(p.w_dtype);
   weight.scale_type = weight.zero_type = p.w_dtype;
   weight.has_pairs = p.w_dtype != QCTS_F32 && reinterpret_cast<uintptr_t>(weight.scales) % 4 == 0;
+  return weight;
+}
+
+// The padding has parameters too.
+[[maybe_unused]] Weight int4_tile_packed_weight(const qcts_problem& p) {
+  Weight weight = int4_tinygemm_weight(p);
+  weight.group_step = 2 * ((p.n + kTileRows - 1) / kTileRows * kTileRows);
   return weight;
 }
 

@@ -19,6 +19,9 @@
 //   kMinGroup                   the smallest group that the matrix frame takes
 //   Decoder(weight)             called in the kernel
 //   operands<T>(word, parameters, pairs)   turns 32 bits of codes, consecutive along k, into pairs along k
+//   kReadsTiles                 only if codes are in tile_packed_4d: then a word has 8 of 32 k, and pair i is
+//   at
+//                               8 * i + 2 * (lane % 4)
 // If bfloat16 does not hold its weights, it also has floats(words, w), which decodes eight of them.
 #pragma once
 
@@ -95,6 +98,27 @@ struct Int4Decoder {
     return Pair<T>::fma(nibble_pair<kHighFirst>(word, i, 0, twice(kUnit)), twice(power<T>(0)), twice(kEight));
   }
 };
+
+// A weight is code - 8. Nibbles i and i + 4 of a word are pair i: the operands of b as mma.m16n8k16 takes
+// them, which is the layout's purpose. So one and_or() makes both halves of a pair.
+struct TilePackedDecoder {
+  static constexpr int kBits = 4, kXBytes = 2, kMinGroup = 32;
+  static constexpr bool kScalesSums = true, kHasZero = true, kReadsParameters = false, kTwoLevels = false,
+                        kReadsTiles = true;
+  QCTS_DEVICE explicit TilePackedDecoder(const Weight&) {}
+
+  template <class T>
+  static QCTS_DEVICE void operands(uint32_t word, const Words2&, uint32_t (&pairs)[4]) {
+    constexpr uint32_t kUnit = power<T>(Pair<T>::kFractionBits);  // its last bit is worth 1
+    constexpr uint32_t kEight = 1u << 15 | kUnit | 8;
+    QCTS_UNROLL
+    for (int i = 0; i < 4; ++i)
+      pairs[i] =
+          Pair<T>::fma(and_or(word >> 4 * i, twice(15), twice(kUnit)), twice(power<T>(0)), twice(kEight));
+  }
+};
+template <class Decoder>
+constexpr bool kReadsTiles = requires { Decoder::kReadsTiles; };
 
 // A weight is code - zero point.
 struct Int8Decoder {

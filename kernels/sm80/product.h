@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/launch.h"
-#include "kernels/sm80/elements.h"
+#include "kernels/sm80/operands.h"
 
 namespace qcts::sm80 {
 namespace {
@@ -38,6 +38,14 @@ struct Product {
           has_aligned_rows(p.x, p.m, p.ldx_bytes),
           has_aligned_rows(codes, p.n, code_bytes),
           reinterpret_cast<uintptr_t>(p.y) % 4 == 0 && (p.m <= 1 || p.ldy_bytes % 4 == 0)};
+}
+
+// The same for a decoder (kernels/sm80/operands.h). Each tile is aligned if the first one is.
+template <class Decoder>
+Product product_of(const qcts_problem& p, const Weight& weight) {
+  Product product = product_of(p, weight.codes, Decoder::kBits);
+  if (kReadsTiles<Decoder>) product.has_aligned_codes = is_multiple_of_16(weight.codes);
+  return product;
 }
 
 QCTS_DEVICE float bias_of(const Product& p, int64_t n) {

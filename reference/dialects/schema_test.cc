@@ -303,6 +303,16 @@ TEST(Schema, RecognizesSchemes) {
 }
 
 // torchao 0.15: scales in the logical dtype, no zero_point.
+// torch.split() of an NF4Tensor, as FSDP shards it, leaves n_blocks as it was.
+TEST(Schema, AChunkOfNf4KeepsTheBlockCountOfTheWhole) {
+  for (const int64_t whole : {256, 512, 768}) {
+    NamedTensor chunk = nf4();
+    chunk.attributes["n_blocks"] = whole;
+    check(chunk);
+    EXPECT_EQ(chunk.scheme, "nf4_b64_s256") << whole;
+  }
+}
+
 TEST(Schema, OlderInt8BecomesTodaysPlanes) {
   NamedTensor old = int8();
   old.payload.pop_back();

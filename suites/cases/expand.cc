@@ -172,15 +172,21 @@ class Expander {
     });
   }
 
+  // Are there cases of this op and layout? "plain" for all but pack and unpack, and for linear each layout
+  // that an offer reads.
+  bool has_cases_in(Layout layout, Op op, const Scheme& scheme) const {
+    if (op == Op::pack || op == Op::unpack) return layout != kPlain;
+    if (layout == kPlain || op != Op::linear) return layout == kPlain;
+    return std::ranges::any_of(offers_.find(op, scheme.family()),
+                               [&](const Offer* offer) { return offer->reads(layout); });
+  }
+
   void add_synthetic(Kind kind, const Scheme& scheme) {
     for (const Op op : kOps) {
       if (!filter_.may_take(kind, op, scheme) || !is_implemented(op, scheme)) continue;
-      const bool packs = op == Op::pack || op == Op::unpack;
-      for (const Layout layout : scheme.layouts()) {
-        if (packs == (layout == kPlain)) continue;
-        for (Case& c : sampler_.cases_of(kind, op, scheme, layout)) add(std::move(c));
-        if (!packs) break;
-      }
+      for (const Layout layout : scheme.layouts())
+        if (has_cases_in(layout, op, scheme))
+          for (Case& c : sampler_.cases_of(kind, op, scheme, layout)) add(std::move(c));
     }
   }
 

@@ -20,7 +20,8 @@ Offer offer_of(const Implementation& implementation) {
           .variant = kernel.variant,
           .is_emulated = (kernel.claims & QCTS_CLAIM_EMULATED) != 0,
           .is_runnable = implementation.machine_refusal().empty(),
-          .is_builtin = implementation.builtin};
+          .is_builtin = implementation.builtin,
+          .layouts = kernel.reads_layouts == nullptr ? "" : kernel.reads_layouts};
 }
 
 // An emulator's time means nothing, and a scalar prefill takes too long.
@@ -46,11 +47,11 @@ bool is_left_out(const Case& c, const Plan& plan, const Offer& offer, bool with_
   return offer.is_emulated && (takes_long(c, plan) || !c.for_emulated);
 }
 
-// Returns the kernels of the case's op, family and policy, best first.
+// Returns the kernels of the case's op, family, policy and layout, best first.
 std::vector<const Offer*> kernel_offers(const Case& c, const OfferTable& offers) {
   std::vector<const Offer*> found;
   for (const Offer* offer : offers.find(c.id.op, c.scheme->family()))
-    if (offer->takes(c.activation)) found.push_back(offer);
+    if (offer->takes(c.activation) && offer->reads(c.layout)) found.push_back(offer);
   return found;
 }
 
@@ -77,6 +78,10 @@ bool Offer::takes(Policy activation) const {
   return lists_policy(scheme.c_str(), std::string(activation.name()).c_str());
 }
 
+bool Offer::reads(Layout layout) const {
+  return op != Op::linear || reads_layout(layouts.c_str(), std::string(layout.name()).c_str());
+}
+
 std::vector<Offer> offers_of(const Registry& registry, std::string_view provider) {
   std::vector<Offer> offers;
   for (const Implementation& implementation : registry.implementations())
@@ -93,7 +98,7 @@ std::vector<Offer> offers_of(const Registry& registry, std::string_view provider
 nlohmann::ordered_json to_json(const Offer& offer) {
   return {{"provider", offer.provider},      {"op", op_name(offer.op)},       {"scheme", offer.scheme},
           {"variant", offer.variant},        {"emulated", offer.is_emulated}, {"runnable", offer.is_runnable},
-          {"programs", offer.runs_programs}, {"builtin", offer.is_builtin}};
+          {"programs", offer.runs_programs}, {"builtin", offer.is_builtin},   {"layouts", offer.layouts}};
 }
 
 Offer offer_from_json(const nlohmann::ordered_json& json) {
@@ -107,7 +112,8 @@ Offer offer_from_json(const nlohmann::ordered_json& json) {
           .is_emulated = json.at("emulated"),
           .is_runnable = json.at("runnable"),
           .runs_programs = json.at("programs"),
-          .is_builtin = json.at("builtin")};
+          .is_builtin = json.at("builtin"),
+          .layouts = json.at("layouts")};
 }
 
 void OfferTable::add(std::vector<Offer> offers) {
@@ -133,7 +139,7 @@ std::vector<std::string> OfferTable::suffixes() const {
 bool may_be_offered(const Case& c, const Plan& plan, const OfferTable& offers, bool with_reference) {
   const bool best_alone = takes_best_alone(c, plan);
   return std::ranges::any_of(offers.find(c.id.op, c.scheme->family()), [&](const Offer* offer) {
-    return offer->takes(c.activation) && (offer->is_runnable || !best_alone) &&
+    return offer->takes(c.activation) && offer->reads(c.layout) && (offer->is_runnable || !best_alone) &&
            !is_left_out(c, plan, *offer, with_reference);
   });
 }
@@ -173,7 +179,8 @@ void bind_offer(Case& c, std::string_view provider, std::string_view variant, co
   } else {
     for (const Implementation* each :
          registry.find(abi_op(c.id.op), c.scheme->family(), c.activation.name())) {
-      if (each->provider != provider || each->kernel->variant != variant) continue;
+      if (each->provider != provider || each->kernel->variant != variant || !each->reads(c.layout.name()))
+        continue;
       c.implementation = each;
       return;
     }

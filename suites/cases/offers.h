@@ -32,9 +32,11 @@ struct Offer {
   bool is_runnable = true;     // false: this machine lacks a feature that the variant needs
   bool runs_programs = false;  // Op::file only: the provider loads, runs and saves TorchScript
   bool is_builtin = false;     // the kernel is part of this program
+  std::string layouts{};       // as qcts_kernel::reads_layouts; empty for NULL
 
   std::string_view family() const;
   bool takes(Policy activation) const;
+  bool reads(Layout layout) const;  // true for every layout unless the op is linear
 };
 
 // Returns the offers of one provider. Within an (op, family), the best comes first.
@@ -66,7 +68,7 @@ bool may_be_offered(const Case& c, const Plan& plan, const OfferTable& offers, b
 // Returns none unless the plan takes only the best variants for `c`.
 std::vector<SupportQuestion> support_questions(const Case& c, const Plan& plan, const OfferTable& offers);
 
-// Returns the offers that judge `c`, best first. They are kernels of its op, family and policy.
+// Returns the offers that judge `c`, best first. They are kernels of its op, family, policy and layout.
 // For round_trip and reject, the offers are providers that load and save files.
 // `serves` answers the support_questions().
 std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,

@@ -49,6 +49,29 @@ TEST(Offers, AreFoundByOpFamilyAndPolicy) {
   EXPECT_THAT(table.suffixes(), testing::ElementsAre("acme_dyn", "acme_fast"));
 }
 
+// A linear that declares no layout never gets packed planes.
+TEST(Offers, OfPackedPlanesAreOfLinearsThatReadThem) {
+  Offer reads = offer("acme", Op::linear, "int4_tinygemm", "tiles");
+  reads.layouts = "tile_packed_4d,other";
+  OfferTable table;
+  table.add({offer("acme", Op::linear, "int4_tinygemm", "plain"), reads});
+  Case c = linear_case("weight_only");
+  c.scheme = find_scheme("int4_tinygemm_g32");
+  c.id.scheme = c.scheme->name();
+  const std::string id = c.id.text();
+  EXPECT_THAT(ids_for(c, table), testing::ElementsAre(id + "/acme_plain", id + "/acme_tiles"));
+  for (const auto& [layout, offered] : std::map<std::string, bool>{
+           {"tile_packed_4d", true}, {"tile_packed_4d_v1", false}, {"cpu_avx2", false}}) {
+    c.layout = c.scheme->layout_named(layout);
+    EXPECT_EQ(ids_for(c, table), offered ? std::vector{id + "/acme_tiles"} : std::vector<std::string>())
+        << layout;
+    EXPECT_EQ(may_be_offered(c, {}, table, true), offered) << layout;
+  }
+  c.id.op = Op::pack;
+  table.add({offer("acme", Op::pack, "int4_tinygemm", "plain")});
+  EXPECT_THAT(ids_for(c, table), testing::SizeIs(1)) << "pack has its layouts without a declaration";
+}
+
 TEST(Offers, OfTheReferenceAreNotAskedAboutItsOwnAnswers) {
   OfferTable table;
   table.add({offer("reference", Op::linear, "int8_row", "scalar")});
@@ -86,6 +109,7 @@ TEST(Offers, SurviveTheirJson) {
   before.is_emulated = true;
   before.is_runnable = false;
   before.is_builtin = true;
+  before.layouts = "tile_packed_4d";
   const Offer after = offer_from_json(to_json(before));
   EXPECT_EQ(after.provider, before.provider);
   EXPECT_EQ(after.op, before.op);
@@ -94,6 +118,7 @@ TEST(Offers, SurviveTheirJson) {
   EXPECT_TRUE(after.is_emulated);
   EXPECT_FALSE(after.is_runnable);
   EXPECT_TRUE(after.is_builtin);
+  EXPECT_EQ(after.layouts, before.layouts);
 }
 
 // A program is judged once per provider; if no provider runs it, the suite reports that.

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/encoders/encode.h"
 #include "reference/schemes/scheme.h"
 #include "reports/case_id.h"
 #include "suites/base/paths.h"
@@ -35,6 +36,8 @@ std::optional<Words> known_values(const std::string& option) {
     words = plan_names();
   } else if (option == "--dialect") {
     for (std::string_view name : dialect_names()) words.emplace_back(name);
+  } else if (option == "--as") {
+    words.assign(write_dialects().begin(), write_dialects().end());
   } else if (option == "--cpu-pack" || option == "--cpu-pack-b") {
     words = {"avx512", "avx2", "default"};
   } else {

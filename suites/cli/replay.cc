@@ -175,7 +175,7 @@ Outcome replay_file(const ReplayArguments& words) {
   Json kernels = Json::array();
   for (const Offer& offer : worker.offers()) {
     if (offer.op != replay.input.op || offer.family() != replay.input.scheme->family() ||
-        !offer.takes(replay.input.activation))
+        !offer.takes(replay.input.activation) || !offer.reads(replay.input.layout))
       continue;
     if (!words.variant.empty() && words.variant != offer.variant) continue;
     const Verdict verdict = worker.ask(replay, offer, words.timeout_s);

@@ -23,6 +23,9 @@ struct InputFamily {
   // The flag is also for new inputs that must not change how the others are sampled.
   bool excluded_from_sampling = false;
   size_t max_shapes = 2;  // applies unless every_shape is set
+  // Used too for a linear that reads a packed layout. Its sums are those of "plain", so its inputs are the
+  // ones that show a code, a scale or an x in a wrong place, and the ends of m, n and k.
+  bool of_packed_linear = false;
 };
 std::span<const InputFamily> input_families();  // one for each Generator, in the order of the enum
 const InputFamily& input_family(Generator generator);

@@ -86,6 +86,9 @@ struct Request {
   GeneratorSupport& support;
 };
 
+// A linear has the same shapes in every layout: the ends of rows and columns that a layout pads count.
+Layout layout_of_shapes(const Request& request) { return request.op == Op::linear ? kPlain : request.layout; }
+
 bool has_rows_of_x(Op op) { return op == Op::linear || op == Op::quantize_activation; }
 
 // bfloat16, or another dtype if the scheme does not accept it. The widest dtype for tiles: bfloat16 hides the
@@ -98,7 +101,7 @@ DType first_dtype(const InputFamily& family, const Request& request) {
   const bool wide = family.generator == Generator::tiles ||
                     (family.generator == Generator::rows && request.kind == Kind::determinism);
   for (const DType dtype : wide ? kWide : kNarrow)
-    for (const auto& [n, k] : shapes(request.scheme, request.layout))
+    for (const auto& [n, k] : shapes(request.scheme, layout_of_shapes(request)))
       if (!request.scheme.refusal({dtype, n, k}) && !request.scheme.refusal({dtype, n, k}, request.layout))
         return dtype;
   return DType::bfloat16;
@@ -121,7 +124,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
     const bool gives_scale = family.generator == Generator::given_scales;
     const size_t max_taken = max_shapes(family, request, dtype);
     for (const auto& [n, k] :
-         shapes_of_family(family, request.kind, request.scheme, request.layout, request.set)) {
+         shapes_of_family(family, request.kind, request.scheme, layout_of_shapes(request), request.set)) {
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == Op::linear && k == 1) continue;
@@ -201,6 +204,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
   for (const InputFamily& family : input_families()) {
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
     if (set == InputSet::few && family.excluded_from_sampling) continue;
+    if (op == Op::linear && layout != kPlain && !family.of_packed_linear) continue;
     // Determinism does not depend on values.
     if (kind == Kind::determinism && !asks_about_schedules(family.generator)) continue;
     const InputSet request_set = kind == Kind::determinism && op != Op::linear ? InputSet::few : set;

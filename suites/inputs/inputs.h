@@ -39,7 +39,7 @@ class GeneratorSupport {
 // Returns the inputs of (kind, op, scheme, layout) that the scheme accepts.
 // Every activation policy of the op has inputs.
 // A linear has all policies, quantize_activation has all but weight_only.
-// `layout` is "plain" except for pack and unpack.
+// `layout` is "plain" except for pack, unpack, and a linear that reads packed planes.
 // Seeds derive from the input's name, so a new input does not change the others.
 // `known` is a cache that the caller keeps between calls.
 std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout, InputSet set,

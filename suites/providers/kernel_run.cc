@@ -40,9 +40,11 @@ void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) 
     inputs_.push_back({buffer, bytes});
     return buffer;
   };
-  for (const Plane& plane : input.planes) in_specs_.push_back({plane.name, plane.dtype, plane.shape});
-  for (size_t i = 0; i < input.planes.size(); ++i) {
-    const Plane& plane = input.planes[i];
+  const std::optional<Planes> packed = packed_planes(input);
+  const Planes& planes = packed ? *packed : input.planes;
+  for (const Plane& plane : planes) in_specs_.push_back({plane.name, plane.dtype, plane.shape});
+  for (size_t i = 0; i < planes.size(); ++i) {
+    const Plane& plane = planes[i];
     in_planes_.push_back(
         abi_plane(in_specs_[i], copy_in(plane.name, plane.bytes, 1, 0, dtype_bytes(plane.dtype))->data()));
   }

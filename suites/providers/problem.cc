@@ -164,6 +164,15 @@ qcts_plane abi_plane(const PlaneSpec& spec, void* data) {
   return plane;
 }
 
+std::optional<Planes> packed_planes(const KernelInput& input) {
+  if (input.op != Op::linear || input.layout == kPlain) return std::nullopt;
+  Planes planes = input.scheme->pack(input.planes, input.weight, input.layout);
+  const size_t of_weight = input.scheme->plane_specs(input.weight).size();
+  planes.insert(planes.end(), input.planes.begin() + static_cast<std::ptrdiff_t>(of_weight),
+                input.planes.end());
+  return planes;
+}
+
 ProblemBuilder::ProblemBuilder(const KernelInput& input, uint32_t threads, const char* kernel_scheme)
     : family_(input.scheme ? input.scheme->family() : kernel_scheme),
       scheme_name_(input.scheme ? input.scheme->name() : kernel_scheme),

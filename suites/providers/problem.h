@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,12 @@ struct KernelInput {
   Op op = Op::linear;
   const Scheme* scheme = nullptr;
   WeightShape weight;
-  Layout layout;  // layout of the packed planes of pack and unpack
+  // Layout of the packed planes of pack and unpack, and of the planes that linear reads.
+  Layout layout;
   int64_t m = 0;  // used by linear and quantize_activation
   // Planes in layout "plain" for dequantize, pack, linear and quantize_activation.
   // For unpack, the planes are in `layout`. The policy's planes follow the weight's.
+  // A linear that reads another layout gets packed_planes() instead.
   Planes planes;
   DType x_dtype = DType::bfloat16, y_dtype = DType::bfloat16, bias_dtype = DType::bfloat16;
   std::vector<std::byte> x;     // linear, quantize_activation: [m, k]; quantize: the float weight [n, k]
@@ -44,6 +47,11 @@ struct KernelInput {
   DType y_type() const { return op == Op::linear ? y_dtype : weight.dtype; }
   Matrix x_matrix() const { return {x_dtype, m, weight.k, x}; }
 };
+
+// Returns the planes for a linear that reads a layout other than "plain": the weight's, as the reference
+// packs them, and the policy's. Returns nullopt if the kernel gets the input's own planes. Throws
+// std::invalid_argument if the input lacks a plane of the weight.
+std::optional<Planes> packed_planes(const KernelInput& input);
 
 // Owns the text and parameters that a qcts_problem points to.
 class ProblemBuilder {

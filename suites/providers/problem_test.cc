@@ -3,8 +3,11 @@
 // kernels of other libraries, and none of our cases would notice.
 #include "suites/providers/problem.h"
 
+#include <cstring>
+
 #include <gtest/gtest.h>
 
+#include "suites/providers/kernel_run.h"
 #include "suites/providers/remote_protocol.h"
 
 namespace qcts {
@@ -81,6 +84,60 @@ TEST(SchemeParams, ReachARemoteProviderInWords) {
   EXPECT_EQ(json.at("params").at("bits"), 6);
   input.scheme = nullptr;
   EXPECT_FALSE(problem_json(ProblemBuilder(input, 1, "dense").problem(), {}).contains("params"));
+}
+
+KernelInput tinygemm_input(Op op, std::string_view layout) {
+  const Scheme& scheme = *find_scheme("int4_tinygemm_g32");
+  KernelInput input = {.op = op, .scheme = &scheme, .weight = {DType::bfloat16, 12, 96}};
+  input.layout = scheme.layout_named(layout);
+  input.m = 1;
+  std::vector<std::byte> weight(static_cast<size_t>(12 * 96 * 2), std::byte{0x3F});
+  input.planes = scheme.quantize({DType::bfloat16, 12, 96, weight});
+  input.planes.front().bytes[17] = std::byte{0xA5};
+  input.planes.push_back({"of_policy", DType::float32, {1}, std::vector<std::byte>(4)});
+  return input;
+}
+
+// Expected values come from the plain planes, which the input keeps; only the problem has the packed ones.
+TEST(PackedPlanes, AreTheReferencesForALinearThatReadsThem) {
+  const KernelInput input = tinygemm_input(Op::linear, "tile_packed_4d");
+  const std::optional<Planes> packed = packed_planes(input);
+  ASSERT_TRUE(packed.has_value());
+  ASSERT_EQ(packed->size(), 3u);
+  EXPECT_EQ((*packed)[0].dtype, DType::int32);
+  EXPECT_EQ((*packed)[0].shape, (std::vector<int64_t>{2, 8, 32, 4})) << "n padded to 8, k to 1024";
+  EXPECT_EQ((*packed)[1].shape, (std::vector<int64_t>{32, 16, 2}));
+  EXPECT_EQ(packed->back().name, "of_policy");
+  const Planes plain = input.scheme->unpack(*packed, input.weight, input.layout);
+  EXPECT_EQ(plain[0].bytes, input.planes[0].bytes);
+  EXPECT_EQ(plain[1].bytes, input.planes[1].bytes);
+  const ProblemBuilder builder(input, 1);
+  EXPECT_STREQ(builder.problem().layout, "tile_packed_4d");
+  EXPECT_EQ(builder.problem().n, 12);
+  EXPECT_EQ(builder.problem().k, 96);
+}
+
+TEST(PackedPlanes, AreForNoOtherOpAndNotForPlain) {
+  EXPECT_FALSE(packed_planes(tinygemm_input(Op::linear, "plain")));
+  for (const Op op : {Op::pack, Op::unpack, Op::dequantize})
+    EXPECT_FALSE(packed_planes(tinygemm_input(op, "tile_packed_4d"))) << op_name(op);
+}
+
+TEST(PackedPlanes, ReachAKernelInItsGuardedBuffers) {
+  const KernelInput input = tinygemm_input(Op::linear, "tile_packed_4d_v1");
+  qcts_kernel kernel = {};
+  kernel.struct_size = sizeof kernel;
+  kernel.op = QCTS_OP_LINEAR;
+  const KernelRun run(kernel, input, {.threads = 1, .misalign_elems = 3, .planes_reversed = true});
+  const qcts_problem& problem = run.problem();
+  ASSERT_EQ(problem.n_planes, 3u);
+  const Planes packed = packed_planes(input).value();
+  const Plane& want = packed.front();
+  const qcts_plane& got = problem.planes[2];
+  EXPECT_STREQ(got.name, "qdata");
+  EXPECT_EQ(got.dtype, uint32_t{QCTS_I32});
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(got.data) % 16, 12u) << "off by elements of int32";
+  EXPECT_EQ(std::memcmp(got.data, want.bytes.data(), want.bytes.size()), 0);
 }
 
 }  // namespace

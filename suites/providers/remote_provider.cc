@@ -169,6 +169,9 @@ void RemoteProvider::read_kernel(const Json& entry) {
   kernel.claims = claims_from(entry.value("claims", Json::array()));
   kernel.numerics = numerics_from(entry.value("numerics", Json::object()));
   kernel.fused_sums = fused_sums_from(entry.value("fused_sums", Json::object()));
+  for (const Json& layout : entry.value("reads_layouts", Json::array()))
+    kernel.layouts_text += (kernel.layouts_text.empty() ? "" : ",") + layout.get<std::string>();
+  kernel.reads_layouts = kernel.layouts_text.c_str();
   kernel.supports = marks_supports;
   kernel.run = marks_run;
 }

@@ -54,7 +54,7 @@ class RemoteProvider {
   struct Kernel : qcts_kernel {
     RemoteProvider* owner = nullptr;
     size_t index = 0;
-    std::string scheme_text, variant_text, description_text;
+    std::string scheme_text, variant_text, description_text, layouts_text;
   };
 
   // Returns nullptr for builtin kernels and for kernels of shared libraries.

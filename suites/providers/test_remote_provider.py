@@ -140,6 +140,42 @@ def test_kernels_see_the_parameters_of_the_scheme(tmp_path):
     assert result.returncode == 0 and {case["status"] for case in report["cases"]} == {"pass"}, result.stdout + result.stderr
 
 
+READS_TILES = """
+import numpy as np
+from qcts_provider import Provider, narrow, widen
+
+provider = Provider("acme")
+
+def linear(p):
+    assert p.layout == "tile_packed_4d" and p.planes["qdata"].dtype == np.int32, (p.layout, p.planes)
+    down, across = p.planes["qdata"].shape[:2]
+    words = p.planes["qdata"].view(np.uint32).reshape(down, across, 8, 4, 4)  # row, quarter of a row's lanes, word
+    codes = np.zeros((down, 8, across, 4, 4, 4, 2))  # ..., word, eighth of it, quarter, odd k
+    for nibble in range(8):
+        codes[..., nibble % 4, :, nibble // 4] = ((words >> (4 * nibble)) & 15).transpose(0, 2, 1, 4, 3)
+    codes = codes.reshape(down * 8, across * 128)[: p.n, : p.k] - 8
+    pairs = np.repeat(widen(p.planes["scale_and_zero"], p.w_dtype), p.group, axis=0)[: p.k, : p.n].astype(np.float64)
+    y = widen(p.x, p.x_dtype).astype(np.float64) @ (codes * pairs[..., 0].T + pairs[..., 1].T).T
+    y += 0 if p.bias is None else widen(p.bias, p.bias_dtype)
+    p.y[...] = narrow(y.astype(np.float32), p.y_dtype)
+
+numerics = {"accumulator": "float64", "output_cast": "float32"}
+provider.kernel("linear", "int4_tinygemm", "numpy", numerics=numerics, reads_layouts=["tile_packed_4d"])(linear)
+provider.serve()
+"""
+
+
+def test_a_linear_gets_the_packed_planes_that_it_declares(tmp_path):
+    cases = "--filter=numerics.linear/int4_tinygemm_g32/noise_tile_packed_4d*_m5_n*"
+    result, report = run(tmp_path, program(tmp_path, READS_TILES), cases)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert [case["status"] for case in report["cases"]] == ["pass"], report["cases"]
+    silent = READS_TILES.replace(', reads_layouts=["tile_packed_4d"]', "")
+    assert silent != READS_TILES
+    result, _ = run(tmp_path, program(tmp_path, silent), cases)
+    assert result.returncode == 3, "nothing is asked of a kernel that declares nothing: " + result.stdout + result.stderr
+
+
 def test_the_adapter_converts_no_float8(monkeypatch):
     """Protects: numpy holds float8 as raw bits, which widen and narrow would treat as numbers."""
     np = pytest.importorskip("numpy")

@@ -30,6 +30,8 @@ def completed(*words):
         (["run", "--gate", "=", "la"], ["latency"]),
         (["run", "--filter", "x", "--plan", "qui"], ["quick", "quick_cuda", "quick_files"]),
         (["quantize", "--scheme", "int4_tinygemm_g6"], ["int4_tinygemm_g64"]),
+        (["quantize", "--as", "torchao_v"], ["torchao_v2", "torchao_v1"]),
+        (["quantize", "--as", "torchao_0."], ["torchao_0.8", "torchao_0.7", "torchao_0.6", "torchao_0.5"]),
         (["completion", ""], ["bash", "zsh"]),
         (["selftest", "kill", "--kind", "k"], ["kernel"]),
         (["list", "--kind", "num"], ["numerics"]),

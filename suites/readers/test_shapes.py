@@ -168,3 +168,11 @@ def test_nf4(shape, block, scaler_block, dtype, tmp_path):
     got = dequantized(value, tmp_path)
     assert got.dtype == dtype and got.shape == value.shape
     assert raw(got) == raw(want.to(dtype)) == raw(value.get_original_weight())
+
+
+def test_nf4_chunk(tmp_path):
+    """torch.split() leaves n_blocks as it was. FSDP shards weights that way."""
+    whole = NF4Tensor.from_tensor(noise((64, 256), 15, torch.bfloat16), 64, 16)
+    for chunk in torch.split(whole, 16):
+        assert chunk.n_blocks == whole.n_blocks
+        assert raw(dequantized(chunk, tmp_path)) == raw(chunk.get_original_weight())

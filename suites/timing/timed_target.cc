@@ -46,6 +46,7 @@ BigBuffer::~BigBuffer() { std::free(data_); }
 TimedKernel::TimedKernel(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads)
     : kernel_(kernel),
       input_(input),
+      packed_(packed_planes(input)),
       op_(input.op),
       builder_(input, threads, kernel.scheme),
       base_(builder_.problem()) {
@@ -66,7 +67,7 @@ TimedKernel::TimedKernel(const qcts_kernel& kernel, const KernelInput& input, ui
     for (const PlaneSpec& spec : out_specs_) written_bytes_ += spec.bytes();
   }
   io_bytes_ += written_bytes_;
-  for (const Plane& plane : input.planes) {
+  for (const Plane& plane : planes_read()) {
     specs_.push_back({plane.name, plane.dtype, plane.shape});
     weight_bytes_ += plane.bytes.size();
   }
@@ -102,14 +103,14 @@ void TimedKernel::add_outputs(size_t copies) {
 void TimedKernel::add_copies(size_t copies) {
   if (outputs_.empty() || outputs_rotate()) add_outputs(outputs_rotate() ? copies : 1);
   uint64_t stride = 0;
-  for (const Plane& plane : input_.planes) stride += round_up(plane.bytes.size(), 64);
+  for (const Plane& plane : planes_read()) stride += round_up(plane.bytes.size(), 64);
   if (x_rotates()) stride += round_up(input_.x.size(), 64);
   blocks_.emplace_back(stride * copies);
   for (size_t c = 0; c < copies; ++c) {
     std::byte* place = blocks_.back().data() + c * stride;
     std::vector<qcts_plane>& planes = planes_.emplace_back();
-    for (size_t i = 0; i < input_.planes.size(); ++i) {
-      const Plane& plane = input_.planes[i];
+    for (size_t i = 0; i < planes_read().size(); ++i) {
+      const Plane& plane = planes_read()[i];
       if (!plane.bytes.empty()) std::memcpy(place, plane.bytes.data(), plane.bytes.size());
       planes.push_back(abi_plane(specs_[i], place));
       place += round_up(plane.bytes.size(), 64);
@@ -227,8 +228,9 @@ KernelAnswer TimedKernel::answer() {
 
 void TimedKernel::reload_input() {
   if (x_) std::memcpy(x_, input_.x.data(), input_.x.size());
-  for (size_t i = 0; i < input_.planes.size(); ++i)
-    std::copy(input_.planes[i].bytes.begin(), input_.planes[i].bytes.end(),
+  packed_ = packed_planes(input_);
+  for (size_t i = 0; i < planes_read().size(); ++i)
+    std::copy(planes_read()[i].bytes.begin(), planes_read()[i].bytes.end(),
               static_cast<std::byte*>(planes_[0][i].data));
   if (prepared_) prepare_one(problems_[0], prepared_);
   constexpr int kPoison = 0xFF;

@@ -90,6 +90,7 @@ class TimedKernel final : public TimedTarget {
   const nlohmann::ordered_json& provider_measures() const { return provider_measures_; }
 
  private:
+  const Planes& planes_read() const { return packed_ ? *packed_ : input_.planes; }
   bool x_rotates() const { return op_ == Op::quantize || op_ == Op::quantize_activation; }
   struct Output {
     std::byte* y = nullptr;
@@ -102,6 +103,7 @@ class TimedKernel final : public TimedTarget {
 
   const qcts_kernel& kernel_;
   const KernelInput& input_;
+  std::optional<Planes> packed_;
   Op op_;
   ProblemBuilder builder_;
   std::vector<PlaneSpec> specs_, out_specs_;

@@ -74,7 +74,8 @@ constexpr qcts_kernel entry(qcts_op op, const char* scheme, const char* variant,
           .prepared_bytes = calls.prepared_bytes,
           .prepare = calls.prepare,
           .run = calls.run,
-          .failure = nullptr};
+          .failure = nullptr,
+          .reads_layouts = nullptr};
 }
 
 extern const qcts_kernel quantize_int8_row, dequantize_int8_row, linear_int8_row, linear_int8_row_pack,

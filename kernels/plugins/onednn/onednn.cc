@@ -215,6 +215,7 @@ const qcts_kernel kLinear = {
     .prepare = prepare,
     .run = run,
     .failure = nullptr,
+    .reads_layouts = nullptr,
 };
 
 const qcts_kernel* const kKernels[] = {&kLinear};

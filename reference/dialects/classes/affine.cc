@@ -95,7 +95,7 @@ std::optional<std::vector<double>> codes_of(const NamedTensor& tensor, const std
 
 std::optional<ZeroPoints> domain_of(const Json& value) {
   if (value.is_null()) return ZeroPoints::none;
-  const std::string name = value.is_object() ? value.value("_data", "") : "";
+  const std::string name = data_name(value);
   if (name == "INT") return ZeroPoints::integer;
   if (name == "NONE") return ZeroPoints::none;
   if (name == "FLOAT") return ZeroPoints::floating;

@@ -112,8 +112,11 @@ uint64_t own_json_bytes(const pickle::Node& node) {
     case pickle::Kind::bytes:
       return kTyped + text_block_bytes(2 * node.text.size());
     case pickle::Kind::list:
-    case pickle::Kind::dict:
       return kContainer;
+    case pickle::Kind::dict:
+      return std::ranges::any_of(node.pairs, [](const auto& pair) { return pair.first->text == "_type"; })
+                 ? kContainer + kTyped
+                 : kContainer;
     case pickle::Kind::none:
     case pickle::Kind::boolean:
     case pickle::Kind::integer:
@@ -174,7 +177,7 @@ Json mapping_json(const pickle::Pairs& pairs, const std::string& where) {
     for (int same = 2; object.contains(name); ++same) name = key_text(key) + "#" + std::to_string(same);
     object[name] = encode(value, where);
   }
-  return object;
+  return object.contains("_type") ? typed("dict", std::move(object)) : object;
 }
 
 std::string hexadecimal(std::string_view bytes) {
@@ -363,6 +366,11 @@ std::vector<std::string_view> named_tuple_fields(std::string_view cls) {
   for (const NamedTuple& candidate : kNamedTuples)
     if (candidate.name == cls) return {candidate.fields.begin(), candidate.fields.end()};
   return {};
+}
+
+std::string data_name(const Json& value) {
+  const auto data = value.is_object() ? value.find("_data") : value.end();
+  return value.is_object() && data != value.end() && data->is_string() ? data->get<std::string>() : "";
 }
 
 std::optional<DType> dtype_of_json(const Json& value) {

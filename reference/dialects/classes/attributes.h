@@ -12,6 +12,7 @@
 //   function               {"_type": "function", "_data": "module.name"}
 //   bytes                  {"_type": "bytes", "_data": hexadecimal}
 //   set                    {"_type": "set", "_data": [...]}
+//   dict with the key "_type"   {"_type": "dict", "_data": {...}}
 #pragma once
 
 #include <optional>
@@ -57,6 +58,9 @@ struct EnumValue {
 std::optional<EnumValue> enum_value(std::string_view cls, std::string_view name);
 // Returns the field names of a NamedTuple in order, or an empty vector for any other class.
 std::vector<std::string_view> named_tuple_fields(std::string_view cls);
+// Returns the name in an enum or dtype object: "NAME" for {"_type": .., "_data": "NAME"}.
+// Returns "" for any other value.
+std::string data_name(const Json& value);
 // Returns the element type of a dtype object, or nullopt for int1 .. uint7 and other values.
 std::optional<DType> dtype_of_json(const Json& value);
 

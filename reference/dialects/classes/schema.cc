@@ -97,7 +97,7 @@ Outer intx_outer(const NamedTensor& t) {
       require_payload(t, "zero_point", {DType::int8, DType::float32, DType::float16, DType::bfloat16}),
       blocks);
   const Json& target = t.attributes["target_dtype"];
-  const std::string name = target.is_object() ? target.value("_data", "") : "";
+  const std::string name = data_name(target);
   if (name.size() != 4 || !name.starts_with("int") || name[3] < '1' || name[3] > '8')
     contradict(t, "target_dtype " + target.dump() + " is not int1 .. int8");
   require_codes_within(t, qdata, name[3] - '0');

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/decoders/scheme_tensor.h"
 
 namespace qcts {
@@ -47,9 +48,6 @@ bool any_payload(const NamedTensor& tensor, std::initializer_list<std::string_vi
 std::vector<int64_t> list_of(const NamedTensor& tensor, std::string_view attribute);
 std::vector<int64_t> block_size_of(const NamedTensor& tensor);
 bool one_scale_a_row(const NamedTensor& tensor);
-// Returns the name in an enum or dtype object: "NAME" for {"_type": .., "_data": "NAME"}.
-// Returns "" for any other value.
-std::string data_name(const nlohmann::ordered_json& value);
 
 // Returns true if every byte is zero.
 bool all_zero(const Tensor& tensor);

@@ -26,13 +26,16 @@ Recognized recognize_nf4(const NamedTensor& tensor) {
 
 }  // namespace
 
-// Checks the flat parts: two codes per byte, one scaler per block, one factor per block of scalers.
+// Checks the flat parts: two codes per byte, one scaler per block, one factor per block of scalers. n_blocks
+// takes no part in dequantizing, and a chunk of torch.split() keeps the n_blocks of the whole tensor.
 Outer nf4_outer(const NamedTensor& t) {
   const int64_t elems = numel_of(t.shape), block = require_count(t, "block_size"),
-                blocks = require_count(t, "n_blocks"), per_factor = require_count(t, "scaler_block_size");
-  if (elems % block || elems / block != blocks || blocks % per_factor || elems % 2)
-    contradict(t, shape_text(t.shape) + " is not " + std::to_string(blocks) + " blocks of " +
-                      std::to_string(block) + " in scaler blocks of " + std::to_string(per_factor));
+                whole = require_count(t, "n_blocks"), per_factor = require_count(t, "scaler_block_size");
+  const int64_t blocks = elems / block;
+  if (elems % block || blocks == 0 || whole % blocks || blocks % per_factor || elems % 2)
+    contradict(t, shape_text(t.shape) + " is not " + std::to_string(whole) + " blocks of " +
+                      std::to_string(block) + " in scaler blocks of " + std::to_string(per_factor) +
+                      ", or an equal chunk of them");
   const auto part = [&](const char* name, DType dtype, const std::vector<int64_t>& shape) {
     require_shape(t, name, require_payload(t, name, {dtype}), shape);
   };

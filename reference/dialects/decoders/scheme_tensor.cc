@@ -131,11 +131,6 @@ bool one_scale_a_row(const NamedTensor& tensor) {
   return block_size_of(tensor) == std::vector<int64_t>{1, tensor.shape[1]};
 }
 
-std::string data_name(const Json& value) {
-  const auto data = value.is_object() ? value.find("_data") : value.end();
-  return value.is_object() && data != value.end() && data->is_string() ? data->get<std::string>() : "";
-}
-
 bool all_zero(const Tensor& tensor) {
   std::vector<std::byte> scratch;
   return std::ranges::all_of(row_major_view(tensor, scratch), [](std::byte b) { return b == std::byte{0}; });

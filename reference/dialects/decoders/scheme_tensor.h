@@ -26,7 +26,7 @@ struct SchemeTensor {
   Planes policy_planes{};  // planes in the order of Scheme::policy_specs
   // Bytes of the file minus bytes of the planes, if an older producer stored a plane in another type.
   int64_t stored_otherwise_bytes = 0;
-  std::string_view dialect{};  // TorchaoClass::dialect in which to write the tensor, or empty
+  std::string_view dialect{};  // the word of write_dialects() under which to write the tensor, or empty
 };
 
 // Converts a tensor. Returns nullopt for a plain tensor or an unknown scheme.

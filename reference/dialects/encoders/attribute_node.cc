@@ -11,7 +11,7 @@ namespace {
 struct ClassModule {
   std::string_view name, module;
 };
-// torchao 0.18.0; the last four 0.9.0
+// torchao 0.18.0; the last 0.5.0 to 0.17.0
 constexpr ClassModule kModules[] = {
     {"MappingType", "torchao.quantization.quant_primitives"},
     {"KernelPreference", "torchao.quantization.quantize_.common.kernel_preference"},
@@ -27,9 +27,6 @@ constexpr ClassModule kModules[] = {
     {"ScaleCalculationMode", "torchao.prototype.mx_formats.config"},
     {"QuantizeTensorToNVFP4Kwargs", "torchao.prototype.mx_formats.nvfp4_tensor"},
     {"ZeroPointDomain", "torchao.quantization.quant_primitives"},
-    {"PlainLayout", "torchao.dtypes.utils"},
-    {"Int4CPULayout", "torchao.dtypes.uintx.int4_cpu_layout"},
-    {"TensorCoreTiledLayout", "torchao.dtypes.uintx.tensor_core_tiled_layout"},
 };
 
 std::string_view module_of(std::string_view cls) {
@@ -41,15 +38,15 @@ std::string_view module_of(std::string_view cls) {
 }  // namespace
 
 // One call of quantize_ gives all its weights one layout.
-pickle::Ref TorchaoEncoder::object(std::string_view type, const Json& data) {
-  if (!type.ends_with("Layout")) return new_object(type, data);
+pickle::Ref TorchaoEncoder::object(std::string_view module, std::string_view type, const Json& data) {
+  if (!type.ends_with("Layout") && !type.ends_with("LayoutType")) return new_object(module, type, data);
   pickle::Ref& layout = layouts_[std::string(type) + data.dump()];
-  if (!layout) layout = new_object(type, data);
+  if (!layout) layout = new_object(module, type, data);
   return layout;
 }
 
-pickle::Ref TorchaoEncoder::new_object(std::string_view type, const Json& data) {
-  const pickle::Ref cls = pickle::global(module_of(type), type);
+pickle::Ref TorchaoEncoder::new_object(std::string_view module, std::string_view type, const Json& data) {
+  const pickle::Ref cls = pickle::global(module.empty() ? module_of(type) : module, type);
   pickle::Refs arguments;
   for (std::string_view field : named_tuple_fields(type)) arguments.push_back(attribute(data.at(field)));
   const pickle::Ref node = pickle::make_node(pickle::Kind::new_object);
@@ -98,7 +95,8 @@ pickle::Ref TorchaoEncoder::attribute(const Json& value) {
     const size_t dot = path.rfind('.');
     return pickle::global(path.substr(0, dot), path.substr(dot + 1));
   }
-  return data.is_string() ? member(type, data.get<std::string>()) : object(type, data);
+  return data.is_string() ? member(type, data.get<std::string>())
+                          : object(value.value("_module", ""), type, data);
 }
 
 }  // namespace qcts

@@ -68,10 +68,15 @@ Tensor converted_plane(const SchemeTensor& tensor, const Json& asked) {
   return make_tensor(dtype, shape, std::move(bytes));
 }
 
+bool has_word(std::string_view words, std::string_view word) {
+  return (" " + std::string(words) + " ").find(" " + std::string(word) + " ") != std::string::npos;
+}
+
 const Encoder* find_encoder(const Scheme& scheme, Layout layout, Policy activation,
                             std::string_view dialect) {
   for (const Encoder* encoder : kEncoders)
-    if ((dialect.empty() || encoder->cls.dialect == dialect) && encoder->makes(scheme, layout, activation))
+    if ((dialect.empty() || has_word(encoder->cls.dialects, dialect)) &&
+        encoder->makes(scheme, layout, activation))
       return encoder;
   return nullptr;
 }
@@ -83,6 +88,27 @@ const Encoder& require_encoder(const SchemeTensor& tensor) {
                                 std::string(tensor.layout.name()) + ", " +
                                 std::string(tensor.activation.name()));
   return *encoder;
+}
+
+// Does a wrapper's pickled state have the keys, the classes and the tensors of an encoder's state?
+bool spelled_as(const Json& state, const pickle::Ref& node) {
+  if (!node || node->pairs.size() != state.size()) return false;
+  auto pair = node->pairs.begin();
+  for (const auto& [key, value] : state.items()) {
+    const auto& [name, held] = *pair++;
+    if (name->text != key) return false;
+    const bool plane = value.is_object() && value.contains("_plane");
+    const bool wrapper = value.is_object() && value.contains("_wrapper");
+    if ((plane || wrapper) != is_tensor_node(held)) return false;
+    if (wrapper) {
+      const TensorNode parts = decode_tensor_node(held);
+      const GlobalName cls = parts.cls ? split_global(parts.cls) : GlobalName();
+      if (cls.module != value["_wrapper"] || cls.name != value["name"] ||
+          !spelled_as(value["state"], parts.state))
+        return false;
+    }
+  }
+  return true;
 }
 
 // Converts tuples to lists, as torchao's metadata encoder does.
@@ -124,6 +150,21 @@ const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy ac
                                   std::string_view dialect) {
   const Encoder* encoder = find_encoder(scheme, layout, activation, dialect);
   return encoder ? &encoder->cls : nullptr;
+}
+
+std::span<const std::string_view> write_dialects() {
+  static constexpr std::string_view kWords[] = {"torchao_v2",  "torchao_v1",  "torchao_0.8",
+                                                "torchao_0.7", "torchao_0.6", "torchao_0.5"};
+  return kWords;
+}
+
+std::string_view dialect_like(const pickle::Ref& node, const SchemeTensor& made) {
+  const TensorNode parts = decode_tensor_node(node);
+  for (std::string_view dialect : write_dialects().subspan(1)) {
+    const Encoder* encoder = find_encoder(*made.scheme, made.layout, made.activation, dialect);
+    if (encoder && spelled_as(encoder->state(made), parts.state)) return dialect;
+  }
+  return "torchao_v1";
 }
 
 std::string StorageTable::key_of(const std::shared_ptr<const Storage>& storage) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Encodes quantized tensors as torchao 0.18.0 does, for pickles and safetensors.
-// For pickles, also encodes them as torchao 0.9.0 to 0.17.0 did.
+// For pickles, also encodes them as torchao 0.5.0 to 0.17.0 did.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -19,13 +20,19 @@ struct TorchaoClass {
   std::string_view module;  // module that Python must import before torch.load(weights_only=True)
   std::string_view name;
   bool in_safetensors = false;                  // true if torchao's safetensors layer supports it
-  std::string_view dialect = "torchao_v2";      // or "torchao_v1"
+  std::string_view dialects = "torchao_v2";     // words of write_dialects(), separated by spaces
   std::string_view writers = "torchao 0.18.0";  // the versions that write this form
 };
+// Returns "torchao_v2" (torchao 0.18.0), "torchao_v1" (0.9.0 to 0.17.0), and one word for each older version
+// that can be written, "torchao_0.8" to "torchao_0.5". For a reader, all but the first are torchao_v1.
+std::span<const std::string_view> write_dialects();
 // Returns the class of a dialect, or of the first dialect that has one, starting with today's.
 // Returns nullptr if torchao has no class for these planes ("int4_tinygemm_g128" in layout "plain").
 const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy activation = kWeightOnly,
                                   std::string_view dialect = "");
+// Returns the word of write_dialects() under which `made` is written with the classes and parts of a pickled
+// tensor of torchao_v1, given by its node. Returns "torchao_v1" if no word fits. Planes are not needed.
+std::string_view dialect_like(const pickle::Ref& node, const SchemeTensor& made);
 
 // The storages of a new archive, numbered in order of first appearance as torch.save does.
 class StorageTable {
@@ -65,8 +72,9 @@ class TorchaoEncoder {
                       const pickle::Ref& state);
   // Converts a value in the encoding of attributes.h.
   pickle::Ref attribute(const nlohmann::ordered_json& value);
-  pickle::Ref object(std::string_view type, const nlohmann::ordered_json& data);
-  pickle::Ref new_object(std::string_view type, const nlohmann::ordered_json& data);
+  // An empty module is the one in which today's class `type` is.
+  pickle::Ref object(std::string_view module, std::string_view type, const nlohmann::ordered_json& data);
+  pickle::Ref new_object(std::string_view module, std::string_view type, const nlohmann::ordered_json& data);
   pickle::Ref member(std::string_view type, const std::string& name_of_member);
   std::unordered_map<std::string, pickle::Ref> names_, members_, layouts_;
   pickle::Ref strided_;

@@ -31,7 +31,7 @@ nlohmann::ordered_json plane_as(std::string_view plane, DType dtype, const std::
 // Stands for a wrapper subclass inside another one. `state` has the form of Encoder::state.
 nlohmann::ordered_json wrapper_here(std::string_view module, std::string_view name, DType dtype,
                                     const std::vector<int64_t>& shape, nlohmann::ordered_json state);
-// Returns {"_type": TYPE, "_data": DATA}.
+// Returns {"_type": TYPE, "_data": DATA}. A "_module" may be added for a class that today's torchao lacks.
 nlohmann::ordered_json typed_json(std::string_view type, nlohmann::ordered_json data);
 // Returns the block [1, g], or [1, k] for scales of whole rows.
 nlohmann::ordered_json group_block(const SchemeTensor& tensor);

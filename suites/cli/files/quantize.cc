@@ -77,7 +77,7 @@ SchemeTensor quantized(const QuantizePlan& plan, const NamedTensor& tensor) {
           plan.activation,
           plan.policy_planes,
           0,
-          plan.cls ? plan.cls->dialect : std::string_view()};
+          plan.dialect};
 }
 
 // As in the libraries, quantizing non-finite weights is not an error: scales become NaN or infinite, or codes
@@ -286,9 +286,12 @@ void add_quantize(CLI::App& app, int& exit_code) {
                       "int8_dynamic_activation_int8_weight: torchao's first recipes in their own classes; "
                       "default: that of --like");
   command
-      ->add_option("--as", words->dialect,
-                   "write the classes of torchao_v2 (0.18.0, the default) or torchao_v1 (0.9.0 to 0.17.0)")
-      ->check(CLI::IsMember({"torchao_v2", "torchao_v1"}));
+      ->add_option(
+          "--as", words->dialect,
+          "write the classes of torchao_v2 (0.18.0, the default) or torchao_v1 (0.9.0 to 0.17.0), or a "
+          "file for an older version: torchao_0.8, torchao_0.7, torchao_0.6 or torchao_0.5")
+      ->check(CLI::IsMember(std::vector<std::string>(write_dialects().begin(), write_dialects().end()))
+                  .description(""));  // a line of help for all of them would be too long
   command->add_option("--layout", words->layout,
                       "int4: tile_packed_4d (default), cpu_avx512, cpu_avx2, cpu_default (.pt only)");
   command->add_option("--activation", words->activation,

@@ -30,6 +30,7 @@ struct QuantizePlan {
   Policy activation;
   Planes policy_planes;               // a static policy's planes, the same for every weight
   const TorchaoClass* cls = nullptr;  // nullptr: TinyQ's layers
+  std::string dialect;                // the word that chose `cls`, or empty
   bool folder = false;                // OUT is a folder for transformers
   bool safetensors = false;           // otherwise pickled
 

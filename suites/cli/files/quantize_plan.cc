@@ -35,9 +35,10 @@ std::vector<std::string> writable_layouts(const Scheme& scheme, std::string_view
     const bool made = std::ranges::any_of(scheme.activations(), [&](const ActivationInfo& policy) {
       return torchao_class(scheme, layout, policy, dialect) != nullptr;
     });
-    if (scheme.family() == "tinyq" || made) names.emplace_back(layout.name);
+    if (made || (scheme.family() == "tinyq" && dialect.empty())) names.emplace_back(layout.name);
   }
-  const std::string_view tiles = dialect == "torchao_v1" ? "tile_packed_4d_v1" : "tile_packed_4d";
+  const bool today = dialect.empty() || dialect == write_dialects().front();
+  const std::string_view tiles = today ? "tile_packed_4d" : "tile_packed_4d_v1";
   for (size_t i = 0; i < names.size(); ++i)
     if (names[i] == tiles || names[i] == "swizzled") std::swap(names[0], names[i]);
   return names;
@@ -95,13 +96,15 @@ QuantizePlan quantize_plan(const QuantizeArguments& words) {
   if (layouts.empty()) throw UsageError(words.scheme + " is read and judged, but not written by qcts");
   if (std::ranges::find(layouts, layout) == layouts.end())
     throw UsageError(words.scheme + " is not written in the layout '" + layout + "'" +
-                     did_you_mean(layout, layouts));
+                     (words.dialect.empty() ? "" : " by " + words.dialect) + did_you_mean(layout, layouts));
   plan.layout = plan.scheme->layout_named(layout);
+  plan.dialect = words.dialect;
   plan.cls = torchao_class(*plan.scheme, plan.layout, plan.activation, words.dialect);
   if (!plan.cls && plan.scheme->family() != "tinyq")
-    throw UsageError("no class of torchao holds " + words.scheme + " in the layout '" + layout +
-                     "' under the policy '" + words.activation + "'" +
-                     first_generation_of(words.scheme, plan.activation));
+    throw UsageError(
+        (words.dialect.empty() ? "no class of torchao holds " : words.dialect + " has no class for ") +
+        words.scheme + " in the layout '" + layout + "' under the policy '" + words.activation + "'" +
+        first_generation_of(words.scheme, plan.activation));
   choose_container(words, plan);
   return plan;
 }
@@ -138,6 +141,20 @@ std::string scheme_of_like(const Checkpoint& like, const std::string& path,
   return like.dialect == "torchao_v1" && generation ? std::string(generation->name()) : first.scheme;
 }
 
+// The word of --as under which a tensor of the first generation is written as in its pickle.
+std::string_view dialect_of_like(const Checkpoint& like, const NamedTensor& tensor, const Scheme& scheme,
+                                 Layout layout, const Limits& limits) {
+  const SchemeTensor made = {&scheme, layout,           tensor.dtype, tensor.shape.at(0), tensor.shape.at(1),
+                             {},      tensor.activation};
+  std::vector<const TorchObject*> objects;
+  for (const auto& zip : like.zips) objects.push_back(zip.get());
+  for (const auto& legacy : like.legacies) objects.push_back(legacy.get());
+  for (const TorchObject* object : objects)
+    for (const TensorLeaf& leaf : tensor_leaves(object->root, limits))
+      if (leaf.name == tensor.name) return dialect_like(leaf.node, made);
+  return "torchao_v1";
+}
+
 void take_from_like(QuantizeArguments& words) {
   OpenOptions options = words.options.open;
   options.dialect.clear();
@@ -153,11 +170,14 @@ void take_from_like(QuantizeArguments& words) {
   if (tensors.empty()) throw Failure(words.like + " has no quantized tensor, so --like chooses nothing");
   const NamedTensor& first = *tensors.front();
   words.scheme = scheme_of_like(like, words.like, tensors);
-  if (words.dialect.empty() && like.dialect == "torchao_v1") words.dialect = like.dialect;
   if (words.activation.empty()) words.activation = first.activation.name();
   if (words.layout.empty() && !first.layout)
     throw Failure(words.like + " does not say which CPU packed its weights: name one with --layout");
   if (words.layout.empty()) words.layout = first.layout->name();
+  const Scheme& scheme = scheme_of(words.scheme);
+  const std::optional<Layout> layout = scheme.find_layout(words.layout);
+  if (words.dialect.empty() && like.dialect == "torchao_v1")
+    words.dialect = layout ? dialect_of_like(like, first, scheme, *layout, options.limits) : like.dialect;
   words.as_like = true;
 }
 

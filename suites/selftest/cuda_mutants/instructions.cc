@@ -84,6 +84,11 @@ const void* misread(const void* address) {
         find_element(at, "scale", bytes, count, found) || find_element(at, "zero_point", bytes, count, found))
       return misread_scale(found, (at - found.plane) % found.bytes);
   }
+  if (planted(g_tiles_of_other_lanes) && is_tile_packed(p.layout)) {
+    const int64_t tiles = (p.n + 7) / 8 * ((p.k + 1023) / 1024 * 8);
+    if (find_element(at, "qdata", 16, 32 * tiles, found))
+      return found.at(found.index ^ 1, (at - found.plane) % 16);
+  }
   if (planted(g_pitch_of_four_bytes) && find_element(at, "qdata", 1, p.n * p.k, found))
     return found.at(found.index / p.k * ((p.k + 3) / 4 * 4) + found.index % p.k, 0);
   if (planted(g_tail_after_whole_rounds)) {

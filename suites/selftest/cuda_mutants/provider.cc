@@ -42,8 +42,9 @@ Row row_of(std::vector<Fault> faults) {
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
-      row_of<qcts_kernel_linear_int4_tinygemm_sm80>(
-          {g_copies_awaited_late, g_left_out_copy_reads, g_group_of_tile, g_scales_end_at_group_size}),
+      row_of<qcts_kernel_linear_int4_tinygemm_sm80>({g_copies_awaited_late, g_left_out_copy_reads,
+                                                     g_group_of_tile, g_scales_end_at_group_size,
+                                                     g_tiles_of_other_lanes}),
       row_of<qcts_kernel_linear_int4_plain_sm80>({g_no_loop_barrier, g_scales_by_column}),
       row_of<qcts_kernel_linear_mx_sm80>({g_whole_tiles_only, g_tail_after_whole_rounds}),
       row_of<qcts_kernel_linear_int8_row_sm80>({g_x_rows_touch, g_pitch_of_four_bytes, g_sums_in_f16}),
