@@ -38,6 +38,17 @@ bool occurs_in_names_of(std::string_view word, const Scheme& scheme) {
          std::ranges::any_of(scheme.layouts(), has, &LayoutInfo::name);
 }
 
+// Could every word of the text occur in the name of a synthetic input?
+bool words_may_occur(std::string_view text, const Scheme& scheme) {
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('_', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    if (!occurs_in_names_of(word, scheme) && !may_tell_a_shape(word)) return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
 }  // namespace
 
 IdFilter::IdFilter(const Selection& selection, std::vector<std::string> suffixes)
@@ -60,6 +71,10 @@ bool IdFilter::matches_suffix(std::string_view piece) const {
                              [&](const std::string& suffix) { return suffix.find(piece) != suffix.npos; });
 }
 
+bool IdFilter::begins_suffix(std::string_view piece) const {
+  return std::ranges::any_of(suffixes_, [&](const std::string& suffix) { return suffix.starts_with(piece); });
+}
+
 bool IdFilter::may_take(Kind kind, Op op, const Scheme& scheme) const {
   if (!takes_kind_and_scheme(kind, scheme.name())) return false;
   const std::string stem = CaseId{kind, op, std::string(scheme.name()), ""}.text();
@@ -73,21 +88,17 @@ bool IdFilter::may_take(Kind kind, Op op, const Scheme& scheme) const {
          });
 }
 
-// The piece occurs in the id after the stem, or across the stem's end.
+// The piece occurs in the id after the stem, or across the stem's end. Its last slash may be the one before
+// the suffix; an earlier one then ends the stem.
 bool IdFilter::may_occur_in_names(const std::string& piece, std::string_view stem,
                                   const Scheme& scheme) const {
   if (matches_suffix(piece)) return true;
   for (size_t slash = piece.find('/'); slash != piece.npos; slash = piece.find('/', slash + 1))
     if (stem.ends_with(piece.substr(0, slash + 1))) return true;
-  if (const size_t slash = piece.rfind('/'); slash != piece.npos)
-    return matches_suffix(piece.substr(slash + 1));
-  for (size_t begin = 0; begin <= piece.size();) {
-    const size_t end = std::min(piece.find('_', begin), piece.size());
-    const std::string_view word = std::string_view(piece).substr(begin, end - begin);
-    if (!occurs_in_names_of(word, scheme) && !may_tell_a_shape(word)) return false;
-    begin = end + 1;
-  }
-  return true;
+  const size_t slash = piece.find('/');
+  if (slash == piece.npos) return words_may_occur(piece, scheme);
+  if (slash != piece.rfind('/') || !begins_suffix(piece.substr(slash + 1))) return false;
+  return words_may_occur(piece.substr(0, slash), scheme);
 }
 
 bool IdFilter::may_take(const CaseId& id) const {
@@ -105,8 +116,7 @@ bool IdFilter::may_occur(const std::string& piece, std::string_view id) const {
   if (id.find(piece) != id.npos || matches_suffix(piece)) return true;
   const size_t slash = piece.rfind('/');
   if (slash == piece.npos || !id.ends_with(piece.substr(0, slash))) return false;
-  const std::string after = piece.substr(slash + 1);
-  return std::ranges::any_of(suffixes_, [&](const std::string& suffix) { return suffix.starts_with(after); });
+  return begins_suffix(piece.substr(slash + 1));
 }
 
 }  // namespace qcts

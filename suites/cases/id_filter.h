@@ -32,6 +32,7 @@ class IdFilter {
   };
   bool takes_kind_and_scheme(Kind kind, std::string_view scheme) const;
   bool matches_suffix(std::string_view piece) const;
+  bool begins_suffix(std::string_view piece) const;
   bool may_occur(const std::string& piece, std::string_view id) const;
   bool may_occur_in_names(const std::string& piece, std::string_view stem, const Scheme& scheme) const;
 
