@@ -15,6 +15,7 @@ QUANTIZE = TILES.replace("16dequantize_tiles", "14quantize_tiles")
 GEMV = "_ZN4qcts4sm8039_GLOBAL__N__9bec1742_7_sm80_cu_2c6c1d744gemvINS1_4BF16ENS1_14TinygemmWeightELi4ELb1EEEvT0_NS1_7ProductE"
 OF_TILES = "_ZN4qcts4sm8039_GLOBAL__N__9bec1742_7_sm80_cu_2c6c1d74"
 GEMV_TILES = OF_TILES + "10gemv_tilesINS1_4BF16ENS1_17TilePackedDecoderEEEvNS1_6WeightENS1_7ProductE"
+FLOAT_GEMV = GEMV_TILES.replace("10gemv_tiles", "10float_gemv").replace("17TilePackedDecoder", "4BF16")
 GEMM_TILES = GEMV_TILES.replace("10gemv_tiles", "4gemm").replace("DecoderE", "DecoderELi4E")
 FP8 = "_ZN4qcts5sm90a40_GLOBAL__N__1f33b3fb_8_sm90a_cu_9e1ad9528fp8_gemmINS1_7Fp8TileILi16ELi1EEEEEvNS1_10Fp8ProductE"
 INT4 = FP8.replace("8fp8_gemm", "9int4_gemm")
@@ -42,6 +43,7 @@ GOOD = {
     QUANTIZE: WIDE,
     GEMV: WIDE[:1],
     GEMV_TILES: WIDE[:1],
+    FLOAT_GEMV: WIDE[:1],
     GEMM_TILES: GEMM_CODE,
     FP8: FP8_CODE,
     INT4: INT4_CODE,
@@ -49,7 +51,7 @@ GOOD = {
 
 
 def test_names_frames():
-    names = ["dequantize_tiles", "quantize_tiles", "gemv", "gemv_tiles", "gemm", "fp8_gemm", "int4_gemm"]
+    names = ["dequantize_tiles", "quantize_tiles", "gemv", "gemv_tiles", "float_gemv", "gemm", "fp8_gemm", "int4_gemm"]
     assert [check_sass.frame_of(name) for name in GOOD] == names
     assert check_sass.frame_of("_Z6kernelPf") == "kernel"
 
@@ -68,6 +70,7 @@ def test_takes_what_keeps_its_promises():
     ({GEMV: [WIDE[0], "@P1 STL [R1], R4 ;"]}, {}, "1 STL"),
     ({GEMV: [WIDE[0], "LDL.LU R4, [R1] ;"]}, {}, "1 LDL"),
     ({GEMV_TILES: ["LDG.E.64 R4, [R2.64] ;"]}, {}, "no LDG.128"),
+    ({FLOAT_GEMV: ["LDG.E.64 R4, [R2.64] ;"]}, {}, "no LDG.128"),
     ({GEMM_TILES: GEMM_CODE[1:]}, {}, "no LDGSTS.128"),
     ({GEMM_TILES: [GEMM_CODE[0], GEMM_CODE[2]]}, {}, "no LDSM"),
     ({GEMM_TILES: GEMM_CODE[:2]}, {}, "no HMMA"),

@@ -23,7 +23,7 @@ TEXT_ALLOWED = {
     "kernels/families/int8_x.h": ({"policy"}, ABI),
     "kernels/families/expected_planes.h": ({"layout"}, ABI),
     "kernels/sm80/quantizers.h": ({"policy"}, ABI),
-    "kernels/registry.h": ({"activation"}, ABI),
+    "kernels/registry.h": ({"activation", "layout"}, ABI),
     "kernels/variant_problems.h": ({"policy"}, ABI),
     "reference/dialects/decoders/scheme_tensor.h": ({"layout_hint"}, "a word of the manifest or of --cpu-pack, for whatever scheme"),
     "reference/dialects/decoders/decoder.h": ({"layout", "activation"}, "what a checkpoint's attributes say, before a scheme is found"),

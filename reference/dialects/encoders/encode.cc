@@ -103,8 +103,8 @@ bool spelled_as(const Json& state, const pickle::Ref& node) {
     if (wrapper) {
       const TensorNode parts = decode_tensor_node(held);
       const GlobalName cls = parts.cls ? split_global(parts.cls) : GlobalName();
-      if (cls.module != value["_wrapper"] || cls.name != value["name"] ||
-          !spelled_as(value["state"], parts.state))
+      if (cls.module != value["_wrapper"].get_ref<const std::string&>() ||
+          cls.name != value["name"].get_ref<const std::string&>() || !spelled_as(value["state"], parts.state))
         return false;
     }
   }
