@@ -274,8 +274,10 @@ class ForeignNamer {
       const std::string_view word = last_part(tensor.name);
       const bool weight = names_weight(word),
                  integers = holds_bytes(tensor.dtype) || holds_words(tensor.dtype);
-      const bool codes =
-          holds_bytes(tensor.dtype) || is_scaled_dtype(tensor.dtype) || (holds_words(tensor.dtype) && weight);
+      const bool of_weight =
+          weight || hints_at_codes(word) || names_weight(last_part(module_name(tensor.name)));
+      const bool codes = holds_bytes(tensor.dtype) || is_scaled_dtype(tensor.dtype) ||
+                         (holds_words(tensor.dtype) && of_weight);
       if (!has_plain_data(tensor) || !tensor.foreign.empty() || !codes || tensor.shape.size() < 2 ||
           names_other(word) || names_scale(word))
         continue;

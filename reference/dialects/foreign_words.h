@@ -76,6 +76,11 @@ inline bool names_weight(std::string_view word) {
   return contains_any(word, {"weight", "W_q"}) && !names_scale(word);
 }
 
+// Returns true if the last word of a name says, beside a scale, that the parameter holds codes.
+inline bool hints_at_codes(std::string_view word) {
+  return contains_any(word, {"packed", "codes", "quantized", "qdata"}) && !names_scale(word);
+}
+
 // Returns true if the last word of a name alone says that the parameter holds codes.
 inline bool is_name_of_codes(std::string_view word) {
   return is_one_of(word, {"qweight", "q_weight", "quant_weight", "weight_packed", "packed_weight",
