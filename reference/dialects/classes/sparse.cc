@@ -68,6 +68,21 @@ std::optional<Blocks> blocks_in(const NamedTensor& tensor, const std::string& at
   return Blocks{std::move(*rows), std::move(*columns), values, block};
 }
 
+// torch's to_dense() adds the blocks to zeros (ATen/native/TensorConversions.cpp,
+// sparse_compressed_to_dense), so a stored -0 comes out as +0. It has no such sum for float8, whose bits
+// stay.
+void clear_sign_of_zeros(DType dtype, std::vector<std::byte>& row_major) {
+  if (dtype != DType::float16 && dtype != DType::bfloat16 && dtype != DType::float32 &&
+      dtype != DType::float64)
+    return;
+  const size_t width = dtype_bytes(dtype);
+  uint64_t bits = 0;
+  for (size_t at = 0; at < row_major.size(); at += width) {
+    std::memcpy(&bits, row_major.data() + at, width);
+    if (bits == uint64_t{1} << (8 * width - 1)) std::memset(row_major.data() + at, 0, width);
+  }
+}
+
 struct Kept {
   int first = 0, second = 0;  // kept among a nibble's four elements (float32: two, and equal)
 };
@@ -150,6 +165,7 @@ std::optional<Tensor> dense_of_blocks(const NamedTensor& tensor, const std::stri
         std::memcpy(dense.data() + static_cast<size_t>(to) * width,
                     bytes.data() + static_cast<size_t>(b * block + row) * run, run);
       }
+  clear_sign_of_zeros(dtype, dense);
   return make_tensor(dtype, tensor.shape, std::move(dense), tensor.name);
 }
 

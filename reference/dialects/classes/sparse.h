@@ -12,8 +12,8 @@ namespace qcts {
 // Expands torch's BSR under torchao's names. The part bsr_values is [blocks, b, b].
 // The parts bsr_crow_indices [n/b + 1] and bsr_col_indices [blocks] are int32 or int64.
 // The value of `at` precedes the name of each part.
-// The result is row-major, in the tensor's shape and the dtype of the values.
-// Returns nullopt for inconsistent parts.
+// The result is row-major, in the tensor's shape and the dtype of the values. As in torch's to_dense(), -0
+// becomes +0. Returns nullopt for inconsistent parts.
 std::optional<Tensor> dense_of_blocks(const NamedTensor& tensor, const std::string& at);
 
 // Expands BlockSparseTensor and SparseSemiStructuredTensorCUTLASS.

@@ -46,6 +46,26 @@ TEST(BlockSparse, PutsBlocksWhereTheIndicesSay) {
   EXPECT_EQ(std::memcmp(got.data(), want.data(), want.size()), 0);
 }
 
+// Torch's to_dense() adds each block to zeros: -0 becomes +0, and all other bits stay.
+TEST(BlockSparse, ClearsTheSignOfZeros) {
+  for (DType dtype : {DType::float16, DType::bfloat16, DType::float32, DType::float64}) {
+    const size_t width = dtype_bytes(dtype);
+    std::vector<std::byte> values(8 * width);  // the second block is {-0, smallest negative}, {-0, +0}
+    for (size_t i : {4, 5, 6}) values[(i + 1) * width - 1] = std::byte{0x80};
+    values[5 * width] = std::byte{1};
+    NamedTensor t = Bsr().tensor();
+    t.dtype = dtype, t.shape = {2, 4};
+    t.payload = {{"bsr_crow_indices", part_of<int64_t>(DType::int64, {2}, {0, 2})},
+                 {"bsr_col_indices", part_of<int64_t>(DType::int64, {2}, {0, 1})},
+                 {"bsr_values", make_tensor(dtype, {2, 2, 2}, values)}};
+    const std::optional<Tensor> dense = dense_by_dialect(t);
+    ASSERT_TRUE(dense) << dtype_name(dtype);
+    std::vector<std::byte> want(8 * width);  // row 0: the first row of each block
+    want[3 * width] = std::byte{1}, want[4 * width - 1] = std::byte{0x80};
+    EXPECT_EQ(row_major_bytes(*dense), want) << dtype_name(dtype);
+  }
+}
+
 TEST(BlockSparse, RefusesIndicesThatLie) {
   const std::pair<const char*, Bsr> lies[] = {
       {"begins after 0", {.crow = {1, 1, 3}}},
