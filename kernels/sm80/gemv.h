@@ -226,13 +226,18 @@ __global__ void __launch_bounds__(kGemvThreads)
                                     (groups + 1) * kGemvColumns * static_cast<int64_t>(sizeof(Words2)))};
 }
 
-template <class Decoder>
-qcts_status launch_gemv(const qcts_problem& p, const Weight& weight) {
+// Launches the kernel that `kernel_of` returns for x's type, T{}: gemv or gemv_tiles.
+template <class Decoder, class KernelOf>
+qcts_status launch_at_columns(const qcts_problem& p, const Weight& weight, const KernelOf& kernel_of) {
   return with_type(p.x_dtype, [&](auto type) {
-    using T = decltype(type);
-    return launch(p, at_columns(p, weight.group, T::kBytes), gemv<T, Decoder>, weight,
+    return launch(p, at_columns(p, weight.group, decltype(type)::kBytes), kernel_of(type), weight,
                   product_of<Decoder>(p, weight), groups_of(weight.group, p.k));
   });
+}
+
+template <class Decoder>
+qcts_status launch_gemv(const qcts_problem& p, const Weight& weight) {
+  return launch_at_columns<Decoder>(p, weight, [](auto type) { return gemv<decltype(type), Decoder>; });
 }
 
 }  // namespace

@@ -140,11 +140,7 @@ __global__ void __launch_bounds__(kGemvThreads, 4)
 
 template <class Decoder>
 qcts_status launch_gemv_tiles(const qcts_problem& p, const Weight& weight) {
-  return with_type(p.x_dtype, [&](auto type) {
-    using T = decltype(type);
-    return launch(p, at_columns(p, weight.group, T::kBytes), gemv_tiles<T, Decoder>, weight,
-                  product_of<Decoder>(p, weight), groups_of(weight.group, p.k));
-  });
+  return launch_at_columns<Decoder>(p, weight, [](auto type) { return gemv_tiles<decltype(type), Decoder>; });
 }
 
 }  // namespace

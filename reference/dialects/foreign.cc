@@ -300,7 +300,8 @@ class ForeignNamer {
   void survey_modules() {
     auto last = modules_.end();
     for (const auto& [name, tensor] : places_) {
-      last = modules_.try_emplace(last, module_name(name));  // the places are sorted, so the hint fits most
+      last =
+          modules_.try_emplace(last, module_name(name));  // the places are sorted, so the hint usually fits
       Module& module = last->second;
       module.weight |= tensor->shape.size() > 1 && names_weight(last_part(name));
       module.floats |= tensor->foreign.empty() && is_float(tensor->dtype) && !names_other(last_part(name));
@@ -386,7 +387,7 @@ const ForeignFormat* foreign_by_method(std::string_view method) {
 }
 
 void name_foreign(Checkpoint& checkpoint, const std::string& method, ReadBudget& budget) {
-  // Models of floats alone are most of all, and the largest.
+  // Most models hold floats alone, the largest ones too, and need no search.
   if (method.empty() && std::ranges::none_of(checkpoint.tensors, may_hold_codes)) return;
   ForeignNamer(checkpoint, method, budget).name();
 }

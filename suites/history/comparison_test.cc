@@ -156,6 +156,36 @@ TEST(RunComparison, ANoisyRoofDoesNotHideASlowerKernel) {
   }
 }
 
+// A kernel whose fastest calls happen to be slower, and whose other calls are not, is no slower kernel.
+TEST(RunComparison, TheLowerQuartileMustAgree) {
+  std::vector<CaseState> before = eight_timed_cases(1), now = eight_timed_cases(2);
+  now[3] = timed_case(now[3].id, 115);
+  for (size_t i = 0; i < now.size(); ++i) {
+    before[i].pace->quartile_us = 130;
+    now[i].pace->quartile_us = 130;
+  }
+  EXPECT_TRUE(compare(sample_run(before), sample_run(now)).latency.slower.empty());
+  EXPECT_TRUE(compare(sample_run(now), sample_run(before)).latency.faster.empty());
+  now[3].pace->quartile_us = 140;
+  EXPECT_EQ(compare(sample_run(before), sample_run(now)).latency.slower.size(), 1u);
+  EXPECT_EQ(compare(sample_run(now), sample_run(before)).latency.faster.size(), 1u);
+  now[3].pace->quartile_us = 0;  // an older record, without its calls
+  EXPECT_EQ(compare(sample_run(before), sample_run(now)).latency.slower.size(), 1u);
+}
+
+// The calls of a record give the quartile.
+TEST(RunComparison, ReadsTheLowerQuartileOfTheCalls) {
+  Verdict verdict;
+  verdict.case_id = *parse_case_id("latency.linear/int8_row/a");
+  verdict.measures = {{"fastest_us", "us", 1.0, {}, {}, 8}};
+  verdict.samples_us = {8, 7, 6, 5, 4, 3, 2};
+  EXPECT_EQ(case_state(verdict).pace->quartile_us, 0);
+  verdict.samples_us.push_back(1);
+  EXPECT_EQ(case_state(verdict).pace->quartile_us, 3);
+  verdict.samples_us.push_back(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(case_state(verdict).pace->quartile_us, 3);
+}
+
 TEST(RunComparison, AMeasurementThatIsNotTrustedDecidesNothing) {
   std::vector<CaseState> now = eight_timed_cases(2);
   now[3] = timed_case(now[3].id, 120, false);

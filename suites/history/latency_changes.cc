@@ -26,6 +26,7 @@ struct PacePair {
   bool over_roof = false;  // what is compared: the time over the roof's, or the time alone
   Interval ratio;          // from the two runs' own intervals, 95 %
   Interval other;          // of what is not compared; its value is 0 if there is none
+  double quartile = 0;     // ratio of the lower quartiles; 0 if a record lacks one
   double error = 0;        // standard error of log(ratio.value)
   double roof = 0;         // log of the roof's time now over before; 0 if there is none
 
@@ -49,6 +50,7 @@ PacePair pair_of(const CaseState& before, const CaseState& after) {
     pair.over_roof = is_known(pair.other) && !(is_known(pair.ratio) && width(pair.ratio) < width(pair.other));
     if (pair.over_roof) std::swap(pair.ratio, pair.other);
   }
+  if (a.quartile_us > 0 && b.quartile_us > 0) pair.quartile = b.quartile_us / a.quartile_us;
   if (is_known(pair.ratio)) pair.error = std::max(width(pair.ratio) / (2 * kNormal95), kLeastError);
   return pair;
 }
@@ -169,9 +171,14 @@ PaceComparison compare_paces(const RecordedRun& before, const RecordedRun& after
     change.ratio =
         uses_history ? from_history(pair, known->second, level) : from_two_runs(pair, spread, level);
     arms.push_back(change.ratio.value / change.ratio.low * (1 + kSlowdownMargin) - 1);
-    const double other = pair.other.value > 0 ? pair.other.value : pair.ratio.value;
-    const bool slower = change.ratio.low > 1 + kSlowdownMargin && other > 1 + kSlowdownMargin;
-    const bool faster = change.ratio.high < 1 / (1 + kSlowdownMargin) && other < 1 / (1 + kSlowdownMargin);
+    const auto others_beyond = [&pair](auto is_beyond) {
+      return (pair.other.value == 0 || is_beyond(pair.other.value)) &&
+             (pair.quartile == 0 || is_beyond(pair.quartile));
+    };
+    const auto is_slower = [](double ratio) { return ratio > 1 + kSlowdownMargin; };
+    const auto is_faster = [](double ratio) { return ratio < 1 / (1 + kSlowdownMargin); };
+    const bool slower = is_slower(change.ratio.low) && others_beyond(is_slower);
+    const bool faster = is_faster(change.ratio.high) && others_beyond(is_faster);
     if (!slower && !faster) continue;
     change.doubt = doubt_of(before, after, pair);
     (!change.doubt.empty() ? comparison.undecided

@@ -26,6 +26,15 @@ Interval interval_of(const Measure* measure) {
   return interval;
 }
 
+double lower_quartile(std::vector<double> us) {
+  constexpr size_t kMinSamples = 8;
+  std::erase_if(us, [](double v) { return std::isnan(v); });
+  if (us.size() < kMinSamples) return 0;
+  const auto at = us.begin() + static_cast<ptrdiff_t>(us.size() / 4);
+  std::ranges::nth_element(us, at);
+  return *at;
+}
+
 std::optional<Pace> pace_of(const Verdict& verdict) {
   const Measure* us = find_measure(verdict, "fastest_us");
   if (verdict.case_id.kind != Kind::latency || us == nullptr) return std::nullopt;
@@ -35,6 +44,7 @@ std::optional<Pace> pace_of(const Verdict& verdict) {
   const Measure *alarm = find_measure(verdict, kAlarmMeasure), *drift = find_measure(verdict, "canary_drift");
   const bool drifted = drift != nullptr && std::fabs(std::log(drift->value)) > std::log1p(kCanaryMargin);
   pace.trusted = (alarm == nullptr || alarm->value == 0) && !drifted;
+  pace.quartile_us = lower_quartile(verdict.samples_us);
   return pace;
 }
 
