@@ -137,11 +137,10 @@ const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op o
   }
   if (kind == Kind::determinism && plan_.determinism_share)
     deal(by_scheme, static_cast<size_t>(*plan_.determinism_share));
-  std::map<std::pair<Generator, Policy>, std::vector<FamilyInput>> all;
+  std::map<ChoiceKey, std::vector<FamilyInput>> all;
   for (const Scheme* sibling : schemes())
     if (const auto found = family.by_scheme.find(sibling); found != family.by_scheme.end())
-      for (const Synthetic& input : found->second)
-        all[{input.generator, input.activation}].push_back({sibling, &input});
+      for (const Synthetic& input : found->second) all[choice_key(input)].push_back({sibling, &input});
   // Start at a different scheme for each input family, so that the choice does not always fall on the same
   // one.
   size_t turn = 0;
@@ -149,9 +148,18 @@ const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op o
   for (auto& [key, candidates] : all) {
     if (kind == Kind::determinism && plan_.determinism_once) keep_cheapest(candidates);
     const FamilyInput& chosen = candidates[turn++ * 7 % candidates.size()];
-    family.chosen[key] = {chosen.scheme, input_name(*chosen.input, op, layout), turns[key.second]++};
+    family.chosen[key] = {chosen.scheme, input_name(*chosen.input, op, layout),
+                          turns[std::get<Policy>(key)]++};
   }
   return family;
+}
+
+// A tall weight tests a kernel's grid and a wide one its loop along a row, so emulated variants get one of
+// each from the input families that they run only once.
+InputSampler::ChoiceKey InputSampler::choice_key(const Synthetic& input) const {
+  const bool once =
+      std::ranges::find(plan_.emulated_once_a_family, input.generator) != plan_.emulated_once_a_family.end();
+  return {input.generator, input.activation, once && input.weight.n > input.weight.k};
 }
 
 bool InputSampler::samples_by_family(Kind kind) const {
@@ -183,7 +191,7 @@ std::vector<Case> InputSampler::cases_of(Kind kind, Op op, const Scheme& scheme,
   const FamilyInputs& family = inputs_of_family(kind, op, scheme, layout);
   for (const Synthetic& input : family.by_scheme.at(&scheme)) {
     Case c = synthetic_case(kind, op, scheme, layout, input);
-    const Choice& chosen = family.chosen.at({input.generator, input.activation});
+    const Choice& chosen = family.chosen.at(choice_key(input));
     const bool is_chosen = chosen.scheme == &scheme && chosen.input == c.id.input;
     const bool is_listed = listed_.contains(c.id.text());
     if (!is_chosen && is_once_a_family(kind, input.generator) && !is_listed) continue;

@@ -38,18 +38,20 @@ class InputSampler {
     size_t place = 0, count = 0;  // place of a scheme in its family, and the family's size
   };
   // The inputs of one family of schemes for a (kind, op, layout).
-  // `chosen` has the input that was chosen for each input family and policy. `turn` counts the input families
-  // of a policy.
+  // `chosen` has the input that was chosen for each key. `turn` counts the keys of a policy.
   struct Choice {
     const Scheme* scheme;
     std::string input;
     size_t turn;
   };
+  // Input family, policy, and whether the weight is tall.
+  using ChoiceKey = std::tuple<Generator, Policy, bool>;
   struct FamilyInputs {
     std::map<const Scheme*, std::vector<Synthetic>> by_scheme;
-    std::map<std::pair<Generator, Policy>, Choice> chosen;
+    std::map<ChoiceKey, Choice> chosen;
   };
 
+  ChoiceKey choice_key(const Synthetic& input) const;
   bool samples_by_family(Kind kind) const;
   bool is_once_a_family(Kind kind, Generator generator) const;
   bool is_for_emulated(Kind kind, Generator generator, bool is_chosen, size_t turn) const;

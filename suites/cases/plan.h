@@ -60,7 +60,7 @@ struct Plan {
   // Emulated variants run one in this many of the inputs of each policy that `emulated_once` chooses, and
   // skip determinism. Absent: they run all of them.
   std::optional<int64_t> emulated_share;
-  // Input families that emulated variants run only once, as `once_a_family` does for all variants.
+  // Input families that emulated variants run only twice: on a tall weight and on another one.
   std::vector<Generator> emulated_once_a_family;
   // If set, only the first golden of each scheme and the goldens of --fixtures are judged.
   // The case ids listed here are judged too, even if this rule or all_inputs leaves them out.
