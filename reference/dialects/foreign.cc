@@ -266,29 +266,28 @@ class ForeignNamer {
   }
 
   // Finds codes that no pattern matched: by their own name; because a scale is in their module; or, of
-  // integers that are called a weight, because floats are.
+  // integers that are called a weight or codes, because floats are.
   void find_scaled_codes() {
     survey_modules();
     const ForeignFormat& format = by_method_ ? *by_method_ : foreign_formats().back();
     for (NamedTensor& tensor : checkpoint_.tensors) {
       const std::string_view word = last_part(tensor.name);
-      const bool weight = names_weight(word),
+      const bool weight = names_weight(word), hint = hints_at_codes(word),
                  integers = holds_bytes(tensor.dtype) || holds_words(tensor.dtype);
-      const bool of_weight =
-          weight || hints_at_codes(word) || names_weight(last_part(module_name(tensor.name)));
+      const bool of_weight = weight || hint || names_weight(last_part(module_name(tensor.name)));
       const bool codes = holds_bytes(tensor.dtype) || is_scaled_dtype(tensor.dtype) ||
                          (holds_words(tensor.dtype) && of_weight);
       if (!has_plain_data(tensor) || !tensor.foreign.empty() || !codes || tensor.shape.size() < 2 ||
           names_other(word) || names_scale(word))
         continue;
       Module& module = modules_[module_name(tensor.name)];
-      const bool scaled = module.scale || (weight && integers && module.floats);
+      const bool scaled = module.scale || ((weight || hint) && integers && module.floats);
       if (!scaled && !is_name_of_codes(word)) continue;
       if (!scaled && by_method_ != nullptr)
         contradict(tensor.name, "config.json says " + method_ + ", but no scale is beside it");
       mark(tensor, format);
       layers_.emplace_back(tensor.name, &format);
-      if (weight) layers_.emplace_back(module_name(tensor.name), &format);
+      if (weight || hint) layers_.emplace_back(module_name(tensor.name), &format);
       module.codes = true;
       ++weights_;
     }
@@ -300,8 +299,7 @@ class ForeignNamer {
   void survey_modules() {
     auto last = modules_.end();
     for (const auto& [name, tensor] : places_) {
-      last =
-          modules_.try_emplace(last, module_name(name));  // the places are sorted, so the hint usually fits
+      last = modules_.try_emplace(last, module_name(name));  // places are sorted, so the hint usually fits
       Module& module = last->second;
       module.weight |= tensor->shape.size() > 1 && names_weight(last_part(name));
       module.floats |= tensor->foreign.empty() && is_float(tensor->dtype) && !names_other(last_part(name));

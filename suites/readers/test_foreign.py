@@ -73,11 +73,12 @@ BESIDE = ["step", "delta", "w_s", "sf", "alpha", "quant_step", "weight_zero_poin
 
 @pytest.mark.parametrize("name", BESIDE)
 @pytest.mark.parametrize("dtype", ["I8", "U8", "I16", "U16", "I32", "U32"])
-def test_an_integer_weight_beside_a_float_is_a_quantized_layer(dtype, name, tmp_path):
+@pytest.mark.parametrize("codes", ["weight", "qdata", "packed_codes"])
+def test_an_integer_weight_beside_a_float_is_a_quantized_layer(codes, dtype, name, tmp_path):
     """Whatever the float is called; a layer's bias is no scale, and stays."""
-    tensors = {M + ".weight": entry(dtype, 64, 16), f"{M}.{name}": entry("F32", 64, 1), M + ".bias": entry("F32", 64)}
+    tensors = {f"{M}.{codes}": entry(dtype, 64, 16), f"{M}.{name}": entry("F32", 64, 1), M + ".bias": entry("F32", 64)}
     found = named_by_inspect(tmp_path, tensors)
-    assert found[M + ".weight"] and found[f"{M}.{name}"] and found[M + ".bias"] is None
+    assert found[f"{M}.{codes}"] and found[f"{M}.{name}"] and found[M + ".bias"] is None
     qcts("check", tmp_path / "x.safetensors", code=3)
     qcts("dequantize", tmp_path / "x.safetensors", tmp_path / "out.safetensors", code=1)
 
