@@ -172,7 +172,7 @@ int32_t quantize_floats(const RowRecipe& recipe, const char* row, int64_t first_
 
 // Does the same with int8_encode_fast. `count` is a multiple of 32.
 template <uint32_t kDtype, uint32_t kCommon>
-int32_t quantize_tame(const TameScale<kCommon>& scale, const char* at, int64_t count, int8_t* codes) {
+int32_t quantize_ordinary(const OrdinaryScale<kCommon>& scale, const char* at, int64_t count, int8_t* codes) {
   const __m256i zero = _mm256_setzero_si256(), signs = _mm256_set1_epi8(INT8_MIN);
   __m256i total = zero;
   for (int64_t k = 0; k < count; k += 32) {
@@ -186,7 +186,8 @@ int32_t quantize_tame(const TameScale<kCommon>& scale, const char* at, int64_t c
 }
 
 template <uint32_t kCommon, class Codes = FullRange>
-[[gnu::always_inline]] inline TameScale<kCommon> tame_scale(const RowRecipe& recipe, RowScale chosen) {
+[[gnu::always_inline]] inline OrdinaryScale<kCommon> ordinary_scale(const RowRecipe& recipe,
+                                                                    RowScale chosen) {
   const float reciprocal = reciprocal_of(recipe, chosen.scale);
   return {_mm256_set1_ps(reciprocal * (kFar<kCommon> - 1)), _mm256_set1_ps(reciprocal * kFar<kCommon>),
           _mm256_set1_epi16(static_cast<int16_t>(chosen.zero_point)),
@@ -199,15 +200,15 @@ template <class Codes>
 int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
                       RowScale chosen, int8_t* codes) {
   const int64_t whole =
-      recipe.dtype != QCTS_F32 && !recipe.is_given && is_tame(chosen.scale) ? count / 32 * 32 : 0;
+      recipe.dtype != QCTS_F32 && !recipe.is_given && is_ordinary(chosen.scale) ? count / 32 * 32 : 0;
   int32_t sum = 0;
   if (whole != 0) {
     const char* at = row + 2 * first_k;
     const auto quantize = [&]<uint32_t kDtype>() {
-      return recipe.in_dtype
-                 ? quantize_tame<kDtype, kDtype>(tame_scale<kDtype, Codes>(recipe, chosen), at, whole, codes)
-                 : quantize_tame<kDtype, QCTS_F32>(tame_scale<QCTS_F32, Codes>(recipe, chosen), at, whole,
-                                                   codes);
+      return recipe.in_dtype ? quantize_ordinary<kDtype, kDtype>(
+                                   ordinary_scale<kDtype, Codes>(recipe, chosen), at, whole, codes)
+                             : quantize_ordinary<kDtype, QCTS_F32>(
+                                   ordinary_scale<QCTS_F32, Codes>(recipe, chosen), at, whole, codes);
     };
     sum = recipe.dtype == QCTS_F16 ? quantize.template operator()<QCTS_F16>()
                                    : quantize.template operator()<QCTS_BF16>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes 16-bit floats and float32 as int8 with a tame scale, for the AVX2 variants.
-// A scale is tame if it is finite, at least 2^-100 and computed from the range of its elements.
+// Encodes 16-bit floats and float32 as int8 with an ordinary scale, for the AVX2 variants.
+// A scale is ordinary if it is finite, at least 2^-100 and computed from the range of its elements.
 // Products of the elements with the reciprocal then stay below 512, and nothing is NaN or infinite.
 #pragma once
 
@@ -11,13 +11,13 @@
 namespace qcts::avx2 {
 namespace {
 
-// 2^s of TameScale. float32 needs no rounding.
+// 2^s of OrdinaryScale. float32 needs no rounding.
 template <uint32_t kCommon>
 constexpr float kFar = kCommon == QCTS_F32   ? 1
                        : kCommon == QCTS_F16 ? 0x1p13f
                                              : 0x1p16f;
 
-[[maybe_unused]] bool is_tame(float scale) { return scale >= 0x1p-100f && scale < INFINITY; }
+[[maybe_unused]] bool is_ordinary(float scale) { return scale >= 0x1p-100f && scale < INFINITY; }
 
 // Rounds a product p to b bits (8 for bfloat16, 11 for float16), then to an integer.
 // Let 2^e <= p < 2^(e+1), s = 24 - b and u = 2^(e+1-b), the last place of the rounded p.
@@ -32,7 +32,7 @@ constexpr float kFar = kCommon == QCTS_F32   ? 1
 // The sum with the zero point is not rounded.
 // Rounding would change only integers beyond 2^b, which are clamped in any case.
 template <uint32_t kCommon>
-struct TameScale {
+struct OrdinaryScale {
   __m256 less, by;  // the reciprocal times 2^s - 1, and times 2^s
   __m256i zero_point, min, max;
   [[gnu::always_inline]] __m256i steps(__m256 w) const {
@@ -43,7 +43,7 @@ struct TameScale {
 
 // Encodes 32 elements.
 template <uint32_t kDtype, uint32_t kCommon>
-[[gnu::always_inline]] inline __m256i int8_encode_fast(const TameScale<kCommon>& scale, const char* at) {
+[[gnu::always_inline]] inline __m256i int8_encode_fast(const OrdinaryScale<kCommon>& scale, const char* at) {
   const auto codes = [&](const __m256(&w)[4]) {
     const auto two = [&](int i) {
       return _mm256_add_epi16(_mm256_packs_epi32(scale.steps(w[i]), scale.steps(w[i + 1])), scale.zero_point);

@@ -91,14 +91,15 @@ int32_t codes_of_part(const avx2::RowRecipe& recipe, const char* row, int64_t fi
       _mm256_max_epu16(_mm512_castsi512_si256(bottom), _mm512_extracti64x4_epi64(bottom, 1)));
 }
 
-// Writes the codes of `count` elements with a tame scale and returns their sum. `count` is a multiple of 64.
+// Writes the codes of `count` elements with an ordinary scale and returns their sum. `count` is a multiple
+// of 64.
 template <uint32_t kCommon>
-int32_t codes_by_tame(const avx2::RowRecipe& recipe, RowScale chosen, const char* at, int64_t count,
-                      int8_t* codes) {
+int32_t codes_by_ordinary(const avx2::RowRecipe& recipe, RowScale chosen, const char* at, int64_t count,
+                          int8_t* codes) {
   const float reciprocal = avx2::reciprocal_of(recipe, chosen.scale);
-  const TameScale<kCommon> scale = {_mm512_set1_ps(reciprocal * (avx2::kFar<kCommon> - 1)),
-                                    _mm512_set1_ps(reciprocal * avx2::kFar<kCommon>),
-                                    _mm512_set1_epi16(static_cast<int16_t>(chosen.zero_point))};
+  const OrdinaryScale<kCommon> scale = {_mm512_set1_ps(reciprocal * (avx2::kFar<kCommon> - 1)),
+                                        _mm512_set1_ps(reciprocal * avx2::kFar<kCommon>),
+                                        _mm512_set1_epi16(static_cast<int16_t>(chosen.zero_point))};
   const CodeRange range = {_mm512_set1_epi8(recipe.to_127 ? -127 : -128), _mm512_set1_epi8(127)};
   __m512i total = _mm512_setzero_si512();
   for (int64_t k = 0; k < count; k += 64) {
@@ -129,14 +130,14 @@ struct RowsToInt8 {
     if (recipe.dtype == QCTS_F16)
       return recipe.in_dtype ? codes_of_part<QCTS_F16, true>(recipe, row, first_k, count, chosen, codes)
                              : codes_of_part<QCTS_F16, false>(recipe, row, first_k, count, chosen, codes);
-    const int64_t tame = recipe.is_given || !avx2::is_tame(chosen.scale) ? 0 : count / 64 * 64;
+    const int64_t ordinary = recipe.is_given || !avx2::is_ordinary(chosen.scale) ? 0 : count / 64 * 64;
     const char* at = row + 2 * first_k;
-    const int32_t sum = tame == 0         ? 0
-                        : recipe.in_dtype ? codes_by_tame<QCTS_BF16>(recipe, chosen, at, tame, codes)
-                                          : codes_by_tame<QCTS_F32>(recipe, chosen, at, tame, codes);
-    if (tame == count) return sum;
+    const int32_t sum = ordinary == 0     ? 0
+                        : recipe.in_dtype ? codes_by_ordinary<QCTS_BF16>(recipe, chosen, at, ordinary, codes)
+                                          : codes_by_ordinary<QCTS_F32>(recipe, chosen, at, ordinary, codes);
+    if (ordinary == count) return sum;
     const auto rest = recipe.in_dtype ? codes_of_part<QCTS_BF16, true> : codes_of_part<QCTS_BF16, false>;
-    return sum + rest(recipe, row, first_k + tame, count - tame, chosen, codes + tame);
+    return sum + rest(recipe, row, first_k + ordinary, count - ordinary, chosen, codes + ordinary);
   }
 };
 

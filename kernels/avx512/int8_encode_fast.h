@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes bfloat16 as int8 with a tame scale, for the AVX-512 variants.
+// Encodes bfloat16 as int8 with an ordinary scale, for the AVX-512 variants.
 // The method is that of kernels/avx2/int8_encode_fast.h, with 64 elements at a time.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace qcts::avx512 {
 namespace {
 
 template <uint32_t kCommon>
-struct TameScale {
+struct OrdinaryScale {
   __m512 less, by;  // the reciprocal times 2^s - 1, and times 2^s
   __m512i zero_point;
 

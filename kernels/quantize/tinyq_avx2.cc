@@ -47,8 +47,8 @@ void quantize_tinyq_row(const char* row, int64_t k_count, float scale_of_row, in
 // The same for bfloat16, for a row without NaN or infinity and a scale whose reciprocal may replace the
 // division: 32 codes in 28 operations. Unpacking with zeros widens and packing narrows. Prefetches the next
 // row meanwhile.
-void quantize_tame_row(const char* row, int64_t next_bytes, int64_t k_count, float scale_of_row,
-                       bool past_caches, int8_t* codes) {
+void quantize_ordinary_row(const char* row, int64_t next_bytes, int64_t k_count, float scale_of_row,
+                           bool past_caches, int8_t* codes) {
   const __m256 reciprocal = _mm256_set1_ps(1 / scale_of_row),
                by_65537 = _mm256_set1_ps(1 / scale_of_row * 65537);
   const __m256i zero = _mm256_setzero_si256(), low_bytes = _mm256_set1_epi16(0xFF);
@@ -92,7 +92,7 @@ void quantize_tinyq(const qcts_problem& p, int64_t first, int64_t last) {
     const float scale = clamped ? static_cast<float>(static_cast<double>(maximum) / 127)
                                 : round_once(p.w_dtype, maximum / 127.0f);
     if (p.w_dtype == QCTS_BF16 && scale >= 0x1p-100f && scale <= 0x1p100f)
-      quantize_tame_row(row, p.ldx_bytes, p.k, scale, past_caches, codes + n * p.k);
+      quantize_ordinary_row(row, p.ldx_bytes, p.k, scale, past_caches, codes + n * p.k);
     else
       row_of(row, p.k, scale, codes + n * p.k);
     store_some(p.w_dtype, scales + n * qcts::dtype_bytes(p.w_dtype), _mm256_set1_ps(scale), 1);

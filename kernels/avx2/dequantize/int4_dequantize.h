@@ -39,10 +39,10 @@ struct EightGroups {
                                         _mm256_cmpgt_epi32(apart, _mm256_set1_epi32(-13)));
   const __m256 alone = _mm256_cmp_ps(groups.zero, zero, _CMP_EQ_OQ);
   const __m256 size = _mm256_max_ps(groups.scale, _mm256_andnot_ps(_mm256_set1_ps(-0.0f), groups.zero));
-  const __m256 tame = _mm256_and_ps(_mm256_cmp_ps(size, _mm256_set1_ps(0x1p100f), _CMP_LT_OQ),
-                                    _mm256_cmp_ps(groups.scale, zero, _CMP_GT_OQ));
+  const __m256 ordinary = _mm256_and_ps(_mm256_cmp_ps(size, _mm256_set1_ps(0x1p100f), _CMP_LT_OQ),
+                                        _mm256_cmp_ps(groups.scale, zero, _CMP_GT_OQ));
   return static_cast<uint32_t>(
-      _mm256_movemask_ps(_mm256_and_ps(tame, _mm256_or_ps(_mm256_castsi256_ps(near), alone))));
+      _mm256_movemask_ps(_mm256_and_ps(ordinary, _mm256_or_ps(_mm256_castsi256_ps(near), alone))));
 }
 
 // Returns the values of two groups.

@@ -17,7 +17,7 @@ struct Nf4Planes {
   const void* factors;
   float mean;
   alignas(64) float values[16];
-  bool tame;  // every value is +0, or has a magnitude from 2^-20 to 2^20
+  bool ordinary;  // every value is +0, or has a magnitude from 2^-20 to 2^20
 };
 
 // Scales of eight blocks. The index of the first block is a multiple of eight, so the blocks share a factor.
@@ -25,7 +25,7 @@ struct Nf4Planes {
 struct Nf4Scales {
   int64_t first_block;
   float of[8];
-  bool tame;  // all scales lie in [2^-80, 2^80]
+  bool ordinary;  // all scales lie in [2^-80, 2^80]
 };
 [[gnu::always_inline]] inline Nf4Scales nf4_scales(const Nf4Planes& from, uint32_t dtype,
                                                    int64_t first_block) {
@@ -41,7 +41,7 @@ struct Nf4Scales {
   return scales;
 }
 
-// Converts whole blocks to bfloat16 if their values and scales are tame.
+// Converts whole blocks to bfloat16 if their values and scales are ordinary.
 // The AVX-512 variant replaces this step.
 struct Nf4Bytes {
   static void dequantize_blocks(const float* values, const float* scales, int64_t blocks,
@@ -76,7 +76,8 @@ template <class Blocks, bool kWide>
 void dequantize_nf4_rows(const Nf4Planes& from, const qcts_problem& p, int64_t first, int64_t last) {
   constexpr int64_t kBytes = kWide ? 4 : 2;
   const uint32_t dtype = kWide ? static_cast<uint32_t>(QCTS_F32) : p.w_dtype;
-  const bool tame = dtype == QCTS_BF16 && from.tame, past_caches = is_past_caches(p, 64) && p.k % 64 == 0;
+  const bool ordinary = dtype == QCTS_BF16 && from.ordinary,
+             past_caches = is_past_caches(p, 64) && p.k % 64 == 0;
   Nf4Scales scales = {-1, {}, false};
   for (int64_t n = first; n < last; ++n) {
     char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;
@@ -86,7 +87,7 @@ void dequantize_nf4_rows(const Nf4Planes& from, const qcts_problem& p, int64_t f
       char* to = row + (index - begin) * kBytes;
       if (scales.first_block != block - in_eight) scales = nf4_scales(from, dtype, block - in_eight);
       const int64_t whole = index % 64 != 0 ? 0 : (end - index) / 64;
-      if (tame && scales.tame && whole != 0) {
+      if (ordinary && scales.ordinary && whole != 0) {
         const int64_t blocks = whole < 8 - in_eight ? whole : 8 - in_eight;
         Blocks::dequantize_blocks(from.values, scales.of + in_eight, blocks, from.pairs + index / 2,
                                   past_caches, to);
@@ -111,7 +112,7 @@ void dequantize_nf4(const qcts_problem& p, int64_t first, int64_t last) {
   for (int i = 0; i < 16; ++i) {
     const float value = one_element(p.w_dtype, in_plane(p, "nf4"), i), size = __builtin_fabsf(value);
     from.values[i] = value;
-    from.tame &= __builtin_bit_cast(uint32_t, value) == 0 || (size >= 0x1p-20f && size <= 0x1p20f);
+    from.ordinary &= __builtin_bit_cast(uint32_t, value) == 0 || (size >= 0x1p-20f && size <= 0x1p20f);
   }
   p.w_dtype == QCTS_F32 ? dequantize_nf4_rows<Blocks, true>(from, p, first, last)
                         : dequantize_nf4_rows<Blocks, false>(from, p, first, last);

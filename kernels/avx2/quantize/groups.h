@@ -90,10 +90,10 @@ template <uint32_t kDtype>
 // Parameters of several groups. Every step rounds as in affine_group.
 struct AffineGroups {
   alignas(64) float scale[kMaxGroupsAtOnce], reciprocal[kMaxGroupsAtOnce], zero_point[kMaxGroupsAtOnce];
-  alignas(64) float less[kMaxGroupsAtOnce], by[kMaxGroupsAtOnce];  // as in TameScale
+  alignas(64) float less[kMaxGroupsAtOnce], by[kMaxGroupsAtOnce];  // as in OrdinaryScale
   alignas(64) int32_t zero_points[kMaxGroupsAtOnce];               // each zero point twice, in 16 bits
   // one bit per group, set if int8_encode_fast can encode it
-  uint32_t tame;
+  uint32_t ordinary;
 };
 template <uint32_t kDtype, uint32_t kCommon, float kMinScale>
 [[gnu::always_inline]] inline void choose_affine(const AffineRecipe& recipe, const Ranges& range,
@@ -127,7 +127,7 @@ template <uint32_t kDtype, uint32_t kCommon, float kMinScale>
   _mm256_store_ps(groups->by, _mm256_mul_ps(reciprocal, _mm256_set1_ps(kFar<kCommon>)));
   _mm256_store_si256(reinterpret_cast<__m256i*>(groups->zero_points),
                      _mm256_blend_epi16(zero, _mm256_slli_epi32(zero, 16), 0xAA));
-  groups->tame = static_cast<uint32_t>(
+  groups->ordinary = static_cast<uint32_t>(
       _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(scale, _mm256_set1_ps(0x1p-100f), _CMP_GE_OQ),
                                        _mm256_cmp_ps(scale, _mm256_set1_ps(INFINITY), _CMP_LT_OQ))));
 }
@@ -149,11 +149,11 @@ template <uint32_t kDtype, uint32_t kCommon, float kMinScale>
   }
 }
 
-// Encodes a tame group and prefetches the bytes that lie next_bytes ahead.
+// Encodes an ordinary group and prefetches the bytes that lie next_bytes ahead.
 template <uint32_t kDtype, uint32_t kCommon>
-[[gnu::always_inline]] inline void quantize_tame_group(const TameScale<kCommon>& scale, const char* group,
-                                                       int64_t next_bytes, int64_t count, bool past_caches,
-                                                       int8_t* codes) {
+[[gnu::always_inline]] inline void quantize_ordinary_group(const OrdinaryScale<kCommon>& scale,
+                                                           const char* group, int64_t next_bytes,
+                                                           int64_t count, bool past_caches, int8_t* codes) {
   constexpr int64_t kBytes = Ordered<kDtype>::kBytes;
   int64_t k = 0;
   for (; k + 32 <= count; k += 32) {
@@ -168,7 +168,7 @@ template <uint32_t kDtype, uint32_t kCommon>
   std::memcpy(codes + k, &some, static_cast<size_t>(count - k));
 }
 
-// Encodes a group that is not tame.
+// Encodes a group that is not ordinary.
 template <uint32_t kDtype, uint32_t kCommon>
 [[gnu::noinline]] void quantize_odd_group(const AffineRecipe& recipe, float reciprocal, float zero_point,
                                           const char* group, int64_t count, int8_t* codes) {
@@ -183,15 +183,15 @@ template <uint32_t kDtype, uint32_t kCommon>
 }
 
 template <uint32_t kCommon>
-[[gnu::always_inline]] inline TameScale<kCommon> tame_scale(const AffineRecipe& recipe,
-                                                            const AffineGroups& groups, int64_t g) {
+[[gnu::always_inline]] inline OrdinaryScale<kCommon> ordinary_scale(const AffineRecipe& recipe,
+                                                                    const AffineGroups& groups, int64_t g) {
   return {_mm256_set1_ps(groups.less[g]), _mm256_set1_ps(groups.by[g]),
           _mm256_set1_epi32(groups.zero_points[g]), _mm256_set1_epi8(static_cast<int8_t>(recipe.code_min)),
           _mm256_set1_epi8(static_cast<int8_t>(recipe.code_max))};
 }
 
 // For 16-bit elements, the AVX-512 variant replaces these steps.
-// Codes of groups that are not tame may be anything. kMinScale is the min_scale of the recipe.
+// Codes of groups that are not ordinary may be anything. kMinScale is the min_scale of the recipe.
 template <uint32_t kDtype, uint32_t kCommon, float kMinScale>
 struct PartsFrom {
   static constexpr int64_t kGroups = kGroupsAtOnce;
@@ -207,9 +207,9 @@ struct PartsFrom {
                                            const char* from, int64_t next_bytes, int64_t count, int64_t group,
                                            bool past_caches, int8_t* codes) {
     for (int64_t g = 0; g < count; ++g)
-      quantize_tame_group<kDtype, kCommon>(tame_scale<kCommon>(recipe, groups, g),
-                                           from + g * group * Ordered<kDtype>::kBytes, next_bytes, group,
-                                           past_caches, codes + g * group);
+      quantize_ordinary_group<kDtype, kCommon>(ordinary_scale<kCommon>(recipe, groups, g),
+                                               from + g * group * Ordered<kDtype>::kBytes, next_bytes, group,
+                                               past_caches, codes + g * group);
   }
 };
 
@@ -249,7 +249,7 @@ void quantize_affine_row(const AffineTask& task, bool past_caches, int64_t n) {
       const char* from = row + g * group * kBytes;
       const int64_t count = count_from(g);
       Parts::codes(task.recipe, *some, from, task.ld_bytes, count, group, past_caches, codes + g * group);
-      for (uint32_t odd = ~some->tame & ((1u << count) - 1); odd != 0; odd &= odd - 1) {
+      for (uint32_t odd = ~some->ordinary & ((1u << count) - 1); odd != 0; odd &= odd - 1) {
         const int64_t i = __builtin_ctz(odd);
         quantize_odd_group<kDtype, kCommon>(task.recipe, some->reciprocal[i], some->zero_point[i],
                                             from + i * group * kBytes, group, codes + (g + i) * group);

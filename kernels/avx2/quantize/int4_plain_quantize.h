@@ -26,7 +26,7 @@ constexpr float kMinRange = 1e-6f;
 // 32 groups of a row. `min` is subtracted from an element, and the difference is divided by the scale.
 struct PlainGroups {
   alignas(32) float min[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
-  uint32_t tame;  // one bit per group, set if its reciprocal may replace the division
+  uint32_t ordinary;  // one bit per group, set if its reciprocal may replace the division
 };
 
 // Computes the scales and zeros of eight groups and also writes them to their tiles.
@@ -49,7 +49,7 @@ template <uint32_t kDtype>
   _mm256_store_ps(groups->min + g, _mm256_blendv_ps(min, zero, nan));
   _mm256_store_ps(groups->scale + g, scale);
   _mm256_store_ps(groups->reciprocal + g, _mm256_div_ps(_mm256_set1_ps(1), scale));
-  groups->tame |=
+  groups->ordinary |=
       static_cast<uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(scale, _mm256_set1_ps(0x1p100f), _CMP_LT_OQ)))
       << g;
   store8(kDtype, scales + g * kBytes, scale);
@@ -58,9 +58,9 @@ template <uint32_t kDtype>
 
 // The ways to compute the codes of a group.
 enum class Way {
-  from_min,   // tame, asymmetric: 0 to 15 scales above the minimum, so nothing needs clamping
-  from_zero,  // tame, symmetric: -8 to 8 scales; 8 has no code
-  with_care,  // not tame: encodes infinities too, and NaN as 0
+  from_min,   // ordinary, asymmetric: 0 to 15 scales above the minimum, so nothing needs clamping
+  from_zero,  // ordinary, symmetric: -8 to 8 scales; 8 has no code
+  with_care,  // not ordinary: encodes infinities too, and NaN as 0
 };
 
 struct PlainScale {
@@ -133,7 +133,7 @@ template <uint32_t kDtype, Way kWay>
       at, row_bytes, count, [&](const char* from) { return plain_pairs<kDtype, kWay>(from, by); }, out);
 }
 
-// The AVX-512 variant replaces these steps: ranges, and codes of tame groups of bfloat16.
+// The AVX-512 variant replaces these steps: ranges, and codes of ordinary groups of bfloat16.
 // quantize_groups returns a bit for each group that it encoded.
 struct PlainParts : RangesOfGroups {
   static uint32_t quantize_groups(const char*, int64_t, int64_t, bool, const PlainGroups&, uint8_t*) {
@@ -147,14 +147,14 @@ void quantize_plain_groups(const char* at, int64_t row_bytes, int64_t count, int
                            char* scales, char* zeros, uint8_t* out) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
   PlainGroups groups;
-  groups.tame = 0;
+  groups.ordinary = 0;
   for (int64_t g = 0; g < count; g += kLanes) {
     const char* from = at + g * group * kBytes;
     choose_plain<kDtype>(ends_of<Parts, kDtype>(from, count - g, group), symmetric, g, &groups, scales,
                          zeros);
   }
   uint32_t left = UINT32_MAX >> (kTileGroups - count);
-  groups.tame &= left;
+  groups.ordinary &= left;
   if constexpr (kDtype == QCTS_BF16)
     left &= ~Parts::quantize_groups(at, row_bytes, group, symmetric, groups, out);
   for (; left != 0; left &= left - 1) {
@@ -163,7 +163,7 @@ void quantize_plain_groups(const char* at, int64_t row_bytes, int64_t count, int
                            _mm256_set1_ps(groups.reciprocal[g]), _mm256_set1_epi16(symmetric ? 8 : 0)};
     const char* from = at + g * group * kBytes;
     uint8_t* to = out + g * group / 2;
-    if ((groups.tame >> g & 1) == 0)
+    if ((groups.ordinary >> g & 1) == 0)
       quantize_plain_group<kDtype, Way::with_care>(from, row_bytes, group, by, to);
     else if (symmetric)
       quantize_plain_group<kDtype, Way::from_zero>(from, row_bytes, group, by, to);

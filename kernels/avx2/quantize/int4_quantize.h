@@ -30,8 +30,8 @@ template <uint32_t kDtype>
 // 32 groups of a row.
 struct Int4Groups {
   alignas(32) float low[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
-  // one bit per group. `finite`: some codes are not 0. `tame`: bf16_rounded may round it.
-  uint32_t finite, tame;
+  // one bit per group. `finite`: some codes are not 0. `ordinary`: bf16_rounded may round it.
+  uint32_t finite, ordinary;
 };
 
 // Stores eight scales and eight zeros alternately.
@@ -81,7 +81,7 @@ template <uint32_t kDtype>
         _mm256_movemask_ps(_mm256_cmp_ps(magnitude, _mm256_set1_ps(limit), _CMP_LT_OQ)));
   };
   groups->finite |= (below(low, __builtin_inff()) & below(scale, __builtin_inff())) << g;
-  groups->tame |= (below(min, 0x1p110f) & below(max, 0x1p110f) & ~below(scale, 0x1p-100f)) << g;
+  groups->ordinary |= (below(min, 0x1p110f) & below(max, 0x1p110f) & ~below(scale, 0x1p-100f)) << g;
   store_pairs<kDtype>(scale, zero, pairs + 2 * g * kBytes);
 }
 
@@ -103,10 +103,10 @@ template <uint32_t kDtype>
   return _mm256_cvtps_epi32(_mm256_min_ps(steps, _mm256_set1_ps(16)));
 }
 
-// Does the same for 32 tame elements of bfloat16, narrowed to bytes.
+// Does the same for 32 ordinary elements of bfloat16, narrowed to bytes.
 // Each step is done for all four vectors before the next step.
 // Taking one vector after the other is 6 % slower, because each step of a vector waits for the step before.
-[[gnu::always_inline]] inline __m256i tame_int4_bytes(const char* at, const Int4Scale& by) {
+[[gnu::always_inline]] inline __m256i ordinary_int4_bytes(const char* at, const Int4Scale& by) {
   const __m256i zero = _mm256_setzero_si256(), a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),
                 b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
   const __m256i words[4] = {_mm256_unpacklo_epi16(zero, a), _mm256_unpackhi_epi16(zero, a),
@@ -126,12 +126,12 @@ template <uint32_t kDtype>
 // Packs 32 codes in 0 .. 15, two in each 16-bit lane, in the order 0-7 16-23 | 8-15 24-31.
 // The even code is in the high nibble.
 // For bfloat16, this order comes from widening by unpacking and narrowing by packing.
-template <uint32_t kDtype, bool kTame>
+template <uint32_t kDtype, bool kOrdinary>
 [[gnu::always_inline]] inline __m256i int4_pairs(const char* at, const Int4Scale& by) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 32 : 16;
   __m256i bytes;
-  if (kDtype == QCTS_BF16 && kTame) {
-    bytes = tame_int4_bytes(at, by);
+  if (kDtype == QCTS_BF16 && kOrdinary) {
+    bytes = ordinary_int4_bytes(at, by);
   } else {
     const auto eight = [&](int i) { return int4_steps<kDtype>(load8(kDtype, at + i * kBytes), by); };
     bytes = _mm256_permutevar8x32_epi32(
@@ -178,11 +178,11 @@ template <int64_t kBytes, uint8_t kFlip = 0, class Pairs>
   std::memcpy(out + i / 2, &pairs, static_cast<size_t>((count - i) / 2));
 }
 
-template <uint32_t kDtype, bool kTame>
+template <uint32_t kDtype, bool kOrdinary>
 void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const Int4Scale& by,
                          uint8_t* out) {
   quantize_by_32<kDtype == QCTS_F32 ? 4 : 2>(
-      at, row_bytes, count, [&](const char* from) { return int4_pairs<kDtype, kTame>(from, by); }, out);
+      at, row_bytes, count, [&](const char* from) { return int4_pairs<kDtype, kOrdinary>(from, by); }, out);
 }
 
 // Returns the minimum scale. Int4OpaqueTensor.from_hp passes eps 1e-6.
@@ -192,8 +192,8 @@ void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const
   return round_once(p.w_dtype, 1e-6f);
 }
 
-// The AVX-512 variant replaces these steps: ranges of 16-bit floats, and codes of tame groups of bfloat16.
-// quantize_groups returns a bit for each group that it encoded.
+// The AVX-512 variant replaces these steps: ranges of 16-bit floats, and codes of ordinary groups of
+// bfloat16. quantize_groups returns a bit for each group that it encoded.
 struct Int4Parts : RangesOfGroups {
   static uint32_t quantize_groups(const char*, int64_t, int64_t, uint32_t, const Int4Groups&, uint8_t*) {
     return 0;
@@ -206,20 +206,20 @@ void quantize_int4_groups(const char* at, int64_t row_bytes, int64_t count, int6
                           char* pairs, uint8_t* out) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
   Int4Groups groups;
-  groups.finite = groups.tame = 0;
+  groups.finite = groups.ordinary = 0;
   for (int64_t g = 0; g < count; g += kLanes)
     choose_int4<kDtype>(ends_of<Parts, kDtype>(at + g * group * kBytes, count - g, group), min_scale, g,
                         &groups, pairs);
   uint32_t left = UINT32_MAX >> (kTileGroups - count);
   if constexpr (kDtype == QCTS_BF16)
-    left &= ~Parts::quantize_groups(at, row_bytes, group, left & groups.tame, groups, out);
+    left &= ~Parts::quantize_groups(at, row_bytes, group, left & groups.ordinary, groups, out);
   for (; left != 0; left &= left - 1) {
     const int g = __builtin_ctz(left);
     const char* from = at + g * group * kBytes;
     uint8_t* to = out + g * group / 2;
     if ((groups.finite >> g & 1) == 0) {
       std::memset(to, 0, static_cast<size_t>(group / 2));
-    } else if (kDtype == QCTS_BF16 && (groups.tame >> g & 1) != 0) {
+    } else if (kDtype == QCTS_BF16 && (groups.ordinary >> g & 1) != 0) {
       const Int4Scale by = {_mm256_set1_ps(groups.low[g]),
                             {},
                             _mm256_set1_ps(groups.reciprocal[g]),

@@ -13,15 +13,15 @@ namespace {
 template <uint32_t kDtype>
 void quantize_affine_rows(const AffineTask& task, const AffineGroup& group, int64_t first, int64_t last) {
   const AffineRecipe& recipe = task.recipe;
-  const TameScale<QCTS_F32> scale = {_mm256_setzero_ps(), _mm256_set1_ps(group.reciprocal),
-                                     _mm256_set1_epi16(static_cast<int16_t>(group.zero_point)),
-                                     _mm256_set1_epi8(static_cast<int8_t>(recipe.code_min)),
-                                     _mm256_set1_epi8(static_cast<int8_t>(recipe.code_max))};
+  const OrdinaryScale<QCTS_F32> scale = {_mm256_setzero_ps(), _mm256_set1_ps(group.reciprocal),
+                                         _mm256_set1_epi16(static_cast<int16_t>(group.zero_point)),
+                                         _mm256_set1_epi8(static_cast<int8_t>(recipe.code_min)),
+                                         _mm256_set1_epi8(static_cast<int8_t>(recipe.code_max))};
   for (int64_t n = first; n < last; ++n) {
     const char* row = task.data + n * task.ld_bytes;
     int8_t* codes = task.codes + n * task.k;
-    if (is_tame(group.scale))
-      quantize_tame_group<kDtype>(scale, row, task.ld_bytes, task.k, false, codes);
+    if (is_ordinary(group.scale))
+      quantize_ordinary_group<kDtype>(scale, row, task.ld_bytes, task.k, false, codes);
     else
       quantize_odd_group<kDtype, QCTS_F32>(recipe, group.reciprocal, group.zero_point, row, task.k, codes);
   }

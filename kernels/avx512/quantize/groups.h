@@ -92,8 +92,8 @@ template <uint32_t kCommon>
   _mm512_store_ps(groups->by, _mm512_mul_ps(reciprocal, _mm512_set1_ps(avx2::kFar<kCommon>)));
   _mm512_store_si512(groups->zero_points, _mm512_or_si512(_mm512_and_si512(zero, _mm512_set1_epi32(0xFFFF)),
                                                           _mm512_slli_epi32(zero, 16)));
-  groups->tame = _mm512_cmp_ps_mask(scale, _mm512_set1_ps(0x1p-100f), _CMP_GE_OQ) &
-                 _mm512_cmp_ps_mask(scale, _mm512_set1_ps(__builtin_inff()), _CMP_LT_OQ);
+  groups->ordinary = _mm512_cmp_ps_mask(scale, _mm512_set1_ps(0x1p-100f), _CMP_GE_OQ) &
+                     _mm512_cmp_ps_mask(scale, _mm512_set1_ps(__builtin_inff()), _CMP_LT_OQ);
 }
 
 template <uint32_t kDtype, uint32_t kCommon>
@@ -116,8 +116,8 @@ struct WideAffine<QCTS_BF16, kCommon> {
     const CodeRange range = {_mm512_set1_epi8(static_cast<int8_t>(recipe.code_min)),
                              _mm512_set1_epi8(static_cast<int8_t>(recipe.code_max))};
     const auto scale_of = [&](int64_t g) {
-      return TameScale<kCommon>{_mm512_set1_ps(groups.less[g]), _mm512_set1_ps(groups.by[g]),
-                                _mm512_set1_epi32(groups.zero_points[g])};
+      return OrdinaryScale<kCommon>{_mm512_set1_ps(groups.less[g]), _mm512_set1_ps(groups.by[g]),
+                                    _mm512_set1_epi32(groups.zero_points[g])};
     };
     if (group == 32 && count % 2 == 0) {  // two groups side by side
       const bool streams = past_caches && is_line(codes);
@@ -131,7 +131,7 @@ struct WideAffine<QCTS_BF16, kCommon> {
     for (int64_t g = 0; g < count; ++g) {
       const char* at = from + g * group * 2;
       int8_t* to = codes + g * group;
-      const TameScale<kCommon> scale = scale_of(g);
+      const OrdinaryScale<kCommon> scale = scale_of(g);
       const bool streams = past_caches && is_line(to);
       int64_t k = 0;
       for (; k + 64 <= group; k += 64) {
@@ -139,8 +139,8 @@ struct WideAffine<QCTS_BF16, kCommon> {
         store64(to + k, range.bytes(scale.codes(at + 2 * k), scale.codes(at + 2 * k + 64)), streams);
       }
       if (k != group)
-        avx2::quantize_tame_group<QCTS_BF16, kCommon>(avx2::tame_scale<kCommon>(recipe, groups, g),
-                                                      at + 2 * k, next_bytes, group - k, false, to + k);
+        avx2::quantize_ordinary_group<QCTS_BF16, kCommon>(avx2::ordinary_scale<kCommon>(recipe, groups, g),
+                                                          at + 2 * k, next_bytes, group - k, false, to + k);
     }
   }
 };

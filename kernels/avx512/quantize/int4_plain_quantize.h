@@ -71,11 +71,11 @@ template <Way kWay>
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i / 2), _mm512_castsi512_si256(in_order(last, last)));
 }
 
-// Quantizes the tame groups. Inlined here, whole groups of 128 take 0.88 of the time.
+// Quantizes the ordinary groups. Inlined here, whole groups of 128 take 0.88 of the time.
 template <Way kWay>
 void quantize_wide_groups(const char* at, int64_t row_bytes, int64_t group, const PlainGroups& groups,
                           uint8_t* out) {
-  for (uint32_t left = groups.tame; left != 0; left &= left - 1) {
+  for (uint32_t left = groups.ordinary; left != 0; left &= left - 1) {
     const int g = __builtin_ctz(left);
     const WidePlainScale by = {_mm512_set1_ps(groups.min[g]), _mm512_set1_ps(groups.scale[g]),
                                _mm512_set1_ps(groups.reciprocal[g])};
@@ -89,7 +89,7 @@ struct WidePlainParts : avx2::RangesOfGroups {
     if (group % 64 != 0) return 0;
     (symmetric ? quantize_wide_groups<Way::from_zero>
                : quantize_wide_groups<Way::from_min>)(at, row_bytes, group, groups, out);
-    return groups.tame;
+    return groups.ordinary;
   }
 };
 

@@ -133,10 +133,10 @@ struct Int4Parts {
     return near;
   }
 
-  static uint32_t quantize_groups(const char* at, int64_t row_bytes, int64_t group, uint32_t tame,
+  static uint32_t quantize_groups(const char* at, int64_t row_bytes, int64_t group, uint32_t ordinary,
                                   const avx2::Int4Groups& groups, uint8_t* out) {
     if (group % 64 != 0) return 0;
-    const uint32_t near = tame & near_groups(groups);
+    const uint32_t near = ordinary & near_groups(groups);
     for (uint32_t left = near; left != 0; left &= left - 1) {
       const int g = __builtin_ctz(left);
       const __m512 low = _mm512_set1_ps(groups.low[g]),
