@@ -168,7 +168,10 @@ def test_wrong_words_are_usage_errors(words):
 
 
 def test_a_slower_kernel_is_named(timed, tmp_path):
-    """The same record with one kernel's time 30 % longer: the rest of it is equal, so that only this case may be named."""
+    """The same record with one kernel's time 30 % longer: the rest of it is equal, so that only this case may be named.
+
+    With its fastest call alone 30 % longer, no case is named.
+    """
     lines = record_of(timed)
     assert qcts("compare", timed, timed).returncode == 0
     names = [{measure["name"] for measure in line.get("measures", [])} for line in lines]
@@ -185,7 +188,10 @@ def test_a_slower_kernel_is_named(timed, tmp_path):
         for measure in line["measures"]:
             if measure["name"] in ("alarm", "canary_drift"):
                 measure["value"] = {"alarm": 0, "canary_drift": 1}[measure["name"]]
-    slow, calm = write_record(tmp_path / "slow", lines), write_record(tmp_path / "calm", calm)
+    calm, outlier = write_record(tmp_path / "calm", calm), write_record(tmp_path / "outlier", lines)
+    assert qcts("compare", calm, outlier).returncode == 0
+    lines[index]["samples_us"] = [1.3 * us for us in lines[index]["samples_us"]]
+    slow = write_record(tmp_path / "slow", lines)
     result = qcts("compare", "--json", calm, slow)
     latency = valid(result.stdout, "comparison")["latency"]
     assert result.returncode == 1
