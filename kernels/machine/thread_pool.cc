@@ -46,9 +46,7 @@ void ThreadPool::grow(uint32_t workers) {
   }
 }
 
-uint64_t ThreadPool::wait_for_job(uint32_t index, uint64_t seen) {
-  // Beyond the machine's processors a spinning worker takes the time of those that have a part.
-  const int spins = index < std::thread::hardware_concurrency() ? kSpins : 0;
+uint64_t ThreadPool::wait_for_job(int spins, uint64_t seen) {
   for (int spin = 0; spin < spins; ++spin) {
     const uint64_t now = ticket_.load(std::memory_order_acquire);
     if (now != seen || stop_.load(std::memory_order_relaxed)) return now;
@@ -61,8 +59,11 @@ uint64_t ThreadPool::wait_for_job(uint32_t index, uint64_t seen) {
 
 void ThreadPool::work(uint32_t index, uint64_t seen) {
   inside_run = true;
+  // Beyond the machine's processors a spinning worker takes the time of those that have a part. The number of
+  // processors is read from a file, so it is asked for once.
+  const int spins = index < std::thread::hardware_concurrency() ? kSpins : 0;
   while (!stop_.load()) {
-    const uint64_t now = wait_for_job(index, seen);
+    const uint64_t now = wait_for_job(spins, seen);
     if (now == seen) continue;
     seen = now;
     // Only workers that have a part may look at job_, because the caller waits only for them.

@@ -43,7 +43,7 @@ class ThreadPool {
     int64_t count = 0, chunk = 0;
   };
   void work(uint32_t index, uint64_t seen);
-  uint64_t wait_for_job(uint32_t index, uint64_t seen);
+  uint64_t wait_for_job(int spins, uint64_t seen);
   void grow(uint32_t workers);
 
   std::mutex busy_;  // held during a run
