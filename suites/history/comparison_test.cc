@@ -156,21 +156,48 @@ TEST(RunComparison, ANoisyRoofDoesNotHideASlowerKernel) {
   }
 }
 
+Interval quartile_around(double us) { return {us, us / 1.005, us * 1.005, 200}; }
+
 // A kernel whose fastest calls happen to be slower, and whose other calls are not, is no slower kernel.
 TEST(RunComparison, TheLowerQuartileMustAgree) {
   std::vector<CaseState> before = eight_timed_cases(1), now = eight_timed_cases(2);
   now[3] = timed_case(now[3].id, 115);
   for (size_t i = 0; i < now.size(); ++i) {
-    before[i].pace->quartile_us = 130;
-    now[i].pace->quartile_us = 130;
+    before[i].pace->quartile_us = quartile_around(130);
+    now[i].pace->quartile_us = quartile_around(130);
   }
   EXPECT_TRUE(compare(sample_run(before), sample_run(now)).latency.slower.empty());
   EXPECT_TRUE(compare(sample_run(now), sample_run(before)).latency.faster.empty());
-  now[3].pace->quartile_us = 140;
-  EXPECT_EQ(compare(sample_run(before), sample_run(now)).latency.slower.size(), 1u);
+  now[3].pace->quartile_us = quartile_around(140);
+  const PaceComparison found = compare(sample_run(before), sample_run(now)).latency;
+  ASSERT_EQ(found.slower.size(), 1u);
+  EXPECT_EQ(found.slower[0].before_us, 130);  // the times that decided
+  EXPECT_EQ(found.slower[0].after_us, 140);
   EXPECT_EQ(compare(sample_run(now), sample_run(before)).latency.faster.size(), 1u);
-  now[3].pace->quartile_us = 0;  // an older record, without its calls
+  now[3].pace->quartile_us = {};  // an older record, without its calls
   EXPECT_EQ(compare(sample_run(before), sample_run(now)).latency.slower.size(), 1u);
+}
+
+// The clock is raised by 2.6 % for some fastest calls, and the lower quartiles are quiet.
+TEST(RunComparison, ARaisedClockDoesNotHideASlowerKernel) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const size_t planted = seed % 8;
+    const auto clocked = [&](uint64_t run, double factor) {
+      std::vector<CaseState> cases = eight_timed_cases(run);
+      for (uint64_t i = 0; i < cases.size(); ++i) {
+        const double own = i == planted ? factor : 1;
+        const double clock = noise(700 + run, i) > 0 ? 1.026 : 1;
+        cases[i] = timed_case(cases[i].id, own * clock * cases[i].pace->us.value);
+        cases[i].pace->quartile_us = quartile_around(own * 105 * std::exp(0.003 * noise(900 + run, i)));
+      }
+      return sample_run(std::move(cases));
+    };
+    const RunComparison equal = compare(clocked(2 * seed, 1), clocked(2 * seed + 1, 1));
+    EXPECT_TRUE(equal.latency.slower.empty() && equal.latency.faster.empty()) << seed;
+    const RunComparison slower = compare(clocked(2 * seed, 1), clocked(2 * seed + 1, 1.10));
+    ASSERT_EQ(slower.latency.slower.size(), 1u) << seed;
+    EXPECT_THAT(slower.latency.slower[0].id, HasSubstr("case" + std::to_string(planted)));
+  }
 }
 
 // The calls of a record give the quartile.
@@ -179,11 +206,14 @@ TEST(RunComparison, ReadsTheLowerQuartileOfTheCalls) {
   verdict.case_id = *parse_case_id("latency.linear/int8_row/a");
   verdict.measures = {{"fastest_us", "us", 1.0, {}, {}, 8}};
   verdict.samples_us = {8, 7, 6, 5, 4, 3, 2};
-  EXPECT_EQ(case_state(verdict).pace->quartile_us, 0);
+  const auto quartile = [&] { return case_state(verdict).pace->quartile_us; };
+  EXPECT_EQ(quartile().value, 0);
   verdict.samples_us.push_back(1);
-  EXPECT_EQ(case_state(verdict).pace->quartile_us, 3);
+  EXPECT_EQ(quartile().value, 3);
+  EXPECT_LT(quartile().low, 3);
+  EXPECT_GT(quartile().high, 3);
   verdict.samples_us.push_back(std::numeric_limits<double>::quiet_NaN());
-  EXPECT_EQ(case_state(verdict).pace->quartile_us, 3);
+  EXPECT_EQ(quartile().value, 3);
 }
 
 TEST(RunComparison, AMeasurementThatIsNotTrustedDecidesNothing) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "suites/judge/latency_measures.h"
@@ -20,38 +21,49 @@ constexpr double kFreedomOfSpread = 3;
 // not make the others seem changed.
 constexpr double kUsualSpread = 0.01, kFreedomOfUsual = 2;
 
-// A case that both runs timed.
-struct PacePair {
-  const CaseState *before, *after;
-  bool over_roof = false;  // what is compared: the time over the roof's, or the time alone
-  Interval ratio;          // from the two runs' own intervals, 95 %
-  Interval other;          // of what is not compared; its value is 0 if there is none
-  double quartile = 0;     // ratio of the lower quartiles; 0 if a record lacks one
-  double error = 0;        // standard error of log(ratio.value)
-  double roof = 0;         // log of the roof's time now over before; 0 if there is none
-
-  Interval with_spread(double spread) const {
-    const Pace &a = *before->pace, &b = *after->pace;
-    return over_roof ? ratio_of_independent(b.of_roof, a.of_roof, spread)
-                     : ratio_of_independent(b.us, a.us, spread);
-  }
-};
+// The times by which a case can be compared.
+using Statistic = Interval Pace::*;
+constexpr Statistic kStatistics[] = {&Pace::us, &Pace::of_roof, &Pace::quartile_us};
 
 bool is_known(const Interval& interval) { return interval.low > 0 && std::isfinite(interval.high); }
 
 double width(const Interval& ratio) { return std::log(ratio.high / ratio.low); }
 
-PacePair pair_of(const CaseState& before, const CaseState& after) {
-  const Pace &a = *before.pace, &b = *after.pace;
-  PacePair pair{&before, &after, false, ratio_of_independent(b.us, a.us), {}};
-  if (a.has_roof() && b.has_roof()) {
-    pair.other = ratio_of_independent(b.of_roof, a.of_roof);
-    pair.roof = std::log(b.us.value / a.us.value) - std::log(b.of_roof.value / a.of_roof.value);
-    pair.over_roof = is_known(pair.other) && !(is_known(pair.ratio) && width(pair.ratio) < width(pair.other));
-    if (pair.over_roof) std::swap(pair.ratio, pair.other);
+// A case that both runs timed.
+struct PacePair {
+  const CaseState *before, *after;
+  Statistic statistic = &Pace::us;  // what is compared
+
+  Interval ratio_of(Statistic which, double spread = 0) const {
+    return ratio_of_independent((*after->pace).*which, (*before->pace).*which, spread);
   }
-  if (a.quartile_us > 0 && b.quartile_us > 0) pair.quartile = b.quartile_us / a.quartile_us;
-  if (is_known(pair.ratio)) pair.error = std::max(width(pair.ratio) / (2 * kNormal95), kLeastError);
+  // From the two runs' own intervals, 95 %.
+  Interval ratio() const { return ratio_of(statistic); }
+  // Standard error of log(ratio().value).
+  double error() const { return std::max(width(ratio()) / (2 * kNormal95), kLeastError); }
+  bool has(Statistic which) const {
+    return ((*before->pace).*which).value > 0 && ((*after->pace).*which).value > 0;
+  }
+  // log of the roof's time now over before; 0 if there is none
+  double roof() const {
+    if (!has(&Pace::of_roof)) return 0;
+    return std::log(ratio_of(&Pace::us).value) - std::log(ratio_of(&Pace::of_roof).value);
+  }
+  // Returns true if the ratios of all other statistics satisfy `is_beyond`.
+  bool others_agree(const std::function<bool(double)>& is_beyond) const {
+    return std::ranges::all_of(kStatistics, [&](Statistic which) {
+      return which == statistic || !has(which) || is_beyond(ratio_of(which).value);
+    });
+  }
+};
+
+// Compares the fastest call over the roof's, unless the fastest call alone is known better.
+PacePair pair_of(const CaseState& before, const CaseState& after) {
+  PacePair pair{&before, &after};
+  if (!pair.has(&Pace::of_roof)) return pair;
+  const Interval alone = pair.ratio_of(&Pace::us), over_roof = pair.ratio_of(&Pace::of_roof);
+  if (is_known(over_roof) && !(is_known(alone) && width(alone) < width(over_roof)))
+    pair.statistic = &Pace::of_roof;
   return pair;
 }
 
@@ -63,7 +75,7 @@ std::vector<PacePair> pairs_of(const RecordedRun& before, const RecordedRun& aft
     old = std::lower_bound(old, before.cases.end(), now.id,
                            [](const CaseState& c, const std::string& id) { return c.id < id; });
     if (old == before.cases.end() || old->id != now.id || !old->pace) continue;
-    if (const PacePair pair = pair_of(*old, now); is_known(pair.ratio)) pairs.push_back(pair);
+    if (const PacePair pair = pair_of(*old, now); is_known(pair.ratio())) pairs.push_back(pair);
   }
   return pairs;
 }
@@ -83,15 +95,31 @@ Spread spread_of(const std::vector<PacePair>& pairs) {
   std::vector<double> logs, errors;
   double roofs = 0;
   for (const PacePair& pair : pairs) {
-    roofs += pair.roof * pair.roof;
-    logs.push_back(std::log(pair.ratio.value));
-    errors.push_back(pair.error);
+    roofs += pair.roof() * pair.roof();
+    logs.push_back(std::log(pair.ratio().value));
+    errors.push_back(pair.error());
   }
   const double count = static_cast<double>(pairs.size());
   if (pairs.size() < kCasesForSpread) return {std::sqrt(roofs / std::max(1.0, count)), std::max(1.0, count)};
   const double middle = median(logs);
   for (double& log : logs) log -= middle;
   return {spread_beyond(logs, errors), std::min(kFreedomOfSpread, count - 1)};
+}
+
+// Compares all cases by the lower quartiles of their calls if these differ less between the two runs. A clock
+// that is raised for a moment changes the fastest call alone.
+Spread choose_statistic(std::vector<PacePair>& pairs) {
+  const Spread fastest = spread_of(pairs);
+  if (pairs.size() < kCasesForSpread) return fastest;
+  std::vector<PacePair> by_quartile = pairs;
+  for (PacePair& pair : by_quartile) {
+    pair.statistic = &Pace::quartile_us;
+    if (!pair.has(&Pace::quartile_us) || !is_known(pair.ratio())) return fastest;
+  }
+  const Spread quartiles = spread_of(by_quartile);
+  if (quartiles.observed >= fastest.observed) return fastest;
+  pairs = std::move(by_quartile);
+  return quartiles;
 }
 
 // Multiplies the arms of log(ratio).
@@ -101,10 +129,10 @@ Interval widened(const Interval& ratio, double factor) {
 }
 
 Interval from_two_runs(const PacePair& pair, const Spread& spread, double level) {
-  const Interval both = pair.with_spread(kNormal95 * spread.expected);
+  const Interval both = pair.ratio_of(pair.statistic, kNormal95 * spread.expected);
   // Welch and Satterthwaite: the degrees of freedom of a sum of two estimated variances.
-  const double within = pair.error * pair.error, between = spread.expected * spread.expected;
-  const double rounds = static_cast<double>(std::max<size_t>(pair.ratio.samples, 2)) - 1;
+  const double within = pair.error() * pair.error(), between = spread.expected * spread.expected;
+  const double rounds = static_cast<double>(std::max<size_t>(both.samples, 2)) - 1;
   const double freedom = (within + between) * (within + between) /
                          std::max(within * within / rounds + between * between / spread.freedom, 1e-300);
   return widened(both, student_quantile(level, std::max(1.0, freedom)) / kNormal95);
@@ -117,7 +145,7 @@ Interval from_history(const PacePair& pair, const PaceLevel& past, double level)
   const double mean = std::accumulate(nights.begin(), nights.end(), 0.0) / count;
   double squares = 0;
   for (const double night : nights) squares += (night - mean) * (night - mean);
-  const double deviation = std::max(std::sqrt(squares / (count - 1)), pair.error);
+  const double deviation = std::max(std::sqrt(squares / (count - 1)), pair.error());
   const double arm = student_quantile(level, count - 1) * deviation * std::sqrt(1 + 1 / count);
   const Pace& now = *pair.after->pace;
   const double change = std::log(past.over_roof ? now.of_roof.value : now.us.value) - mean;
@@ -155,10 +183,10 @@ double spread_beyond(const std::vector<double>& deviations, const std::vector<do
 PaceComparison compare_paces(const RecordedRun& before, const RecordedRun& after,
                              const PaceHistory& history) {
   PaceComparison comparison;
-  const std::vector<PacePair> pairs = pairs_of(before, after);
+  std::vector<PacePair> pairs = pairs_of(before, after);
   comparison.compared = pairs.size();
   if (pairs.empty()) return comparison;
-  const Spread spread = spread_of(pairs);
+  const Spread spread = choose_statistic(pairs);
   comparison.spread = spread.observed;
   const double level = 1 - (1 - kLatencyConfidence) / (2 * static_cast<double>(pairs.size()));
   std::vector<double> arms;
@@ -166,19 +194,20 @@ PaceComparison compare_paces(const RecordedRun& before, const RecordedRun& after
     const auto known = history.find(pair.after->id);
     const bool uses_history = known != history.end() && known->second.logs.size() >= kNightsForSpread &&
                               (pair.after->pace->has_roof() || !known->second.over_roof);
-    PaceChange change{pair.after->id, {}, pair.before->pace->us.value, pair.after->pace->us.value, 0, ""};
+    PacePair compared = pair;
+    if (uses_history) compared.statistic = known->second.over_roof ? &Pace::of_roof : &Pace::us;
+    const Statistic shown = compared.statistic == &Pace::of_roof ? &Pace::us : compared.statistic;
+    PaceChange change{.id = compared.after->id};
+    change.before_us = ((*compared.before->pace).*shown).value;
+    change.after_us = ((*compared.after->pace).*shown).value;
     change.nights = uses_history ? known->second.logs.size() : 0;
     change.ratio =
-        uses_history ? from_history(pair, known->second, level) : from_two_runs(pair, spread, level);
+        uses_history ? from_history(compared, known->second, level) : from_two_runs(compared, spread, level);
     arms.push_back(change.ratio.value / change.ratio.low * (1 + kSlowdownMargin) - 1);
-    const auto others_beyond = [&pair](auto is_beyond) {
-      return (pair.other.value == 0 || is_beyond(pair.other.value)) &&
-             (pair.quartile == 0 || is_beyond(pair.quartile));
-    };
     const auto is_slower = [](double ratio) { return ratio > 1 + kSlowdownMargin; };
     const auto is_faster = [](double ratio) { return ratio < 1 / (1 + kSlowdownMargin); };
-    const bool slower = is_slower(change.ratio.low) && others_beyond(is_slower);
-    const bool faster = is_faster(change.ratio.high) && others_beyond(is_faster);
+    const bool slower = is_slower(change.ratio.low) && compared.others_agree(is_slower);
+    const bool faster = is_faster(change.ratio.high) && compared.others_agree(is_faster);
     if (!slower && !faster) continue;
     change.doubt = doubt_of(before, after, pair);
     (!change.doubt.empty() ? comparison.undecided

@@ -26,13 +26,18 @@ Interval interval_of(const Measure* measure) {
   return interval;
 }
 
-double lower_quartile(std::vector<double> us) {
+// The interval (95 %) reaches to the order statistics that the binomial distribution of their ranks gives.
+Interval lower_quartile(std::vector<double> us) {
   constexpr size_t kMinSamples = 8;
   std::erase_if(us, [](double v) { return std::isnan(v); });
-  if (us.size() < kMinSamples) return 0;
-  const auto at = us.begin() + static_cast<ptrdiff_t>(us.size() / 4);
-  std::ranges::nth_element(us, at);
-  return *at;
+  if (us.size() < kMinSamples) return {0, 0, std::numeric_limits<double>::infinity(), 0};
+  std::ranges::sort(us);
+  const double count = static_cast<double>(us.size()), place = std::floor(count / 4);
+  const double arm = std::ceil(kNormal95 * std::sqrt(count * 0.25 * 0.75));
+  const auto at = [&us](double rank) {
+    return us[static_cast<size_t>(std::clamp(rank, 0.0, static_cast<double>(us.size() - 1)))];
+  };
+  return {at(place), at(place - arm), at(place + arm), us.size()};
 }
 
 std::optional<Pace> pace_of(const Verdict& verdict) {

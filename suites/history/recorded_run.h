@@ -16,10 +16,11 @@ namespace qcts {
 
 // One latency measurement. An interval that was not measured is [0, +inf].
 struct Pace {
-  Interval us;             // time of the fastest call
-  Interval of_roof;        // fastest call over the roof's fastest call: 1.25 is a share of 0.8
-  bool trusted = true;     // true if the kernel did not differ from itself and the canary kept its speed
-  double quartile_us = 0;  // lower quartile of the calls that the record holds; 0 if there are fewer than 8
+  Interval us;          // time of the fastest call
+  Interval of_roof;     // fastest call over the roof's fastest call: 1.25 is a share of 0.8
+  bool trusted = true;  // true if the kernel did not differ from itself and the canary kept its speed
+  // Lower quartile of the calls that the record holds. Its value is 0 if there are fewer than 8.
+  Interval quartile_us;
 
   bool has_roof() const { return of_roof.value > 0; }
 };
