@@ -197,7 +197,8 @@ PaceComparison compare_paces(const RecordedRun& before, const RecordedRun& after
     PacePair compared = pair;
     if (uses_history) compared.statistic = known->second.over_roof ? &Pace::of_roof : &Pace::us;
     const Statistic shown = compared.statistic == &Pace::of_roof ? &Pace::us : compared.statistic;
-    PaceChange change{.id = compared.after->id};
+    PaceChange change;
+    change.id = compared.after->id;
     change.before_us = ((*compared.before->pace).*shown).value;
     change.after_us = ((*compared.after->pace).*shown).value;
     change.nights = uses_history ? known->second.logs.size() : 0;

@@ -20,7 +20,7 @@ struct Pace {
   Interval of_roof;     // fastest call over the roof's fastest call: 1.25 is a share of 0.8
   bool trusted = true;  // true if the kernel did not differ from itself and the canary kept its speed
   // Lower quartile of the calls that the record holds. Its value is 0 if there are fewer than 8.
-  Interval quartile_us;
+  Interval quartile_us = {};
 
   bool has_roof() const { return of_roof.value > 0; }
 };
