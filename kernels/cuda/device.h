@@ -35,7 +35,7 @@ struct alignas(16) Words4 {
   uint32_t word[4];
 };
 
-// --- Place in the launch
+// Place in the launch.
 
 #if defined(__CUDACC__)
 QCTS_DEVICE uint32_t thread_index() { return threadIdx.x; }
@@ -57,7 +57,7 @@ QCTS_DEVICE uint32_t grid_y() { return simt::place.grid[1]; }
 QCTS_DEVICE uint32_t lane_index() { return thread_index() % kWarpLanes; }
 QCTS_DEVICE uint32_t warp_index() { return thread_index() / kWarpLanes; }
 
-// --- Memory
+// Memory.
 // T has 1, 2, 4, 8 or 16 bytes, and `at` is a multiple of that.
 
 #if defined(__CUDACC__)
@@ -154,7 +154,7 @@ QCTS_DEVICE void atomic_max(uint32_t* at, uint32_t value) { simt::atomic_max(at,
 QCTS_DEVICE void atomic_or(uint32_t* at, uint32_t value) { simt::atomic_or(at, value); }
 #endif
 
-// --- Waiting and warps
+// Waiting and warps.
 // All lanes of `mask` call the same function with the same mask.
 
 #if defined(__CUDACC__)
@@ -181,7 +181,7 @@ QCTS_DEVICE uint32_t shuffle_xor(uint32_t value, uint32_t with, uint32_t mask = 
 QCTS_DEVICE uint32_t ballot(bool value, uint32_t mask = kAllLanes) { return simt::ballot(mask, value); }
 #endif
 
-// --- Numbers
+// Numbers.
 // The operators + - * / of float round to nearest even and keep subnormals, because kernels are compiled
 // without contraction and without fast division. fmaf, fabsf and nearbyintf are those of math.h, and so are
 // fmaxf and fminf. If one operand of fmaxf or fminf is NaN, quiet or signalling, they return the other one.

@@ -81,8 +81,7 @@ qcts_status run_boxes(const Cases& cases) {
   return launch(qcts_problem{}, at, copy_boxes<kBoxRows>, map, cases);
 }
 
-// --- Inputs
-// --------------------------------------------------------------------------------------------------
+// Inputs.
 
 void fill_ring(Random& random, int64_t, uint32_t* in) {
   for (uint32_t i = 0; i < Ring::kIn; ++i) in[i] = random.word();

@@ -53,8 +53,7 @@ std::map<std::string, nlohmann::json> results(const Ran& ran) {
   return all;
 }
 
-// --- Kernels and inputs
-// --------------------------------------------------------------------------------------
+// Kernels and inputs.
 
 // Returns the outputs of the first cases of a check.
 std::vector<uint32_t> outputs(const Check& check, uint32_t number, int64_t count,
@@ -196,8 +195,7 @@ TEST(DeviceCheck, InputsTellEachPropertyOfASum) {
   }
 }
 
-// --- Comparison
-// ----------------------------------------------------------------------------------------------
+// Comparison.
 
 Comparison compared(Output output, uint32_t executor, uint32_t device) {
   Check check = {};
@@ -234,8 +232,7 @@ TEST(DeviceCheck, TellsNanApartAndForgivesItInArithmeticAlone) {
   EXPECT_EQ(compared(Output::arithmetic, 0xFFC00000, 0x7F800000).different, 1);
 }
 
-// --- Program
-// -------------------------------------------------------------------------------------------------
+// Program.
 
 TEST(DeviceCheck, EndsWith0IfAllIsEqual) {
   const Ran ran = run(kExecutorAgain, {"--max-cases", "3", "--tiles", "20"});

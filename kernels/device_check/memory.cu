@@ -115,8 +115,7 @@ struct Atomics {
   }
 };
 
-// --- cp.async
-// -------------------------------------------------------------------------------------------------
+// cp.async.
 
 // Each lane makes three groups of copies of 16, 8 and 4 bytes, and waits for each group by itself. Bit i of
 // the lane's last word says that copy i is valid. If it is not, and kNowhere is set, the address of the copy
@@ -159,8 +158,7 @@ struct AsyncCopies {
   }
 };
 
-// --- Launches
-// -------------------------------------------------------------------------------------------------
+// Launches.
 
 constexpr uint32_t kPlaceThreads = 64, kPlaceBlocksY = 3, kPlaceBlocksZ = 2, kPlaceWords = 8;
 constexpr uint32_t kPlaceOut = kPlaceBlocksY * kPlaceBlocksZ * kPlaceThreads * kPlaceWords;
@@ -201,8 +199,7 @@ qcts_status launch_again(const Cases& cases) {
   return launch(problem, at, use_last_words, cases);
 }
 
-// --- Inputs
-// --------------------------------------------------------------------------------------------------
+// Inputs.
 
 template <uint32_t kCount>
 void fill_words(Random& random, int64_t, uint32_t* in) {

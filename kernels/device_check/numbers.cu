@@ -52,8 +52,7 @@ QCTS_NUMBER(Compare, 2,
                 (float_of(in[0]) != float_of(in[0]) ? 8u : 0u))
 #undef QCTS_NUMBER
 
-// --- Inputs
-// --------------------------------------------------------------------------------------------------
+// Inputs.
 
 constexpr int64_t kAllHalves = 1 << 16, kMany = 1 << 22;
 

@@ -140,8 +140,7 @@ std::string execute_in_processes(const Arena& arena, const Check& check, const I
   return failure.empty() ? "" : "executor: " + failure;
 }
 
-// --- Server
-// --------------------------------------------------------------------------------------------------
+// Server.
 
 struct Server::Request {
   uint32_t check;

@@ -82,8 +82,7 @@ struct LoadMatrices {
   }
 };
 
-// --- Inputs
-// --------------------------------------------------------------------------------------------------
+// Inputs.
 
 // Returns all lanes, some of them at random, or a run of lanes.
 uint32_t any_mask(Random& random) {

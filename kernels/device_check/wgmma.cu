@@ -90,8 +90,7 @@ struct Group {
   }
 };
 
-// --- The pipeline of a kernel
-// ---------------------------------------------------------------------------------
+// The pipeline of a kernel.
 
 template <Operand kType, uint32_t kColumns>
 struct Pipeline {
@@ -167,8 +166,7 @@ qcts_status run_pipeline(const Cases& cases) {
   return launch(qcts_problem{}, at, pipeline<kType, kColumns>, a, b, cases);
 }
 
-// --- Inputs
-// --------------------------------------------------------------------------------------------------
+// Inputs.
 
 template <Operand kType, uint32_t kColumns>
 void fill_group(Random& random, int64_t, uint32_t* in) {

@@ -53,8 +53,7 @@ struct Settings {
 // The settings apply from the next launch on.
 void configure(Settings settings);
 
-// --- For the executor's own files
-// ------------------------------------------------------------------------------
+// For the executor's own files.
 
 inline constexpr uint32_t kLanes = 32, kMaxThreads = 1024;
 // The maximum shared memory of a block, on request: the first of compute capability 9.0, the second of all

@@ -21,8 +21,7 @@ struct AccessCounts {
 // Returns the counts of all launches since configure().
 AccessCounts access_counts();
 
-// --- For the executor's own files; nothing happens unless settings().checks
-// -------------------------------------
+// For the executor's own files; nothing happens unless settings().checks.
 
 void clear_counts();
 void begin_checks_of_launch();

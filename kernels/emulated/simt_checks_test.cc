@@ -163,8 +163,7 @@ INSTANTIATE_TEST_SUITE_P(
         Checked{"threads_write_one_global_word", threads_write_one_global_word, "race: writes y+"}),
     [](const auto& info) { return info.param.name; });
 
-// --- Counts: 64 threads are two warps
-// ---------------------------------------------------------------------------
+// Counts: 64 threads are two warps.
 
 template <uint32_t kStride>
 void reads_words(Arrays a) {

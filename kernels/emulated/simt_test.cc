@@ -56,8 +56,7 @@ std::string run_kernel(void (*kernel)(View), Data& data, uint32_t schedule, uint
   return why;
 }
 
-// --- A pipeline of two stages: each thread adds the words that its neighbour has fetched
-// ------------------------
+// A pipeline of two stages: each thread adds the words that its neighbour has fetched.
 
 enum class Fault : uint8_t {
   none,
@@ -160,8 +159,7 @@ INSTANTIATE_TEST_SUITE_P(
                     PlantedFault{"early_exit", pipeline<Fault::early_exit>, nullptr}),
     [](const auto& info) { return info.param.name; });
 
-// --- Faults of one access or call
-// -------------------------------------------------------------------------------
+// Faults of one access or call.
 
 void past_the_end(View data) {
   load_global<uint32_t>(data.x + kTiles * kBlock * 16 + 4 * (thread_index() % 2) - 4);

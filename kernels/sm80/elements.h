@@ -82,7 +82,7 @@ QCTS_DEVICE void store_float(uint32_t dtype, void* array, int64_t index, float v
                  dtype == QCTS_F16 ? F16::encode_all(value) : BF16::encode_all(value));
 }
 
-// --- On the host
+// On the host.
 
 // Returns call(T()) for the type T of `dtype`, one of F32, F16 and BF16.
 template <class Call>

@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kFloatThreads, 2)
   store_float(p.y_dtype, p.y + m * p.ldy_bytes, n, fmaf(split_scale(x_scales, m).rest, sum, bias_of(p, n)));
 }
 
-// --- On the host
+// On the host.
 
 template <class W, int kRows>
 qcts_status launch_float_gemv(const qcts_problem& p, const CodedX& x) {

@@ -86,7 +86,7 @@ struct Weight {
   }
 };
 
-// --- tile_packed_4d
+// tile_packed_4d.
 // A tile has 8 rows and 128 columns of the weight: 512 bytes, 16 for each lane of a warp
 // (kernels/sm80/pack.h). k is padded to 1024, and tiles along k follow one another.
 constexpr int kTileRows = 8, kTileK = 128, kTileBytes = 512;
@@ -94,7 +94,7 @@ QCTS_DEVICE const uint8_t* tile_at(const uint8_t* codes, int64_t k, int64_t down
   return codes + (down * ((k + 1023) / 1024 * (1024 / kTileK)) + across) * kTileBytes;
 }
 
-// --- On the host
+// On the host.
 
 [[maybe_unused]] const uint8_t* bytes_in(const qcts_problem& p, const char* name) {
   return static_cast<const uint8_t*>(in_plane(p, name));

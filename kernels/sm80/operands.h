@@ -74,7 +74,7 @@ QCTS_DEVICE uint32_t nibble_pair(uint32_t word, int i, int at, uint32_t others) 
                 and_or(moved(word, low, at), 15u << at, others));
 }
 
-// --- Integers
+// Integers.
 
 // With kHighFirst, a weight is code - 8, and the even k is in the high nibble (int4_tinygemm). Otherwise
 // codes are signed, and the even k is in the low nibble (int4_plain).
@@ -151,7 +151,7 @@ struct Int8Decoder {
   using F16Pair = Pair<F16>;
 };
 
-// --- Small floats
+// Small floats.
 
 // Converts floats of 1 + E + M bits to T. They are at the top of each half, and the rest is zero.
 template <class T, int kExponent, int kFraction>
@@ -225,7 +225,7 @@ struct E2m1Decoder {
   }
 };
 
-// --- Tables and gaps
+// Tables and gaps.
 
 // A table of 16 values in the weight's dtype, with the even k in the high nibble. If x has that dtype, four
 // codes become the selectors of byte permutations, and the low and the high bytes are looked up apart. So no

@@ -35,7 +35,7 @@ QCTS_DEVICE void store_part(uint8_t* row, int64_t at, int64_t row_bytes, const W
   }
 }
 
-// --- Planes that are only copied
+// Planes that are only copied.
 
 // Copies [from_rows, from_columns] of Word at `from` to [rows, columns] at `to`. Elements that `from` does
 // not have become padding[column % 2].
@@ -82,7 +82,7 @@ qcts_status launch_copy(const qcts_problem& p, const Copy& copy) {
   return QCTS_OK;
 }
 
-// --- tile_packed_4d
+// tile_packed_4d.
 // A tile of 8 rows and 128 columns has 32 lanes of four words. A warp handles one tile here. Word j of lane
 // 4 * r + c holds elements of row r. Columns 32 * j + 2 * c + {0, 8, 16, 24} are in its low nibbles, and the
 // columns after them are in its high ones. So 16 bytes of a row, 32 columns, become word j of the row's four
@@ -179,7 +179,7 @@ qcts_status move_tinygemm(const qcts_problem& p) {
   return launch_copy<uint32_t>(p, pairs);
 }
 
-// --- preshuffled_bf16 of int4_plain (kernels/scalar/shuffle.h)
+// preshuffled_bf16 of int4_plain (kernels/scalar/shuffle.h).
 // A tile of 16 rows and 16 columns has 128 bytes. A warp handles four tiles along k: 32 bytes of each of 16
 // rows. 16 bytes of a tile are words c = 0 .. 3 and come from rows i and i + 8. Word c has bytes c and c + 4
 // of both rows, even columns first.
@@ -249,7 +249,7 @@ qcts_status move_int4_plain(const qcts_problem& p) {
                 : launch(p, at, move_shuffled<kPacks, false>, codes);
 }
 
-// --- Swizzled scales of mx and nvfp4 (kernels/families/block_scales.h)
+// Swizzled scales of mx and nvfp4 (kernels/families/block_scales.h).
 // A block handles eight consecutive tiles of 128 rows and 4 columns: 32 bytes of each of 128 rows.
 
 struct Swizzle {

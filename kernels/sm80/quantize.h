@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(kBlockThreads) quantize_runs(const Family fami
     store_codes_by_units<T>(family, x, run, member, scale);
 }
 
-// --- On the host
+// On the host.
 
 // Returns the float matrix of an op, with runs of `down` rows of `length` elements.
 [[maybe_unused]] Runs runs_of(const qcts_problem& p, int64_t length, int64_t down = 1) {

@@ -14,7 +14,7 @@ namespace {
   return p.op == QCTS_OP_QUANTIZE_ACTIVATION && strncmp(p.activation, "static_", 7) == 0;
 }
 
-// --- int8, intx
+// int8, intx.
 
 template <class Range>
 AffineQuantizer<Range> affine_quantizer(const qcts_problem& p, const AffineRecipe& recipe) {
@@ -88,7 +88,7 @@ AffineQuantizer<Range> affine_quantizer(const qcts_problem& p, const AffineRecip
   return quantize(p, family, x);
 }
 
-// --- float8
+// float8.
 
 template <class Range>
 Float8Quantizer<Range> float8_quantizer(const qcts_problem& p) {
@@ -141,7 +141,7 @@ Float8Quantizer<Range> float8_quantizer(const qcts_problem& p) {
   return quantize(p, codes, x);
 }
 
-// --- Blocks
+// Blocks.
 
 [[maybe_unused]] qcts_status quantize_mx(const qcts_problem& p) {
   return scheme_params(p).element_dtype == QCTS_F4_E2M1_X2 ? quantize(p, MxQuantizer<4>(p), runs_of(p, 32))

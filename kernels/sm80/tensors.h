@@ -97,7 +97,7 @@ struct StoreNvfp4 {
   }
 };
 
-// --- Scalers of nf4: kernels/families/nf4_blocks.cc
+// Scalers of nf4: kernels/families/nf4_blocks.cc.
 
 struct Nf4Scalers {
   const uint8_t* scalers;  // float32, in the workspace

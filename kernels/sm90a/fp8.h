@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) fp8_gemm(const __grid_const
     multiply_fp8<Tile>(p, ring, at, steps);
 }
 
-// --- On the host
+// On the host.
 
 template <class Tile>
 qcts_status launch_fp8(const qcts_problem& p, Fp8Product& product, const CodedX& x) {

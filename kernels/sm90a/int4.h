@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) int4_gemm(const __grid_cons
     multiply_int4<Tile, Decoder, kMatrices>(p, tile, at, steps);
 }
 
-// --- On the host
+// On the host.
 
 constexpr int64_t kLeastGroup = 32;
 

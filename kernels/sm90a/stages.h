@@ -73,7 +73,7 @@ struct Ring {
   QCTS_DEVICE uint64_t* empty(int step) const { return barriers + kStages + step % kStages; }
 };
 
-// --- Tiles of y
+// Tiles of y.
 // The weight is operand a, so y comes transposed. wgmma has 64 rows of a, but 16 to 128 columns of b. There
 // may be few rows of x, so they are the columns.
 
@@ -168,7 +168,7 @@ QCTS_DEVICE void store_tile(const Output& out, Place at, const float (&sums)[kSu
   }
 }
 
-// --- On the host
+// On the host.
 
 // Makes a source that is read in boxes of `box_rows` rows, or by elements if boxes cannot have its rows.
 [[maybe_unused]] qcts_status make_source(const void* first, int64_t stride_bytes, int64_t rows,

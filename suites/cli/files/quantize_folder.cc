@@ -24,7 +24,7 @@ using Config = nlohmann::ordered_json;
 
 std::string module_of(const std::string& name) { return name.substr(0, name.rfind('.')); }
 
-// ---- the layers that transformers leaves float
+// The layers that transformers leaves float.
 
 // The heads that get_keys_to_not_convert (transformers 5.24.0, quantizers/base.py) leaves out, by the names
 // that its models give them: the output embedding, and a last layer without a bias.
@@ -47,7 +47,7 @@ std::string kept_float(const std::string& name, std::string_view model_type, boo
   return "";
 }
 
-// ---- what goes into config.json
+// What goes into config.json.
 
 // The modules that stay float among those that would be quantized; null when they are transformers' own
 // choice.
@@ -107,7 +107,7 @@ SortedJson config_to_write(const QuantizeArguments& words, const QuantizePlan& p
   return copied.is_object() ? copied : computed;
 }
 
-// ---- weight files
+// Weight files.
 
 std::vector<WeightItem> pickled_items(const std::vector<OutputTensor>& tensors) {
   std::vector<WeightItem> items;
@@ -205,7 +205,7 @@ void write_weights(const QuantizeArguments& words, const QuantizePlan& plan, con
               bytes_of_text(index_file(checkpoint, items, shards, plan.safetensors)));
 }
 
-// ---- the folder
+// The folder.
 
 // Copies the files beside config.json and the weights, such as the tokenizer's. Links must stay in the
 // folder.

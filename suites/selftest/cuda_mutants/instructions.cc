@@ -22,8 +22,7 @@ constexpr uint32_t kMaxThreads = 1024, kWarpLanes = 32;
 uint32_t syncs[kMaxThreads];
 bool postponed[kMaxThreads];  // its wait for wgmma is postponed
 
-// --- Launches
-// --------------------------------------------------------------------------------------------------
+// Launches.
 
 constexpr int64_t kTileColumns = 64;
 constexpr uint32_t kTileThreads = 128, kMaxGridY = 65535;
@@ -34,8 +33,7 @@ int64_t launched_tiles(int64_t tiles) {
   return planted(g_width_of_three_tiles) && tiles % 3 == 0 ? tiles - 1 : tiles;
 }
 
-// --- Addresses
-// -------------------------------------------------------------------------------------------------
+// Addresses.
 
 // A plane of the weight. `index` is the element of the plane that begins at or before the address `at`.
 struct Element {
@@ -100,8 +98,7 @@ const void* misread(const void* address) {
   return at;
 }
 
-// --- Sums
-// ------------------------------------------------------------------------------------------------------
+// Sums.
 
 float with_13_bits(float sum) {
   constexpr uint32_t kLost = (1u << (23 - 13)) - 1;

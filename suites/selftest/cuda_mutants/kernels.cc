@@ -16,8 +16,7 @@ using enum mutants::Fault;
 
 constexpr const char *kVariant = "sm80", *kHow = "a device kernel";
 
-// --- Blocks
-// ----------------------------------------------------------------------------------------------------
+// Blocks.
 
 // Leaves out the values that the first exchange between lanes brings.
 struct HalfMagnitude : Magnitude {
@@ -56,8 +55,7 @@ struct AnyZero {
   static bool stays(uint32_t code) { return planted(g_minus_zero_stays) ? code != 0 : NotZero::stays(code); }
 };
 
-// --- float8
-// ----------------------------------------------------------------------------------------------------
+// float8.
 
 // Finds the largest element, or 0.
 struct SignedMagnitude : Magnitude {
@@ -98,8 +96,7 @@ qcts_status run_activation_fp8(const qcts_problem& p) {
   return quantize(p, family, runs_of(p, p.k));
 }
 
-// --- Addresses
-// -------------------------------------------------------------------------------------------------
+// Addresses.
 
 // Uses tiles whenever the codes allow them.
 qcts_status run_dequantize_fp8_row(const qcts_problem& p) {
