@@ -41,8 +41,8 @@ Factor decode_f32(float value) {
 // Returns value * 2^by, cut toward zero.
 int64_t shifted(int64_t value, int by) {
   constexpr int kAllBits = 62;
+  if (value == 0 || by < -kAllBits) return 0;  // the exponent of a zero may be far above the largest
   if (by >= 0) return value << by;
-  if (by < -kAllBits) return 0;
   return value < 0 ? -(-value >> -by) : value >> -by;
 }
 
