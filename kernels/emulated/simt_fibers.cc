@@ -59,7 +59,13 @@ uint8_t* stack_of(uint32_t thread) { return stacks.first + (thread + 1) * kStack
 bool make_stacks(uint32_t threads) {
   const size_t count = threads + size_t{1};
   if (count <= stacks.count) return true;
-  if (stacks.first != nullptr) ::munmap(stacks.first, stacks.count * kStackBytes);
+  if (stacks.first != nullptr) {
+#if defined(__SANITIZE_ADDRESS__)
+    // Whatever is mapped here next must not inherit the red zones of these stacks.
+    __asan_unpoison_memory_region(stacks.first, stacks.count * kStackBytes);
+#endif
+    ::munmap(stacks.first, stacks.count * kStackBytes);
+  }
   void* mapped = ::mmap(nullptr, count * kStackBytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   const bool made = mapped != MAP_FAILED;
