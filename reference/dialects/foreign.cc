@@ -272,22 +272,22 @@ class ForeignNamer {
     const ForeignFormat& format = by_method_ ? *by_method_ : foreign_formats().back();
     for (NamedTensor& tensor : checkpoint_.tensors) {
       const std::string_view word = last_part(tensor.name);
-      const bool weight = names_weight(word), hint = hints_at_codes(word),
+      const bool named = names_weight(word) || hints_at_codes(word),
                  integers = holds_bytes(tensor.dtype) || holds_words(tensor.dtype);
-      const bool of_weight = weight || hint || names_weight(last_part(module_name(tensor.name)));
+      const bool of_weight = named || names_weight(last_part(module_name(tensor.name)));
       const bool codes = holds_bytes(tensor.dtype) || is_scaled_dtype(tensor.dtype) ||
                          (holds_words(tensor.dtype) && of_weight);
       if (!has_plain_data(tensor) || !tensor.foreign.empty() || !codes || tensor.shape.size() < 2 ||
           names_other(word) || names_scale(word))
         continue;
       Module& module = modules_[module_name(tensor.name)];
-      const bool scaled = module.scale || ((weight || hint) && integers && module.floats);
+      const bool scaled = module.scale || (named && integers && module.floats);
       if (!scaled && !is_name_of_codes(word)) continue;
       if (!scaled && by_method_ != nullptr)
         contradict(tensor.name, "config.json says " + method_ + ", but no scale is beside it");
       mark(tensor, format);
       layers_.emplace_back(tensor.name, &format);
-      if (weight || hint) layers_.emplace_back(module_name(tensor.name), &format);
+      if (named) layers_.emplace_back(module_name(tensor.name), &format);
       module.codes = true;
       ++weights_;
     }

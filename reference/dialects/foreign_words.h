@@ -76,7 +76,8 @@ inline bool names_weight(std::string_view word) {
   return contains_any(word, {"weight", "W_q"}) && !names_scale(word);
 }
 
-// Returns true if the last word of a name says, beside a scale, that the parameter holds codes.
+// Returns true if the last word of a name says that the parameter holds codes, provided that floats are
+// beside it.
 inline bool hints_at_codes(std::string_view word) {
   return contains_any(word, {"packed", "codes", "quantized", "qdata"}) && !names_scale(word);
 }

@@ -34,16 +34,16 @@ struct PacePair {
   const CaseState *before, *after;
   Statistic statistic = &Pace::us;  // what is compared
 
+  const Interval& time_before(Statistic which) const { return (*before->pace).*which; }
+  const Interval& time_now(Statistic which) const { return (*after->pace).*which; }
   Interval ratio_of(Statistic which, double spread = 0) const {
-    return ratio_of_independent((*after->pace).*which, (*before->pace).*which, spread);
+    return ratio_of_independent(time_now(which), time_before(which), spread);
   }
   // From the two runs' own intervals, 95 %.
   Interval ratio() const { return ratio_of(statistic); }
   // Standard error of log(ratio().value).
   double error() const { return std::max(width(ratio()) / (2 * kNormal95), kLeastError); }
-  bool has(Statistic which) const {
-    return ((*before->pace).*which).value > 0 && ((*after->pace).*which).value > 0;
-  }
+  bool has(Statistic which) const { return time_before(which).value > 0 && time_now(which).value > 0; }
   // log of the roof's time now over before; 0 if there is none
   double roof() const {
     if (!has(&Pace::of_roof)) return 0;
@@ -147,8 +147,7 @@ Interval from_history(const PacePair& pair, const PaceLevel& past, double level)
   for (const double night : nights) squares += (night - mean) * (night - mean);
   const double deviation = std::max(std::sqrt(squares / (count - 1)), pair.error());
   const double arm = student_quantile(level, count - 1) * deviation * std::sqrt(1 + 1 / count);
-  const Pace& now = *pair.after->pace;
-  const double change = std::log(past.over_roof ? now.of_roof.value : now.us.value) - mean;
+  const double change = std::log(pair.time_now(pair.statistic).value) - mean;
   return {std::exp(change), std::exp(change - arm), std::exp(change + arm), nights.size()};
 }
 
@@ -199,8 +198,8 @@ PaceComparison compare_paces(const RecordedRun& before, const RecordedRun& after
     const Statistic shown = compared.statistic == &Pace::of_roof ? &Pace::us : compared.statistic;
     PaceChange change;
     change.id = compared.after->id;
-    change.before_us = ((*compared.before->pace).*shown).value;
-    change.after_us = ((*compared.after->pace).*shown).value;
+    change.before_us = compared.time_before(shown).value;
+    change.after_us = compared.time_now(shown).value;
     change.nights = uses_history ? known->second.logs.size() : 0;
     change.ratio =
         uses_history ? from_history(compared, known->second, level) : from_two_runs(compared, spread, level);

@@ -68,9 +68,9 @@ std::optional<Blocks> blocks_in(const NamedTensor& tensor, const std::string& at
   return Blocks{std::move(*rows), std::move(*columns), values, block};
 }
 
-// torch's to_dense() adds the blocks to zeros (ATen/native/TensorConversions.cpp,
-// sparse_compressed_to_dense), so a stored -0 comes out as +0. It has no such sum for float8, whose bits
-// stay.
+// torch's to_dense() adds the blocks to zeros (sparse_compressed_to_dense of
+// ATen/native/TensorConversions.cpp), so a stored -0 comes out as +0. It does not implement float8, whose
+// bits stay.
 void clear_sign_of_zeros(DType dtype, std::vector<std::byte>& row_major) {
   if (dtype != DType::float16 && dtype != DType::bfloat16 && dtype != DType::float32 &&
       dtype != DType::float64)

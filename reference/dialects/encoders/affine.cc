@@ -61,7 +61,7 @@ Json affine_state(const SchemeTensor& tensor, const Names& names, Json inner, Js
   return dict;
 }
 
-// int8.
+// Encoders of int8.
 
 bool makes_int8(const Scheme& scheme, Layout layout, Policy activation) {
   return is_int8_v1(scheme) && layout == kPlain && activation == kWeightOnly;
@@ -109,7 +109,7 @@ Json int8_dynamic_state_07(const SchemeTensor& tensor, bool zero_points) {
   return dict;
 }
 
-// int4.
+// Encoders of int4.
 
 bool makes_tiles(const Scheme& scheme, Layout layout, Policy activation) {
   return scheme.family() == "int4_tinygemm" && activation == kWeightOnly && layout == "tile_packed_4d_v1";

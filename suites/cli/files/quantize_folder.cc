@@ -47,7 +47,7 @@ std::string kept_float(const std::string& name, std::string_view model_type, boo
   return "";
 }
 
-// What goes into config.json.
+// The entries of config.json.
 
 // The modules that stay float among those that would be quantized; null when they are transformers' own
 // choice.
