@@ -14,10 +14,8 @@ namespace {
 
 enum class Zeros : uint8_t { any, none };  // none: no zero point affects any weight
 
-bool integers_survive(const Scheme& scheme, const WeightShape& shape, const AnchorPair& anchors,
-                      Zeros zeros) {
-  WeightShape probe = shape;
-  probe.n = 1;
+bool row_survives(const Scheme& scheme, const WeightShape& shape, const AnchorPair& anchors, Zeros zeros) {
+  const WeightShape probe{shape.dtype, 1, shape.k};
   Floats w(shape.dtype, 1, shape.k);
   const int64_t group = group_length(scheme, shape);
   for (int64_t c = 0; c < shape.k; ++c)
@@ -36,6 +34,15 @@ bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anch
     if (zeros == Zeros::none && weight.zero != 0) return false;
   }
   return true;
+}
+
+// A row of one group decides against most anchors, and a plan asks for rows of 500 groups.
+bool integers_survive(const Scheme& scheme, const WeightShape& shape, const AnchorPair& anchors,
+                      Zeros zeros) {
+  const WeightShape group{shape.dtype, 1, group_length(scheme, shape)};
+  if (group.k < shape.k && !scheme.refusal(group) && !row_survives(scheme, group, anchors, zeros))
+    return false;
+  return row_survives(scheme, shape, anchors, zeros);
 }
 
 constexpr AnchorPair kAnchors[] = {{-127.5, 127.5}, {-448, 448}, {-8, 7}, {-7, 8},         {-9, 6}, {-10, 5},
