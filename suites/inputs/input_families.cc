@@ -71,12 +71,13 @@ const std::vector<InputFamily>& families() {
        .of_packed_linear = true},
       // Sampling depends on the positions of the families above, so new ones are appended here.
       {.generator = Generator::hard_x,
-       .hunts = "x quantized well only where it is ordinary: NaN, infinities, rows on one side of zero, zero "
-                "points of the weight beside x's own",
+       .hunts = "x quantized correctly only where it is ordinary: NaN, infinities, rows of one sign, zero "
+                "points of the weight as well as of x",
        .ops = {Op::quantize_activation, Op::linear}},
       {.generator = Generator::tiles,
-       .hunts = "what only a second tile shows: more than 32 rows of x, more than 256 columns, of one row "
-                "more than 512, more than 2048 elements, and sums that a narrow accumulator cannot hold",
+       .hunts =
+           "what only a second tile shows: more than 32 rows of x, more than 256 columns (512 for one row), "
+           "more than 2048 elements, and sums that a narrow accumulator cannot hold",
        .ops = {Op::quantize_activation, Op::linear},
        .max_shapes = 4,
        .of_packed_linear = true},
@@ -89,14 +90,15 @@ const std::vector<InputFamily>& families() {
        .hunts = "a weight that the scheme cannot hold accepted with a loss",
        .ops = {Op::quantize}},
       {.generator = Generator::given_scales,
-       .hunts = "a scale of x that a checkpoint gives and no quantizer finds: small, subnormal, negative, "
-                "and where x is not multiplied large, zero, infinite, NaN",
+       .hunts =
+           "a scale of x that a checkpoint holds but no quantizer would choose: small, subnormal, negative, "
+           "and, where x is not multiplied, large, zero, infinite, NaN",
        .ops = {Op::quantize_activation, Op::linear},
        .max_shapes = 1},
       {.generator = Generator::panels,
        .hunts =
-           "sums put down or taken up wrongly where many rows of x meet a long k, blocks of columns that one "
-           "row passes: 67 rows, more than 2048 elements, 80 columns, and 520 of one row, in every dtype",
+           "partial sums stored or reloaded wrongly with many rows of x and a long k, and blocks of "
+           "columns for one row: 67 rows, more than 2048 elements, 80 columns (520 for one row), every dtype",
        .ops = {Op::linear},
        .every_dtype = true,
        .excluded_from_sampling = true,
@@ -108,14 +110,15 @@ const std::vector<InputFamily>& families() {
        .excluded_from_sampling = true,
        .max_shapes = 3},
       {.generator = Generator::rows,
-       .hunts = "the rest of a path for several rows of x: every number of them up to 17, which noise leaves "
-                "out, and rests of 2 to 7 behind 16",
+       .hunts =
+           "the remainder of a path for several rows of x: every number of rows up to 17 that noise leaves "
+           "out, and remainders of 2 to 7 after 16",
        .ops = {Op::quantize_activation, Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1,
        .of_packed_linear = true},
       {.generator = Generator::columns,
-       .hunts = "the rest of a path for several columns or several k: every kind of rest by 4, 8 and 16",
+       .hunts = "the remainder of a path for several columns or several k: every remainder of 4, 8 and 16",
        .ops = {Op::quantize, Op::dequantize, Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 5,
