@@ -70,6 +70,15 @@ Judged judge_bounded(const Bounded& want, double got, double& ratio) {
   return got >= want.low && got <= want.high ? Judged::pass : Judged::fail;
 }
 
+// NaN and infinities have to be met exactly (judge_bounded). If the bound is a single number, that is the wanted one.
+std::string wanted_text(const Bounded& want) {
+  if (!std::isfinite(want.value)) return number_text(want.value);
+  if (want.low != want.high)
+    return number_text(want.value) + " within [" + number_text(want.low) + ", " + number_text(want.high) + "]";
+  return want.low == want.value ? number_text(want.low)
+                                : number_text(want.low) + " (rounded from " + number_text(want.value) + ")";
+}
+
 }  // namespace
 
 std::string describe_element(DType dtype, std::span<const std::byte> elements, uint64_t index) {
@@ -189,8 +198,7 @@ BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype,
     if (judged == Judged::unbounded) ++result.unbounded;
     if (result.differing++ == 0) {
       result.first = i;
-      result.want = number_text(want[i].value) + " within [" + number_text(want[i].low) + ", " +
-                    number_text(want[i].high) + "]";
+      result.want = wanted_text(want[i]);
       result.got = describe_element(dtype, got, i);
     }
   }

@@ -95,6 +95,16 @@ TEST(CompareBounded, TheEndsBelongToTheInterval) {
     EXPECT_FALSE(compare_bounded({&want, 1}, DType::float64, floats(DType::float64, {got})).equal());
 }
 
+TEST(CompareBounded, SaysWhatWasWanted) {
+  const auto wanted = [](Bounded want) {
+    return compare_bounded({&want, 1}, DType::float32, floats(DType::float32, {-7.0})).want;
+  };
+  EXPECT_EQ(wanted({1, 0.5, 1.5}), "1 within [0.5, 1.5]");
+  EXPECT_EQ(wanted({0.451070219, 0.451171875, 0.451171875}), "0.451171875 (rounded from 0.451070219)");
+  EXPECT_EQ(wanted({2, 2, 2}), "2");
+  EXPECT_EQ(wanted({kQuietNan, kQuietNan, kQuietNan}), "nan");
+}
+
 struct SpecialCase {
   Bounded want;
   double got;
