@@ -70,11 +70,13 @@ Judged judge_bounded(const Bounded& want, double got, double& ratio) {
   return got >= want.low && got <= want.high ? Judged::pass : Judged::fail;
 }
 
-// NaN and infinities have to be met exactly (judge_bounded). If the bound is a single number, that is the wanted one.
+// NaN and infinities have to be met exactly (judge_bounded). If the bound is a single number, that is the
+// wanted one.
 std::string wanted_text(const Bounded& want) {
   if (!std::isfinite(want.value)) return number_text(want.value);
   if (want.low != want.high)
-    return number_text(want.value) + " within [" + number_text(want.low) + ", " + number_text(want.high) + "]";
+    return number_text(want.value) + " within [" + number_text(want.low) + ", " + number_text(want.high) +
+           "]";
   return want.low == want.value ? number_text(want.low)
                                 : number_text(want.low) + " (rounded from " + number_text(want.value) + ")";
 }
