@@ -36,7 +36,7 @@ bool row_survives(const Scheme& scheme, const WeightShape& shape, const AnchorPa
   return true;
 }
 
-// A row of one group decides against most anchors, and a plan asks for rows of 500 groups.
+// A row of one group decides against most anchors; plans ask for rows of up to 500 groups.
 bool integers_survive(const Scheme& scheme, const WeightShape& shape, const AnchorPair& anchors,
                       Zeros zeros) {
   const WeightShape group{shape.dtype, 1, group_length(scheme, shape)};
