@@ -109,13 +109,14 @@ class ProviderKill {
   // that kill must pass without it.
   KillRow proved(const MutantInfo& mutant, std::string_view faults) {
     KillRow row = of_kernel(mutant, faults);
-    if (faults.empty()) return row;
+    if (faults.empty() || !row.killed()) return row;
+    for (const Killer& killer : row.killers) only_cases_.insert(killer.case_id);
+    const KillRow without = judged(mutant, "", true);
+    only_cases_.clear();
+    row.wall_s += without.wall_s;
+    for (const Killer& killer : without.killers) passed_.erase(killer.case_id);
     std::erase_if(row.killers, [&](const Killer& killer) {
-      only_case_ = killer.case_id;
-      const KillRow without = judged(mutant, "", true);
-      only_case_.clear();
-      row.wall_s += without.wall_s;
-      if (without.judged > 0 && without.killers.empty()) return false;
+      if (passed_.contains(killer.case_id)) return false;
       row.problem = killer.case_id + " does not pass without the fault";
       return true;
     });
@@ -139,6 +140,7 @@ class ProviderKill {
                  Claims claims = Claims::own) {
     KillRow row;
     row.mutant = &mutant;
+    passed_.clear();
     const Planted planted(faults, claims);
     const Clock::time_point began = Clock::now();
     std::vector<ProviderSlot> slots;
@@ -153,6 +155,7 @@ class ProviderKill {
         asked, request_.every_case ? request_.jobs : 1,
         [&](const Verdict& verdict) {
           row.judged += verdict.status != Status::not_supported;
+          if (verdict.status == Status::pass) passed_.insert(verdict.case_id.text());
           if (!is_kill(verdict.status)) return true;
           if (row.killers.empty()) row.to_kill_s = seconds_since(began);
           row.killers.push_back({verdict.case_id.text(), std::string(status_name(verdict.status)),
@@ -177,8 +180,8 @@ class ProviderKill {
     for (const auto& [c, found] : expand_paired(plan_, inputs, offers, {}, filter)) {
       const bool file = c.id.op == Op::file;
       if (c.id.kind == Kind::latency || file != (mutant.kind == MutantKind::format)) continue;
-      if (!matches(request_.cases, c.id.text()) || (!only_case_.empty() && c.id.text() != only_case_))
-        continue;
+      if (!matches(request_.cases, c.id.text())) continue;
+      if (!only_cases_.empty() && !only_cases_.contains(c.id.text())) continue;
       for (const Offer* offer : found)
         (c.id.kind == Kind::determinism ? back : front)
             .push_back({0,
@@ -195,7 +198,8 @@ class ProviderKill {
   Fixtures fixtures_;
   ScratchFolder scratch_;
   ProviderSlot slot_;
-  std::string only_case_;  // empty: all
+  std::set<std::string> only_cases_;  // empty: all
+  std::set<std::string> passed_;      // the cases that passed in the last judged()
 };
 
 KillRow examined(const MutantInfo& mutant) {
