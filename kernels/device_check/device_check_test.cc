@@ -53,8 +53,6 @@ std::map<std::string, nlohmann::json> results(const Ran& ran) {
   return all;
 }
 
-// Kernels and inputs.
-
 // Returns the outputs of the first cases of a check.
 std::vector<uint32_t> outputs(const Check& check, uint32_t number, int64_t count,
                               simt::Architecture architecture, uint32_t schedule) {
@@ -195,8 +193,6 @@ TEST(DeviceCheck, InputsTellEachPropertyOfASum) {
   }
 }
 
-// Comparison.
-
 Comparison compared(Output output, uint32_t executor, uint32_t device) {
   Check check = {};
   check.in_words = check.out_words = 1;
@@ -231,8 +227,6 @@ TEST(DeviceCheck, TellsNanApartAndForgivesItInArithmeticAlone) {
   EXPECT_EQ(forgiven.nan_bits, 1);
   EXPECT_EQ(compared(Output::arithmetic, 0xFFC00000, 0x7F800000).different, 1);
 }
-
-// Program.
 
 TEST(DeviceCheck, EndsWith0IfAllIsEqual) {
   const Ran ran = run(kExecutorAgain, {"--max-cases", "3", "--tiles", "20"});

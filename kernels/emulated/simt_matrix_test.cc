@@ -119,8 +119,6 @@ TEST(ExecutorMatrix, LoadsTransposed) {
     }
 }
 
-// Sums.
-
 // Returns the sum of c and the products of bfloat16 numbers.
 float sum_of(const simt::SumModel& model, const std::vector<std::pair<float, float>>& products, float c) {
   std::vector<simt::Factor> a, b;

@@ -22,8 +22,6 @@ constexpr uint32_t kMaxThreads = 1024, kWarpLanes = 32;
 uint32_t syncs[kMaxThreads];
 bool postponed[kMaxThreads];  // its wait for wgmma is postponed
 
-// Launches.
-
 constexpr int64_t kTileColumns = 64;
 constexpr uint32_t kTileThreads = 128, kMaxGridY = 65535;
 
@@ -32,8 +30,6 @@ int64_t launched_tiles(int64_t tiles) {
   if (planted(g_whole_tiles_only)) return running->n / kTileColumns;
   return planted(g_width_of_three_tiles) && tiles % 3 == 0 ? tiles - 1 : tiles;
 }
-
-// Addresses.
 
 // A plane of the weight. `index` is the element of the plane that begins at or before the address `at`.
 struct Element {
@@ -97,8 +93,6 @@ const void* misread(const void* address) {
   }
   return at;
 }
-
-// Sums.
 
 float with_13_bits(float sum) {
   constexpr uint32_t kLost = (1u << (23 - 13)) - 1;

@@ -16,8 +16,6 @@ using enum mutants::Fault;
 
 constexpr const char *kVariant = "sm80", *kHow = "a device kernel";
 
-// Blocks.
-
 // Leaves out the values that the first exchange between lanes brings.
 struct HalfMagnitude : Magnitude {
   uint32_t merges = 0;
@@ -54,8 +52,6 @@ qcts_status run_quantize_intx(const qcts_problem& p) {
 struct AnyZero {
   static bool stays(uint32_t code) { return planted(g_minus_zero_stays) ? code != 0 : NotZero::stays(code); }
 };
-
-// float8.
 
 // Finds the largest element, or 0.
 struct SignedMagnitude : Magnitude {
@@ -95,8 +91,6 @@ qcts_status run_activation_fp8(const qcts_problem& p) {
   family.has_one = true;
   return quantize(p, family, runs_of(p, p.k));
 }
-
-// Addresses.
 
 // Uses tiles whenever the codes allow them.
 qcts_status run_dequantize_fp8_row(const qcts_problem& p) {
