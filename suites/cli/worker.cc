@@ -27,6 +27,7 @@ void add_worker(CLI::App& app, int& exit_code) {
   command->add_option("--memory-limit-bytes", options->memory_limit_bytes);
   command->add_flag("--gate-latency", options->context.gate_latency);
   command->add_flag("--peer", options->context.is_peer);
+  command->add_flag_callback("--no-diagnosis", [options] { options->context.diagnose = false; });
   command->callback([options, &exit_code] { exit_code = run_worker(*options, kAnswerFd); });
 }
 

@@ -31,6 +31,7 @@ struct JudgeContext {
   bool gate_latency = false;                // a missed latency target or speed claim fails
   bool is_peer = false;                     // the provider is not under judgement, so its latency never gates
   uint64_t seed = 0;                        // mixed into synthetic inputs
+  bool diagnose = true;                     // numerics: name the fault of the weights that explains a failure
   OpenOptions open;                         // options with which round_trip, assign and size open the file
   const Registry* registry = nullptr;       // latency: registry with the dense baseline; may be null
   TestVectorCache* test_vectors = nullptr;  // numerics, determinism: the last test vector; may be null

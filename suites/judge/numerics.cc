@@ -181,12 +181,17 @@ class NumericsJudge {
     std::string reason = finding.mismatch->where + ": want " + finding.mismatch->want + ", got " +
                          finding.mismatch->got + "; " + std::to_string(finding.mismatch->count) + " of " +
                          std::to_string(finding.mismatch->total) + " elements; " + attempt.how;
-    if (test_vector_.input.op == Op::linear)
-      reason += "; " + describe_effective_weights(kernel_, test_vector_.input, context_.threads);
-    if (test_vector_.input.op == Op::dequantize && attempt.answer.y.size() == test_vector_.expected.y.size())
-      reason += "; " + describe(explain_dequantized(test_vector_.input, attempt.answer.y));
+    if (context_.diagnose) reason += diagnosis(attempt.answer);
     fail(std::move(reason));
     return false;
+  }
+
+  std::string diagnosis(const KernelAnswer& answer) const {
+    const KernelInput& input = test_vector_.input;
+    if (input.op == Op::linear) return "; " + describe_effective_weights(kernel_, input, context_.threads);
+    if (input.op == Op::dequantize && answer.y.size() == test_vector_.expected.y.size())
+      return "; " + describe(explain_dequantized(input, answer.y));
+    return "";
   }
 
   // Checks the kernel's answers against each other, whatever the oracle says of them.

@@ -55,8 +55,9 @@ TEST(SchemeParams, AgreeWithTheSchemesOwnPlanesAndCodes) {
     const qcts_scheme_params params = abi_params(*scheme);
     EXPECT_EQ(params.struct_size, sizeof params);
     EXPECT_EQ(params.group_k, scheme->group());
-    if (const CodeSet codes = scheme->codes(); !codes.values.empty())
+    if (const CodeSet codes = scheme->codes(); !codes.values.empty()) {
       EXPECT_EQ(codes.values.size(), size_t{1} << params.bits);
+    }
     if (params.element_dtype == QCTS_I8 || params.element_dtype == QCTS_U8) {
       EXPECT_LT(params.code_min, params.code_max);
       EXPECT_LE(params.code_max - params.code_min + 1, 1 << params.bits);

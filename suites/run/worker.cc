@@ -233,6 +233,7 @@ std::vector<std::string> worker_arguments(const WorkerOptions& options) {
   if (!context.rerun_options.empty()) words.push_back("--rerun-options=" + context.rerun_options);
   if (context.gate_latency) words.push_back("--gate-latency");
   if (context.is_peer) words.push_back("--peer");
+  if (!context.diagnose) words.push_back("--no-diagnosis");
   if (options.fixture_files == Files::known) words.push_back("--fixtures-known");
   for (const std::filesystem::path& folder : options.fixtures)
     words.insert(words.end(), {"--fixtures", folder.string()});

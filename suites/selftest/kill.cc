@@ -83,6 +83,7 @@ class ProviderKill {
     slot_.options.context.targets = targets_folder();
     slot_.options.context.program = program_word();
     slot_.options.context.seed = request.seed;
+    slot_.options.context.diagnose = !request.every_case;
   }
 
   // Cases without goldens first: they kill most mutants, and reading goldens is most of a worker's start-up

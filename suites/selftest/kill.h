@@ -20,7 +20,7 @@ struct KillRequest {
   std::vector<MutantKind> kinds;     // empty: the plan's `kills`
   std::vector<std::string> cases;    // globs over case ids; empty: all
   std::string set = "all";           // "open", "held", "all"
-  bool every_case = false;           // true: judge all cases; false: stop at the first kill
+  bool every_case = false;           // true: judge all cases and diagnose none; false: stop at the first kill
   unsigned jobs = 1;                 // number of workers at a time if every_case
   uint64_t seed = 0;
 };

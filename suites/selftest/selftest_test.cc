@@ -79,10 +79,11 @@ TEST_P(CoverOf, KillsEveryMutantOfItsKind) {
                   << "; for the cover of plan " << request.plan
                   << ": qcts selftest kill --all --cover --mutant " << row->mutant->id;
   for (const KillRow& row : rows)
-    if (row.killed() && row.mutant->kind == MutantKind::cuda)
+    if (row.killed() && row.mutant->kind == MutantKind::cuda) {
       EXPECT_THAT(row.killers[0].reason + row.killers[0].where,
                   testing::ContainsRegex(" thread [0-9]+|row [0-9]+"))
           << row.mutant->id;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Mutants, CoverOf,
