@@ -8,6 +8,14 @@
 
 namespace qcts {
 
+// False under AddressSanitizer: most of the address space is private memory there, freed blocks stay
+// resident, and a failed allocation ends the process. Memory is neither limited nor judged then.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kMemoryCounts = false;
+#else
+inline constexpr bool kMemoryCounts = true;
+#endif
+
 // Returns the resident bytes (VmRSS), or nullopt if /proc does not report them.
 std::optional<uint64_t> resident_bytes();
 // Formats a size: "512 MiB".

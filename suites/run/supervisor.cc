@@ -250,7 +250,8 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
     if (!open) {
       std::string ending = with_last_words("its worker died: " + worker.child->wait(), *worker.child);
       const uint64_t limit_bytes = slot.options.memory_limit_bytes;
-      const bool full = limit_bytes != 0 && worker.child->peak_resident_bytes() > limit_bytes / 10 * 9;
+      const bool full =
+          kMemoryCounts && limit_bytes != 0 && worker.child->peak_resident_bytes() > limit_bytes / 10 * 9;
       if (full) ending = "reached the memory limit of " + mib_text(limit_bytes) + ": " + ending;
       worker.child.reset();
       return finish(

@@ -167,11 +167,9 @@ class Worker {
     write_line(answer_fd_, line);
   }
 
-  // Makes allocations beyond the limit fail at once, in the case that makes them. There is no limit under
-  // AddressSanitizer, where most of the address space is private memory and a failed allocation ends the
-  // process.
+  // Makes allocations beyond the limit fail at once, in the case that makes them.
   void limit_memory() {
-#if !defined(__SANITIZE_ADDRESS__)
+    if (!kMemoryCounts) return;
     rlimit limit{};
     const std::optional<uint64_t> base_bytes = data_bytes();
     if (options_.memory_limit_bytes == 0 || !base_bytes || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
@@ -179,7 +177,6 @@ class Worker {
     limit_bytes_ = options_.memory_limit_bytes;
     limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, base_bytes_ + limit_bytes_);
     ::setrlimit(RLIMIT_DATA, &limit);
-#endif
   }
 
   // A case that came near the limit and did not pass ran out of memory. Returns true if the next case needs a
