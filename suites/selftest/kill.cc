@@ -16,6 +16,7 @@
 #include "suites/cases/case_key.h"
 #include "suites/cases/expand.h"
 #include "suites/cases/named.h"
+#include "suites/run/run.h"
 #include "suites/run/supervisor.h"
 #include "suites/selftest/exam.h"
 
@@ -84,6 +85,7 @@ class ProviderKill {
     slot_.options.context.program = program_word();
     slot_.options.context.seed = request.seed;
     slot_.options.context.diagnose = !request.every_case;
+    slot_.options.memory_limit_bytes = kDefaultMemoryLimitBytes;
   }
 
   // Cases without goldens first: they kill most mutants, and reading goldens is most of a worker's start-up

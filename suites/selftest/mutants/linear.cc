@@ -32,7 +32,6 @@ struct Call {
   const qcts_problem& p;
   int64_t number;
   std::vector<float> x;  // [m, k], as the faults read it
-  bool has_plain_sums;   // terms are added as they are, in the order of k
 };
 
 bool is_finite(float value) { return std::fabs(value) <= FLT_MAX; }
@@ -59,7 +58,7 @@ float read_x(const qcts_problem& p, int64_t m, int64_t k) {
   return x_value(p.x_dtype, load(p.x_dtype, reinterpret_cast<const char*>(base) + m * ld, k));
 }
 
-// Each row of x is read once, not once for each column of y: that was four fifths of the time of kill --all.
+// Reading x anew for each column of y would take four fifths of the time of kill --all.
 std::vector<float> read_rows_of_x(const qcts_problem& p) {
   std::vector<float> x;
   x.reserve(static_cast<size_t>(p.m * p.k));
@@ -92,6 +91,7 @@ float add(float sum, float term) {
   return planted(l_sums_in_bf16) ? round_to(QCTS_BF16, sum) : sum;
 }
 
+// Are terms added as they are, in the order of k?
 bool has_plain_sums() {
   return !planted(l_batch_reverses_k) && !planted(l_batch_of_18_reverses_k) && !planted(l_calls_rotate_k) &&
          !planted(l_skips_zero_x) && !planted(l_partials_in_bf16) && !planted(l_sums_keep_13_bits) &&
@@ -101,7 +101,7 @@ bool has_plain_sums() {
 // Terms first .. last - 1 of the order in which this call sums.
 float sum_of(const Call& call, const std::vector<float>& row, int64_t m, float sum, int64_t first,
              int64_t last, int64_t count) {
-  if (call.has_plain_sums) {
+  if (has_plain_sums()) {
     for (int64_t k = first; k < last; ++k) sum += x_at(call, m, k) * row[static_cast<size_t>(k)];
     return sum;
   }
@@ -318,7 +318,7 @@ qcts_status run(const qcts_kernel& kernel, const qcts_problem* problem, WeightRo
   const qcts_problem taken = understood(*problem);
   const unsigned mode = _mm_getcsr();
   if (planted(l_flushes_subnormals) || planted(l_flush_left_set)) _mm_setcsr(mode | kFlush);
-  const Call call{taken, calls++, read_rows_of_x(taken), has_plain_sums()};
+  const Call call{taken, calls++, read_rows_of_x(taken)};
   compute(call, weight_row);
   if (planted(l_flushes_subnormals)) _mm_setcsr(mode);
   trespass(call);
