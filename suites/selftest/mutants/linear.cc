@@ -67,7 +67,10 @@ std::vector<float> read_rows_of_x(const qcts_problem& p) {
   return x;
 }
 
-float x_at(const Call& call, int64_t m, int64_t k) { return call.x[static_cast<size_t>(m * call.p.k + k)]; }
+// Under l_static_x, other calls overwrite x while this one sums.
+float x_at(const Call& call, int64_t m, int64_t k) {
+  return planted(l_static_x) ? read_x(call.p, m, k) : call.x[static_cast<size_t>(m * call.p.k + k)];
+}
 
 char* y_row(const Call& call, int64_t m) {
   const qcts_problem& p = call.p;
