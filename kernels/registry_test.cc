@@ -153,7 +153,7 @@ TEST(Registry, ReadsALargerTableUpToWhatItKnows) {
 // again.
 TEST(Registry, LoadsAndRunsAPluginOfAbi0Point9) {
   Registry registry;
-  registry.load(QCTS_BINARY_DIR "/lib/selftest/abi_0_9.so");
+  registry.load(build_path("lib/selftest/abi_0_9.so"));
   ASSERT_EQ(registry.implementations().size(), 1u);
   const qcts_kernel& kernel = *registry.implementations()[0].kernel;
   int8_t codes[6] = {1, -2, 3, -4, 5, -128};

@@ -21,8 +21,8 @@ inline Registry& registry() {
   static Registry* const all = [] {
     auto* filled = new Registry;
     filled->add(builtin_provider());
-    filled->load(QCTS_BINARY_DIR "/lib/plugins/libqcts_cudaemu.so");
-    const std::filesystem::path emulated = QCTS_BINARY_DIR "/lib/plugins/libqcts_emulated.so";
+    filled->load(build_path("lib/plugins/libqcts_cudaemu.so"));
+    const std::filesystem::path emulated = build_path("lib/plugins/libqcts_emulated.so");
     if (std::filesystem::exists(emulated)) filled->load(emulated);
     return filled;
   }();

@@ -351,7 +351,7 @@ TEST(DeviceCheck, EndsWith2IfUsedWrongly) {
 
 // Runs the program itself. Without a GPU it says so; with one, a few cases are equal.
 TEST(DeviceCheck, ProgramNamesTheMissingGpu) {
-  const std::string path = QCTS_BINARY_DIR "/bin/qcts_device_check";
+  const std::string path = build_path("bin/qcts_device_check").string();
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "built without nvcc";
   const std::string errors = testing::TempDir() + "device_check_" + std::to_string(::getpid()) + ".err";
   const int status = std::system((path + " --filter and_or --max-cases 100 2>" + errors).c_str());

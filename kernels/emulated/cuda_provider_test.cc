@@ -13,7 +13,7 @@ namespace qcts {
 namespace {
 
 TEST(CudaProvider, LoadsWithoutADriverAndDeclinesByName) {
-  const std::filesystem::path plugin = QCTS_BINARY_DIR "/lib/plugins/cuda/libqcts_cuda.so";
+  const std::filesystem::path plugin = build_path("lib/plugins/cuda/libqcts_cuda.so");
   if (!std::filesystem::exists(plugin)) GTEST_SKIP() << "built without nvcc";
   Registry registry;
   registry.load(plugin);
@@ -42,7 +42,7 @@ TEST(CudaProvider, LoadsWithoutADriverAndDeclinesByName) {
 // cudaemu has the same kernels. They claim to be emulated and give a reason for failures.
 TEST(CudaProvider, IsEmulatedByCudaemu) {
   Registry registry;
-  registry.load(QCTS_BINARY_DIR "/lib/plugins/libqcts_cudaemu.so");
+  registry.load(build_path("lib/plugins/libqcts_cudaemu.so"));
   ASSERT_EQ(registry.providers()[0].name, "cudaemu");
   ASSERT_FALSE(registry.implementations().empty());
   for (const Implementation& implementation : registry.implementations()) {

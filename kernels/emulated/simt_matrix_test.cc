@@ -243,7 +243,7 @@ TEST(ExecutorSums, EqualMmaSimsBitForBit) {
                       {"hopper_bf16", &simt::kHopperSums16, &simt::kBf16},
                       {"hopper_f16", &simt::kHopperSums16, &simt::kF16},
                       {"hopper_wgmma_e4m3", &simt::kHopperWideSums8, &simt::kE4m3}};
-  std::ifstream file(QCTS_SOURCE_DIR "/kernels/emulated/mma_sim_vectors.txt");
+  std::ifstream file(source_path("kernels/emulated/mma_sim_vectors.txt"));
   std::map<std::string, int> seen;
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == '#') continue;

@@ -26,7 +26,7 @@ inline Bytes to_bytes(std::string_view text) {
 }
 
 inline std::filesystem::path testdata(const std::string& name) {
-  return std::filesystem::path(QCTS_SOURCE_DIR) / "reference/formats/testdata" / name;
+  return source_path("reference/formats/testdata") / name;
 }
 
 inline Bytes bytes_of_file(const std::string& name) {

@@ -10,7 +10,7 @@ namespace {
 
 class FuzzTarget : public ::testing::TestWithParam<Target> {
  protected:
-  const std::filesystem::path root_ = QCTS_SOURCE_DIR;
+  const std::filesystem::path root_ = source_path("");
   const std::vector<Seed> seeds_ = seeds_of(
       GetParam(),
       {root_ / "fixtures/golden", root_ / "fixtures/malformed", root_ / "reference/formats/testdata"});

@@ -33,7 +33,7 @@ void PrintTo(const BoxCase& c, std::ostream* out) { *out << title_of(c); }
 const Registry& emulated_gpu() {
   static const auto registry = [] {
     auto loaded = std::make_unique<Registry>();
-    loaded->load(QCTS_BINARY_DIR "/lib/plugins/libqcts_cudaemu.so");
+    loaded->load(build_path("lib/plugins/libqcts_cudaemu.so"));
     return loaded;
   }();
   return *registry;

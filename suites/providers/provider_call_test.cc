@@ -78,11 +78,11 @@ TEST(ProviderCall, AChangedControlStateIsAFaultAndIsRestored) {
 TEST(LoadGuarded, WhatLoadingChangesIsToldAndRestored) {
   const uint32_t before = float_control();
   Registry changing, right;
-  EXPECT_THAT(load_guarded(changing, QCTS_BINARY_DIR "/lib/selftest/qcts_faulty_sets_ftz_at_load.so"),
+  EXPECT_THAT(load_guarded(changing, build_path("lib/selftest/qcts_faulty_sets_ftz_at_load.so")),
               testing::HasSubstr("flush to zero"));
   EXPECT_EQ(float_control(), before);
   EXPECT_EQ(changing.providers().size(), 1u);
-  EXPECT_EQ(load_guarded(right, QCTS_BINARY_DIR "/lib/selftest/qcts_faulty_none.so"), "");
+  EXPECT_EQ(load_guarded(right, build_path("lib/selftest/qcts_faulty_none.so")), "");
   EXPECT_THROW(load_guarded(right, "/nonexistent/libacme.so"), std::runtime_error);
 }
 

@@ -57,7 +57,7 @@ class WrappedKernel : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     registry = new Registry;
-    registry->load(QCTS_BINARY_DIR "/lib/selftest/qcts_mutants.so");
+    registry->load(build_path("lib/selftest/qcts_mutants.so"));
     cases = new std::vector<Case>(expand(load_plan(plan_path(kCompletePlan)), {{}, {}, registry}));
   }
   static void TearDownTestSuite() {

@@ -141,7 +141,7 @@ struct Planned {
   Planned() {
     registry.add(builtin_provider());
     // The cover has cases that no builtin kernel serves.
-    registry.load(QCTS_BINARY_DIR "/lib/selftest/qcts_mutants.so");
+    registry.load(build_path("lib/selftest/qcts_mutants.so"));
     fixtures = load_fixtures(fixtures_folder());
   }
   std::vector<Case> cases(const char* plan) const {

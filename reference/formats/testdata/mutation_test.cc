@@ -164,8 +164,7 @@ INSTANTIATE_TEST_SUITE_P(Testdata, TorchMutants,
 
 class LegacyMutants : public ::testing::TestWithParam<const char*> {};
 TEST_P(LegacyMutants, OnlyRefusedEscapes) {
-  const auto file =
-      MappedFile::open(std::filesystem::path(QCTS_SOURCE_DIR) / "fixtures/golden" / GetParam() / "model.pt");
+  const auto file = MappedFile::open(source_path("fixtures/golden") / GetParam() / "model.pt");
   run({file->bytes().begin(), file->bytes().end()}, 5, 1000, use_legacy);
 }
 INSTANTIATE_TEST_SUITE_P(Goldens, LegacyMutants,

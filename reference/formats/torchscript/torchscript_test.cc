@@ -106,8 +106,8 @@ TEST(ScriptCode, MutantsAreReadOrRefused) {
 }
 
 Bytes golden(const std::string& name) {
-  const auto file = MappedFile::open(std::string(QCTS_SOURCE_DIR) +
-                                     "/fixtures/golden/torch_2_13_0/torchscript/" + name + "/model.pt");
+  const auto file =
+      MappedFile::open(source_path("fixtures/golden/torch_2_13_0/torchscript") / name / "model.pt");
   return {file->bytes().begin(), file->bytes().end()};
 }
 
