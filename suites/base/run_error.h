@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The error that ends a command without a verdict. It carries the exit code.
+// The errors that end a command. Each carries the exit code.
 #pragma once
 
 #include <stdexcept>
@@ -16,6 +16,24 @@ class RunError : public std::runtime_error {
 
  private:
   Outcome outcome_;
+};
+
+// A wrong argument, or a request that no file or run can satisfy.
+class UsageError : public RunError {
+ public:
+  explicit UsageError(const std::string& what) : RunError(Outcome::usage, what) {}
+};
+
+// The command ran, and its result is negative.
+class Failure : public RunError {
+ public:
+  explicit Failure(const std::string& what) : RunError(Outcome::failed, what) {}
+};
+
+// An output could not be written, or its folder does not exist.
+class WriteFailure : public RunError {
+ public:
+  explicit WriteFailure(const std::string& what) : RunError(Outcome::infrastructure, what) {}
 };
 
 }  // namespace qcts

@@ -13,30 +13,27 @@ namespace fs = std::filesystem;
 
 Plan named_plan(const std::string& name) {
   const fs::path path = plan_path(name);
-  if (!fs::exists(path))
-    throw RunError(Outcome::usage, "no plan '" + name + "'" + did_you_mean(name, plan_names()));
+  if (!fs::exists(path)) throw UsageError("no plan '" + name + "'" + did_you_mean(name, plan_names()));
   try {
     return load_plan(path);
   } catch (const std::runtime_error& error) {
-    throw RunError(Outcome::usage, error.what());
+    throw UsageError(error.what());
   }
 }
 
 void check_provider_path(const fs::path& path) {
-  if (!fs::exists(path)) throw RunError(Outcome::usage, "no provider " + path.string());
+  if (!fs::exists(path)) throw UsageError("no provider " + path.string());
   const bool is_file = fs::is_regular_file(path);
   if (is_file && is_shared_library(path)) return;
   if (!is_file || ::access(path.c_str(), X_OK) != 0)
-    throw RunError(
-        Outcome::usage,
-        path.string() + " is not a provider: neither a shared library (.so) nor an executable file");
+    throw UsageError(path.string() +
+                     " is not a provider: neither a shared library (.so) nor an executable file");
 }
 
 std::string located_provider(const std::string& name) {
   if (name == "builtin" || name == kReferenceProvider) return name;
   if (!fs::exists(name))
-    throw RunError(Outcome::usage,
-                   "no provider " + name + did_you_mean(name, {"builtin", kReferenceProvider}));
+    throw UsageError("no provider " + name + did_you_mean(name, {"builtin", kReferenceProvider}));
   return fs::absolute(name).string();
 }
 

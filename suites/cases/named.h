@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Looks up the plans and providers that a command line names.
-// All commands report an unknown name in the same way: RunError(Outcome::usage) with the nearest known name.
+// All commands report an unknown name in the same way: a UsageError with the nearest known name.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,14 @@
 namespace qcts {
 
 // Loads a plan by its name in suites/plans or by its path.
-// Throws RunError, also for a file that is not a plan.
+// Throws UsageError, also for a file that is not a plan.
 Plan named_plan(const std::string& name);
 
-// Throws RunError unless `path` is a shared library (.so) or a program.
+// Throws UsageError unless `path` is a shared library (.so) or a program.
 void check_provider_path(const std::filesystem::path& path);
 
 // Returns "builtin" and "reference" unchanged, and any other name as the absolute path of a file.
-// Throws RunError if the file does not exist.
+// Throws UsageError if the file does not exist.
 std::string located_provider(const std::string& name);
 
 }  // namespace qcts

@@ -125,9 +125,9 @@ void check_scheme(const std::string& word) {
   std::vector<std::string> known;
   for (const Scheme* scheme : schemes()) known.emplace_back(scheme->name());
   if (std::find(known.begin(), known.end(), word) == known.end())
-    throw RunError(Outcome::usage, "no scheme '" + word + "'" + did_you_mean(word, known));
+    throw UsageError("no scheme '" + word + "'" + did_you_mean(word, known));
   if (!has_block_file(*find_scheme(word)))
-    throw RunError(Outcome::usage, "no class of torchao holds " + word + ", so a block cannot be saved");
+    throw UsageError("no class of torchao holds " + word + ", so a block cannot be saved");
 }
 
 // Adds builtin or a shared library. A provider that is a program times one layer at a time, in its own
@@ -136,10 +136,9 @@ void add_provider(const std::string& name, Registry& registry) {
   const std::string located = located_provider(name);
   if (located == "builtin") return registry.add(builtin_provider());
   if (!is_shared_library(located))
-    throw RunError(Outcome::usage, "'" + name + "' is no shared library: a block is timed in this process");
+    throw UsageError("'" + name + "' is no shared library: a block is timed in this process");
   if (const std::string change = load_guarded(registry, located); !change.empty())
-    throw RunError(Outcome::failed,
-                   "loading " + name + " changed the floating-point control state of its host: " + change);
+    throw Failure("loading " + name + " changed the floating-point control state of its host: " + change);
 }
 
 std::vector<BlockRow> timed_rows(const BlockRequest& request, const Registry& registry, const Registry& dense,
@@ -148,7 +147,7 @@ std::vector<BlockRow> timed_rows(const BlockRequest& request, const Registry& re
     return run_block(request, registry, dense, folder,
                      [](const std::string& text) { std::cerr << text << "\n"; });
   } catch (const ProviderFault& fault) {
-    throw RunError(Outcome::failed, fault.what());
+    throw Failure(fault.what());
   }
 }
 
@@ -157,8 +156,7 @@ Outcome block_words(BlockArguments& words) {
   words.request.settings.set_bytes = words.set_mib << 20;
   words.request.gate_latency = words.gate == "latency";
   if (words.request.gate_latency && words.request.settings.threads != 1)
-    throw RunError(Outcome::usage,
-                   "--gate latency needs --threads 1; with more threads latency is only reported");
+    throw UsageError("--gate latency needs --threads 1; with more threads latency is only reported");
   Registry registry;
   add_provider(words.provider, registry);
   Baseline baseline;

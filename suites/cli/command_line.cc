@@ -45,23 +45,26 @@ void write_document(const std::filesystem::path& file, std::string_view name,
   try {
     write_file_atomically(file, std::as_bytes(std::span(text)));
   } catch (const IoError& error) {
-    throw RunError(Outcome::infrastructure, file.string() + " cannot be written: " + error.what());
+    throw WriteFailure(file.string() + " cannot be written: " + error.what());
   }
   if (!silent) std::cout << "wrote " << printable(file.string()) << "\n";
 }
 
 int exit_code_of(const std::function<Outcome()>& body) {
-  const auto say = [](const std::exception& error, Outcome outcome) {
+  const auto say = [](const std::string& text, Outcome outcome) {
     std::cout.flush();
-    std::cerr << "qcts: " << printable(error.what()) << "\n";
+    std::cerr << "qcts: " << printable(text) << "\n";
     return static_cast<int>(outcome);
   };
   try {
-    return static_cast<int>(body());
+    const Outcome outcome = body();
+    std::cout.flush();
+    if (!std::cout) throw WriteFailure("standard output: write failed");
+    return static_cast<int>(outcome);
   } catch (const RunError& error) {
-    return say(error, error.outcome());
+    return say(error.what(), error.outcome());
   } catch (const std::exception& error) {
-    return say(error, Outcome::infrastructure);
+    return say(error.what(), Outcome::infrastructure);
   }
 }
 

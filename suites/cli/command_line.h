@@ -25,12 +25,12 @@ void last_option_wins(CLI::App& command);
 void add_junit_option(CLI::App& command, JunitForm& form);
 
 // Writes a json_document() to a file. Reports this on stdout, unless the document is printed there.
-// Throws RunError (infrastructure) if the file cannot be written.
+// Throws WriteFailure.
 void write_document(const std::filesystem::path& file, std::string_view name,
                     const nlohmann::ordered_json& body, bool silent);
 
 // Returns the exit code of `body`. For an exception, prints one line on stderr.
-// A RunError has its own code, and any other exception has the code 5.
+// A RunError has its own code. Any other exception has the code 5, as has standard output that takes no more.
 int exit_code_of(const std::function<Outcome()>& body);
 
 }  // namespace qcts::cli

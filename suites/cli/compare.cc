@@ -26,8 +26,8 @@ RunComparison comparison_of(const CompareArguments& words) {
   const CompareOptions options{.latency = !words.no_latency};
   const size_t wanted = words.history.empty() ? 2 : 1;
   if (words.runs.size() != wanted)
-    throw RunError(Outcome::usage, wanted == 2 ? "compare wants two runs, or one run and --history FILE"
-                                               : "compare with --history wants one run");
+    throw UsageError(wanted == 2 ? "compare wants two runs, or one run and --history FILE"
+                                 : "compare with --history wants one run");
   if (words.history.empty())
     return compare(read_recorded_run(words.runs[0]), read_recorded_run(words.runs[1]), options);
   History history(words.history, Database::Mode::read);

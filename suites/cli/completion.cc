@@ -12,6 +12,7 @@
 #include "reference/schemes/scheme.h"
 #include "reports/case_id.h"
 #include "suites/base/paths.h"
+#include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 
 namespace qcts::cli {
@@ -236,8 +237,10 @@ void add_completion(CLI::App& app, int& exit_code) {
       "completion", "print a script that completes commands, options and values in a shell");
   command->add_option("SHELL", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
   command->callback([&app, shell, &exit_code] {
-    std::cout << completion_script(app, *shell) << std::flush;
-    exit_code = 0;
+    exit_code = exit_code_of([&] {
+      std::cout << completion_script(app, *shell);
+      return Outcome::conformant;
+    });
   });
 }
 

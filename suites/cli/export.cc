@@ -19,11 +19,11 @@ struct ExportArguments {
 RunRecord read_record(const std::string& given) {
   const std::filesystem::path file = record_of(given);
   if (!std::filesystem::is_regular_file(file))
-    throw RunError(Outcome::usage, given + ": there is no record of a run (run.jsonl or run.jsonl.gz)");
+    throw UsageError(given + ": there is no record of a run (run.jsonl or run.jsonl.gz)");
   try {
     return read_run_record(file);
   } catch (const std::runtime_error& error) {
-    throw RunError(Outcome::usage, error.what());
+    throw UsageError(error.what());
   }
 }
 

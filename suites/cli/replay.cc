@@ -161,14 +161,12 @@ Outcome shrink_case(const ReplayArguments& words) {
       return shrink_found(words, each, worker);
     ids.push_back(each.full_id);
   }
-  throw RunError(Outcome::usage,
-                 "no numerics case '" + words.id + "' of " + words.provider + did_you_mean(words.id, ids));
+  throw UsageError("no numerics case '" + words.id + "' of " + words.provider + did_you_mean(words.id, ids));
 }
 
 Outcome replay_file(const ReplayArguments& words) {
   const std::string provider = located_provider(words.provider);
-  if (!std::filesystem::exists(words.file))
-    throw RunError(Outcome::usage, words.file.string() + ": no such file");
+  if (!std::filesystem::exists(words.file)) throw UsageError(words.file.string() + ": no such file");
   const Replay replay = read_replay(words.file);
   ProviderWorker worker(provider, context_of(words));
   size_t judged = 0, failed = 0;

@@ -22,8 +22,7 @@ struct ReportArguments {
 RunBefore comparable_run(const ReportArguments& words) {
   const RecordedRun before = read_recorded_run(words.before), now = read_recorded_run(words.folder);
   const std::string why = why_not_comparable(before, now, {.latency = false});
-  if (!why.empty())
-    throw RunError(Outcome::usage, words.before.string() + " cannot be the run before: " + why);
+  if (!why.empty()) throw UsageError(words.before.string() + " cannot be the run before: " + why);
   return run_before(before);
 }
 
@@ -37,7 +36,7 @@ Outcome write_again(const ReportArguments& words) {
   } catch (const RunError&) {
     throw;
   } catch (const std::runtime_error& error) {
-    throw RunError(Outcome::usage, error.what());
+    throw UsageError(error.what());
   }
   std::cout << (words.folder / "report.html").string() << "\n";
   return Outcome::conformant;

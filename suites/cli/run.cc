@@ -34,15 +34,14 @@ Outcome run_command(RunArguments& words) {
   try {
     choose_shard(words.shard, options.selection);
   } catch (const std::runtime_error& error) {
-    throw RunError(Outcome::usage, error.what());
+    throw UsageError(error.what());
   }
   options.gate_latency = words.gate == "latency";
   options.memory_limit_bytes = words.memory_limit_mib << 20;
   options.progress = !words.no_progress;
   if (words.history.empty() || options.list) return run(options);
   if (options.selection.shards > 1)
-    throw RunError(Outcome::usage,
-                   "--history wants a whole run: give it to qcts merge, which joins the shards");
+    throw UsageError("--history wants a whole run: give it to qcts merge, which joins the shards");
   check_history(words.history);
   const Outcome outcome = run(options);
   add_to_history(words.history, options.out.string());

@@ -218,8 +218,7 @@ Json chosen(const Json& rows, const std::vector<std::string>& names) {
   Json kept = Json::array();
   for (const std::string& name : names) {
     if (!known.contains(name))
-      throw RunError(Outcome::usage,
-                     "no scheme '" + name + "'" + did_you_mean(name, {known.begin(), known.end()}));
+      throw UsageError("no scheme '" + name + "'" + did_you_mean(name, {known.begin(), known.end()}));
     std::ranges::copy_if(rows, std::back_inserter(kept),
                          [&](const Json& row) { return row["name"] == name || row["family"] == name; });
   }

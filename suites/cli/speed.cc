@@ -23,7 +23,7 @@ Interval interval_of(const SpeedJson& times, const char* numerator, const char* 
     const auto us = times.at(name).get<std::vector<double>>();
     for (const double one : us)
       if (!(one > 0 && std::isfinite(one)))
-        throw RunError(Outcome::usage, std::string("speed: ") + name + " has a time that is not positive");
+        throw UsageError(std::string("speed: ") + name + " has a time that is not positive");
     return us;
   };
   return abba_interval(samples(numerator), samples(denominator), kLatencyConfidence, seed);
@@ -32,7 +32,7 @@ Interval interval_of(const SpeedJson& times, const char* numerator, const char* 
 SpeedClaim claim_of(const SpeedJson& json, uint64_t seed, bool in_doubt) {
   const std::string kind = json.at("claim"), subject = json.at("subject"), against = json.at("against");
   if (kind != kFaster && kind != kAsFast)
-    throw RunError(Outcome::usage, "speed: no claim '" + kind + "'; there are faster and as_fast");
+    throw UsageError("speed: no claim '" + kind + "'; there are faster and as_fast");
   const Interval ratio = interval_of(json, "against_us", "subject_us", seed);
   SpeedClaim claim = kind == kFaster ? faster_claim(subject, against, ratio, in_doubt)
                                      : as_fast_claim(subject, against, ratio, in_doubt);
@@ -72,9 +72,9 @@ void add_speed(CLI::App& app, int& exit_code) {
       try {
         return decide_claims(SpeedJson::parse(text));
       } catch (const SpeedJson::exception& error) {
-        throw RunError(Outcome::usage, std::string("speed: ") + error.what());
+        throw UsageError(std::string("speed: ") + error.what());
       } catch (const std::invalid_argument& error) {
-        throw RunError(Outcome::usage, std::string("speed: ") + error.what());
+        throw UsageError(std::string("speed: ") + error.what());
       }
     });
   });

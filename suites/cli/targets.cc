@@ -22,11 +22,11 @@ struct TargetArguments {
 LatencyTargets targets_of(const TargetArguments& words) {
   std::ifstream in(words.report);
   const nlohmann::ordered_json report = nlohmann::ordered_json::parse(in, nullptr, false);
-  if (report.is_discarded()) throw RunError(Outcome::usage, words.report + ": not JSON, or missing");
+  if (report.is_discarded()) throw UsageError(words.report + ": not JSON, or missing");
   try {
     return propose_targets(report, words.provider, words.margin_percent / 100);
   } catch (const std::exception& error) {
-    throw RunError(Outcome::usage, words.report + ": " + error.what());
+    throw UsageError(words.report + ": " + error.what());
   }
 }
 
@@ -43,7 +43,7 @@ Outcome propose(const TargetArguments& words) {
   try {
     targets = replaced_targets(load_latency_targets(words.out, targets.machine_class), targets);
   } catch (const std::exception& error) {
-    throw RunError(Outcome::usage, error.what());
+    throw UsageError(error.what());
   }
   const std::filesystem::path file = std::filesystem::path(words.out) / (targets.machine_class + ".json");
   const std::string whole = text();

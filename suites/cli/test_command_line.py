@@ -3,8 +3,10 @@
 and missing files, 3 if nothing was proved, 5 if the system failed.
 """
 
+import subprocess
+
 import pytest
-from qcts_program import ROOT, qcts
+from qcts_program import BIN, ROOT, qcts
 
 WRONG = {
     "option_of_a_verb": (["targets", "propose", "--margin", "200"], "--margin: Value 200 not in range"),
@@ -57,6 +59,44 @@ def test_targets_want_a_report(tmp_path, field, report):
 
 
 TESTDATA = ROOT / "reference/formats/testdata"
+
+
+FULL = {
+    "schemes": ["schemes"],
+    "list": ["list", "--names", "--kind", "size"],
+    "completion": ["completion", "bash"],
+    "inspect": ["inspect", TESTDATA / "one_tensor.pt"],
+    "refusal": ["inspect", "--json", TESTDATA / "one_tensor.pt", "--dialect", "tinyq"],
+}
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_output_that_cannot_be_written_is_an_error(name):
+    """Protects: every command looks at its output, and a refusal keeps its own exit code."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([BIN, *map(str, FULL[name])], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.stderr.startswith("qcts: ") and done.stderr.count("\n") == 1
+    assert done.returncode == 1 if name == "refusal" else (done.returncode, done.stderr) == (5, "qcts: standard output: write failed\n")
+
+
+# What a command on files makes of each kind of error: its exit code, and what its one line begins with.
+ERRORS = {
+    "refused": (["inspect", "--dialect", "torchao_2338", TESTDATA / "one_tensor.pt"], 1, "qcts: refused: "),
+    "missing": (["check", "/none.pt"], 2, "qcts: /none.pt: No such file or directory"),
+    "address": (["inspect", "https://x/y.pt"], 2, "qcts: https://x/y.pt: No such file or directory (an address is not read"),
+    "stdin": (["inspect", "-"], 2, "qcts: -: standard input is not read"),
+    "wrong_word": (["quantize", "--scheme", "int8_rov", TESTDATA / "one_tensor.pt", "@/out.pt"], 2, "qcts: no scheme 'int8_rov'"),
+    "negative": (["quantize", "--like", TESTDATA / "one_tensor.pt", TESTDATA / "one_tensor.pt", "@/out.pt"], 1, "qcts: "),
+    "no_folder": (["resave", TESTDATA / "one_tensor.pt", "@/none/out.pt"], 5, "qcts: "),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_of_a_file_command_is_one_line(tmp_path, name):
+    words, code, begins = ERRORS[name]
+    done = qcts(*(str(word).replace("@", str(tmp_path)) for word in words), code=code)
+    assert done.stderr.startswith(begins) and done.stderr.count("\n") == 1 and not done.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("source", "ending"), [("one_key.safetensors", ".pt"), ("one_tensor.pt", ".safetensors")])

@@ -44,13 +44,13 @@ CREATE TABLE pace (run INTEGER NOT NULL, case_id INTEGER NOT NULL, us REAL, us_l
 void check_schema(Database& database) {
   if (database.number("SELECT count(*) FROM sqlite_master") == 0) return;  // new
   if (database.number("PRAGMA application_id") != kApplicationId)
-    throw RunError(Outcome::usage, database.file() + " is an SQLite file, but not a history of qcts");
+    throw UsageError(database.file() + " is an SQLite file, but not a history of qcts");
   const int64_t schema = database.number("PRAGMA user_version");
   if (schema != kHistorySchema)
-    throw RunError(Outcome::usage, database.file() + " is a history of schema " + std::to_string(schema) +
-                                       ", and this qcts reads schema " + std::to_string(kHistorySchema) +
-                                       (schema > kHistorySchema ? " (a newer qcts wrote it)"
-                                                                : "; keep it, and begin a new file"));
+    throw UsageError(
+        database.file() + " is a history of schema " + std::to_string(schema) +
+        ", and this qcts reads schema " + std::to_string(kHistorySchema) +
+        (schema > kHistorySchema ? " (a newer qcts wrote it)" : "; keep it, and begin a new file"));
 }
 
 void make_tables(Database& database) {
@@ -74,15 +74,15 @@ std::string identity_of(const RunHead& head) {
 
 void check_can_be_added(Database& database, int64_t series, const RecordedRun& run) {
   if (run.head.shards != 1)
-    throw RunError(Outcome::usage, run.name + " is shard " + std::to_string(run.head.shard) + " of " +
-                                       std::to_string(run.head.shards) +
-                                       ": a history holds whole runs (qcts merge joins the shards)");
+    throw UsageError(run.name + " is shard " + std::to_string(run.head.shard) + " of " +
+                     std::to_string(run.head.shards) +
+                     ": a history holds whole runs (qcts merge joins the shards)");
   Statement last = database.prepare("SELECT max(started) FROM run WHERE series = ?");
   last.bind(1, series);
   if (last.step() && !last.is_null(0) && run.head.started_utc < last.text(0))
-    throw RunError(Outcome::usage, run.name + " started " + run.head.started_utc +
-                                       ", before the last run of its series in " + database.file() + " (" +
-                                       last.text(0) + "): runs are added in their order");
+    throw UsageError(run.name + " started " + run.head.started_utc +
+                     ", before the last run of its series in " + database.file() + " (" + last.text(0) +
+                     "): runs are added in their order");
 }
 
 void write_paces(Database& database, int64_t run, const RecordedRun& recorded, CaseNames& names) {
@@ -123,7 +123,7 @@ HistorySeries series_of(const RunHead& head) {
 History::History(const fs::path& file, Database::Mode mode)
     : database_([&] {
         if (mode == Database::Mode::read && !fs::is_regular_file(file))
-          throw RunError(Outcome::usage, file.string() + ": there is no history");
+          throw UsageError(file.string() + ": there is no history");
         return Database(file, mode);
       }()) {
   try {
@@ -131,7 +131,7 @@ History::History(const fs::path& file, Database::Mode mode)
     check_schema(database_);
   } catch (const RunError& error) {
     if (std::string(error.what()).find("not a database") == std::string::npos) throw;
-    throw RunError(Outcome::usage, file.string() + " is not a history of qcts: it is no SQLite file");
+    throw UsageError(file.string() + " is not a history of qcts: it is no SQLite file");
   }
 }
 

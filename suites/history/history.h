@@ -67,14 +67,14 @@ struct Appended {
 class History {
  public:
   // Mode::write creates the file if necessary and makes sure that it can be written.
-  // Throws RunError (usage) if the file is missing (Mode::read).
-  // Throws RunError (usage) if the file belongs to another program or another schema.
+  // Throws UsageError if the file is missing (Mode::read).
+  // Throws UsageError if the file belongs to another program or another schema.
   // Throws RunError (infrastructure) if the file cannot be read or written.
   History(const std::filesystem::path& file, Database::Mode mode);
 
   // Adds a finished run as a whole or not at all: if the process dies here, the file stays as it was.
   // A run that the history has already is not added again.
-  // Throws RunError (usage) for a shard, and for a run that started before the last run of its series.
+  // Throws UsageError for a shard, and for a run that started before the last run of its series.
   Appended append(const RecordedRun& run);
 
   std::vector<HistorySeries> series();

@@ -123,8 +123,8 @@ std::vector<CaseState> read_states(Database& database, int64_t series, int64_t r
     const StateRow row = row_at(rows);
     const std::optional<Status> status = status_from_name(row.status);
     if (!status)
-      throw RunError(Outcome::usage,
-                     database.file() + " has the unknown status '" + row.status + "': a newer qcts wrote it");
+      throw UsageError(database.file() + " has the unknown status '" + row.status +
+                       "': a newer qcts wrote it");
     cases.push_back({rows.text(0), *status, words[row.reason], bytes_from(words[row.bytes]), {}});
   }
   std::sort(cases.begin(), cases.end(), [](const CaseState& a, const CaseState& b) { return a.id < b.id; });

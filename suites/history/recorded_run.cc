@@ -85,8 +85,7 @@ RecordedRun recorded_run(std::string name, const RunRecord& record) {
 RecordedRun read_recorded_run(const fs::path& given) {
   const fs::path file = record_of(given);
   if (!fs::is_regular_file(file))
-    throw RunError(Outcome::usage,
-                   given.string() + ": there is no record of a run (run.jsonl or run.jsonl.gz)");
+    throw UsageError(given.string() + ": there is no record of a run (run.jsonl or run.jsonl.gz)");
   RecordedRun run;
   bool truncated = false;
   try {
@@ -94,7 +93,7 @@ RecordedRun read_recorded_run(const fs::path& given) {
     run = recorded_run(given.string(), record);
     truncated = record.truncated;
   } catch (const std::runtime_error& error) {
-    throw RunError(Outcome::usage, error.what());
+    throw UsageError(error.what());
   }
   check_finished(run, truncated);
   return run;
@@ -112,8 +111,7 @@ std::string machine_class_of(const RunHead& head) {
     machine.cpu_family = head.environment.at("cpu_family");
     machine.features = head.environment.at("features").get<std::vector<std::string>>();
   } catch (const nlohmann::json::exception& error) {
-    throw RunError(Outcome::usage,
-                   std::string("the record's environment does not describe a machine: ") + error.what());
+    throw UsageError(std::string("the record's environment does not describe a machine: ") + error.what());
   }
   return machine_class(machine);
 }

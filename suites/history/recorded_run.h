@@ -45,7 +45,7 @@ CaseState case_state(const Verdict& verdict);
 RecordedRun recorded_run(std::string name, const RunRecord& record);
 
 // Reads the record in a folder, or a record file.
-// Throws RunError (usage) if there is no record or the record is damaged.
+// Throws UsageError if there is no record or the record is damaged.
 // Throws RunError (nothing_proved) if the run is unfinished or has no case.
 RecordedRun read_recorded_run(const std::filesystem::path& folder_or_file);
 

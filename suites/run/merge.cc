@@ -15,9 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void cannot_merge(const std::string& why) {
-  throw RunError(Outcome::usage, "cannot be merged: " + why);
-}
+[[noreturn]] void cannot_merge(const std::string& why) { throw UsageError("cannot be merged: " + why); }
 
 MergePart read_part(const fs::path& given) {
   const fs::path file = record_of(given);

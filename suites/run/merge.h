@@ -15,9 +15,9 @@ struct MergePart {
   std::string name;  // the name that the user gave
   RunRecord record;
 };
-// Checks that the parts form one complete run. Throws RunError (usage) if they belong to different runs.
-// Throws RunError (usage) if a shard is missing, duplicate or unfinished.
-// Throws RunError (usage) if a case is judged twice or never.
+// Checks that the parts form one complete run. Throws UsageError if they belong to different runs.
+// Throws UsageError if a shard is missing, duplicate or unfinished.
+// Throws UsageError if a case is judged twice or never.
 void check_parts(const std::vector<MergePart>& parts);
 
 struct MergeRequest {
@@ -31,8 +31,8 @@ struct MergeRequest {
 
 // Writes the files that the undivided run would have written, and prints its summary.
 // The files are run.jsonl.gz, report.json, junit.xml, report.html and summary.md in `out`.
-// Throws RunError (usage) as check_parts() does.
-// Throws RunError (usage) if the parts come from a different installation.
+// Throws UsageError as check_parts() does.
+// Throws UsageError if the parts come from a different installation.
 // That is a difference in version, plan, fixtures, selection, processor, providers, or their hashes.
 Outcome merge(const MergeRequest& request);
 

@@ -88,8 +88,7 @@ std::vector<std::string> provider_words(const RunRequest& request) {
     for (const std::string& given : *given_words)
       (given.find('/') != given.npos || given.ends_with(".so") ? words : names).push_back(given);
   for (const std::string& peer : request.peers)
-    if (has(request.providers, peer))
-      throw RunError(Outcome::usage, "'" + peer + "' is given as --provider and as --peer");
+    if (has(request.providers, peer)) throw UsageError("'" + peer + "' is given as --provider and as --peer");
   for (const std::string& word : words) check_provider_path(word);
   const auto wanted = [&](const char* name) { return has(names, name); };
   const bool all = request.providers.empty();

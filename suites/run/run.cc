@@ -58,8 +58,7 @@ class Run {
     plan_ = named_plan(options_.plan);
     folders_ = {fixtures_folder()};
     for (const fs::path& folder : options_.fixtures) {
-      if (!fs::exists(folder / "manifest.json"))
-        throw RunError(Outcome::usage, folder.string() + " has no manifest.json");
+      if (!fs::exists(folder / "manifest.json")) throw UsageError(folder.string() + " has no manifest.json");
       folders_.push_back(fs::absolute(folder));
     }
     check_words("device", {options_.device}, {"cpu", "cuda"});
@@ -101,7 +100,7 @@ class Run {
                           const std::vector<std::string>& known) {
     for (const std::string& word : words)
       if (std::find(known.begin(), known.end(), word) == known.end())
-        throw RunError(Outcome::usage, "no " + what + " '" + word + "'" + did_you_mean(word, known));
+        throw UsageError("no " + what + " '" + word + "'" + did_you_mean(word, known));
   }
 
   // Called if the fixtures do not load: is one of --fixtures at fault?
@@ -143,8 +142,7 @@ class Run {
       }
       const std::string& name = slot.ready.provider;
       known.push_back(name);
-      if (!seen.insert(name).second)
-        throw RunError(Outcome::usage, "two providers have the name '" + name + "'");
+      if (!seen.insert(name).second) throw UsageError("two providers have the name '" + name + "'");
       if (!is_asked(slot, options_)) continue;
       const std::string library = slot.ready.info["library"];
       const fs::path code = library.empty() ? program_path() : fs::path(library);
@@ -263,22 +261,21 @@ class Run {
     try {
       before = read_run_record(file);
     } catch (const std::runtime_error& error) {
-      throw RunError(Outcome::usage, std::string("cannot be resumed: ") + error.what());
+      throw UsageError(std::string("cannot be resumed: ") + error.what());
     }
     std::string other = difference(before.head, head_);
     if (other.empty() && before.head.shard != head_.shard)
       other =
           "shard: " + std::to_string(before.head.shard) + " there, " + std::to_string(head_.shard) + " here";
     if (!other.empty())
-      throw RunError(Outcome::usage,
-                     file.string() + " is of a different run and cannot be resumed: " + other);
+      throw UsageError(file.string() + " is of a different run and cannot be resumed: " + other);
     report_ = report_from(before.head, fixtures_);
     std::set<std::string> known;
     for (const Candidate& candidate : chosen_) known.insert(candidate.name.full_id);
     for (Verdict& verdict : before.verdicts) {
       if (!known.contains(verdict.full_id()))
-        throw RunError(Outcome::usage,
-                       file.string() + " has a verdict on a case that is not selected: " + verdict.full_id());
+        throw UsageError(file.string() +
+                         " has a verdict on a case that is not selected: " + verdict.full_id());
       judged_.insert(verdict.full_id());
       apply_waivers(report_.waivers, verdict);
       report_.verdicts.push_back(std::move(verdict));
@@ -322,8 +319,7 @@ class Run {
     }
     if (timed == 0) return;
     if (options_.gate_latency && options_.threads != 1)
-      throw RunError(Outcome::usage,
-                     "--gate latency needs --threads 1; with more threads latency is only reported");
+      throw UsageError("--gate latency needs --threads 1; with more threads latency is only reported");
     latency_budget_s_ = std::clamp(plan_.latency_budget_s / std::max(1.0, weights), 0.05, 5.0);
     char note[200];
     std::snprintf(note, sizeof note,

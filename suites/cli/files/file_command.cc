@@ -14,15 +14,10 @@
 #include "suites/base/json_document.h"
 #include "suites/base/printable.h"
 #include "suites/base/terminal.h"
+#include "suites/cli/command_line.h"
 
 namespace qcts::cli {
 namespace {
-
-int say(const std::string& text, int exit_code) {
-  std::cout.flush();
-  std::cerr << "qcts: " << printable(text) << "\n";
-  return exit_code;
-}
 
 // Suggests the options that would read the file: globals on torch's blocklist have none.
 std::string how_to_allow(const Refusal& refusal) {
@@ -42,12 +37,7 @@ std::string how_to_allow(const Refusal& refusal) {
   return " (--allow-location " + tag + " keeps it, --map-location " + tag + "=cpu reads it as the CPU's)";
 }
 
-int refused(const Refusal& refusal, bool json) {
-  if (json) print_json("refusal", refusal_json(refusal));
-  std::cout.flush();
-  std::cerr << printable(refusal_line(refusal) + how_to_allow(refusal)) << "\n";
-  return 1;
-}
+std::string refusal_text(const Refusal& refusal) { return "refused: " + describe(refusal); }
 
 std::pair<std::string, std::string> parts_of_map(const std::string& map) {
   const size_t equals = map.find('=');
@@ -77,13 +67,13 @@ std::string hint_of_missing(const std::string& text) {
   return "";
 }
 
-int failed(const IoError& error) {
+RunError error_of(const IoError& error) {
   const bool no_such_path = error.error_number() == ENOENT || error.error_number() == ENOTDIR;
   if (std::string_view(error.what()).starts_with("-: "))
-    return say("-: standard input is not read: save it to a file and name that", 2);
-  if (!no_such_path) return say(error.what(), 5);
+    return UsageError("-: standard input is not read: save it to a file and name that");
+  if (!no_such_path) return RunError(Outcome::infrastructure, error.what());
   const std::string text = without_action(error.what());
-  return say(text + hint_of_missing(text), 2);
+  return UsageError(text + hint_of_missing(text));
 }
 
 }  // namespace
@@ -142,7 +132,7 @@ nlohmann::ordered_json refusal_json(const Refusal& refusal) {
   return {{"refusal", body}};
 }
 
-std::string refusal_line(const Refusal& refusal) { return "qcts: refused: " + describe(refusal); }
+std::string refusal_line(const Refusal& refusal) { return "qcts: " + refusal_text(refusal); }
 
 void save_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   save_file(path, [&](ByteSink& sink) { sink.write(bytes); });
@@ -163,30 +153,26 @@ std::string archive_prefix(const std::string& out) {
 }
 
 int guarded(bool json, const std::function<int()>& body) {
-  try {
-    const int exit_code = body();
-    std::cout.flush();
-    if (!std::cout) return say("standard output: write failed", 5);
-    return exit_code;
-  } catch (const Refused& error) {
-    return refused(error.refusal(), json);
-  } catch (const IoError& error) {
-    return failed(error);
-  } catch (const UsageError& error) {
-    return say(error.what(), 2);
-  } catch (const WriteFailure& error) {
-    return say(error.what(), 5);
-  } catch (const Failure& error) {
-    return say(error.what(), 1);
-  } catch (const std::filesystem::filesystem_error& error) {
-    return failed(IoError(error.path1().string(), "use", error.code().value()));
-  } catch (const std::bad_alloc&) {
-    return say("out of memory", 5);
-  } catch (const std::invalid_argument& error) {
-    return say(error.what(), 1);
-  } catch (const std::exception& error) {
-    return say(std::string("internal error: ") + error.what(), 5);
-  }
+  return exit_code_of([&] {
+    try {
+      return static_cast<Outcome>(body());
+    } catch (const RunError&) {
+      throw;
+    } catch (const Refused& error) {
+      if (json) print_json("refusal", refusal_json(error.refusal()));
+      throw Failure(refusal_text(error.refusal()) + how_to_allow(error.refusal()));
+    } catch (const IoError& error) {
+      throw error_of(error);
+    } catch (const std::filesystem::filesystem_error& error) {
+      throw error_of(IoError(error.path1().string(), "use", error.code().value()));
+    } catch (const std::bad_alloc&) {
+      throw RunError(Outcome::infrastructure, "out of memory");
+    } catch (const std::invalid_argument& error) {
+      throw Failure(error.what());
+    } catch (const std::exception& error) {
+      throw RunError(Outcome::infrastructure, std::string("internal error: ") + error.what());
+    }
+  });
 }
 
 void print_notes(const std::vector<std::string>& notes) {

@@ -14,6 +14,7 @@
 #include "reference/dialects/checkpoint.h"
 #include "reference/dialects/cpu_pack.h"
 #include "reference/formats/refusal.h"
+#include "suites/base/run_error.h"
 
 namespace qcts::cli {
 
@@ -35,22 +36,6 @@ nlohmann::ordered_json refusal_json(const Refusal& refusal);
 // Returns "qcts: refused: CLASS: detail (offset N)".
 std::string refusal_line(const Refusal& refusal);
 
-// Reports a wrong argument, or a request that no file can satisfy. The exit code is 2.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-// Reports that the command ran and the result is negative. The exit code is 1.
-class Failure : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-// Reports that OUT could not be written, or that its folder does not exist. The exit code is 5.
-class WriteFailure : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 // Calls write_file_atomically() and throws its IoError as a WriteFailure.
 void save_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void save_file(const std::filesystem::path& path, const std::function<void(ByteSink&)>& fill);
@@ -59,9 +44,8 @@ void save_file(const std::filesystem::path& path, const std::function<void(ByteS
 // The result is the file's name without folder and last ending, or "archive" if that name is not ASCII.
 std::string archive_prefix(const std::string& out);
 
-// Runs `body` and turns every exception into one line on stderr and an exit code.
-// The code is 1 for a refused file and for Failure, 2 for usage and a missing file.
-// The code is 5 for other system errors. With json, a refusal is also an object on stdout.
+// As exit_code_of(), for a command on files: a refused file is a Failure, and a missing one a UsageError.
+// With json, a refusal is also an object on stdout.
 int guarded(bool json, const std::function<int()>& body);
 
 // Prints "qcts: note: ..." on stderr for each note.
