@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "reference/formats/pickle/pickle.h"
 #include "reference/formats/tensor.h"
 

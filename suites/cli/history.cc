@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "reference/formats/io/mapped_file.h"
 #include "suites/base/paths.h"
 #include "suites/base/printable.h"
 #include "suites/base/run_error.h"

@@ -8,6 +8,7 @@
 
 #include "suites/base/paths.h"
 #include "suites/base/run_error.h"
+#include "suites/history/comparison.h"
 #include "suites/history/history_view.h"
 #include "suites/history/sample_runs.h"
 

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "suites/inputs/generate.h"
+
 namespace qcts {
 namespace {
 

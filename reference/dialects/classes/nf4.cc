@@ -7,6 +7,7 @@
 
 #include "reference/dialects/classes/affine.h"
 #include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/lookup.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/numerics/block_scales.h"
 #include "reference/numerics/soft_float.h"
