@@ -21,7 +21,7 @@ struct SpeedClaim {
   std::string subject;  // "int4_tinygemm_g128 m=1 n=4096 k=4096"
   std::string against;  // "dense bfloat16 (aten_aten)", "before saving"
   double ratio = 0;  // the time of `against` divided by that of the subject; above 1: the subject is faster
-  std::optional<double> low, high;  // 95 % interval of the ratio; absent with too few rounds
+  std::optional<double> low = {}, high = {};  // 95 % interval of the ratio; absent with too few rounds
   uint64_t samples = 0;
   double at_least = 1;    // the ratio that the claim needs; for kFaster, slower means below 1 / at_least
   bool required = false;  // false: the claim is reported and never fails a verdict

@@ -2,9 +2,12 @@
 // qcts_tests: runs the unit tests, and every case of the default plan as a GoogleTest of the same id, so that
 // --gtest_filter accepts the ids that `qcts run --filter` accepts; exact ids may be from the full plan.
 // Builtin kernels and files are judged in this process, other providers in a worker. Latency is left out:
-// measuring takes too long for a test. Exit codes: 0 all passed, 1 a failure, 2 usage, 3 nothing was checked
-// (no test matched, or all were skipped), 5 infrastructure.
+// measuring takes too long for a test. With --only, the cases are not there. Exit codes: 0 all passed, 1 a
+// failure, 2 usage, 3 nothing was checked (no test matched, or all were skipped), 5 infrastructure.
+#include <fnmatch.h>
+
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,9 +23,12 @@
 #include "suites/judge/judge.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/run/supervisor.h"
+#include "suites/test_paths.h"
 
 namespace qcts {
 namespace {
+
+constexpr const char* kNoTest = "-*";  // a filter
 
 // Owns everything that the cases refer to while tests run.
 struct RegisteredCases {
@@ -207,8 +213,46 @@ void register_placeholders(RegisteredCases& registered) {
       });
 }
 
-// Reads the arguments that remain after GoogleTest has removed its own.
-void read_own_flags(int argc, char** argv, RegisteredCases& registered) {
+// Returns the path of a source below the root of the tree. A cached object may name it in another checkout.
+std::string path_in_tree(const std::string& file) {
+  for (size_t at = 0; at != std::string::npos; at = file.find('/', at + 1)) {
+    const std::string below = file.substr(file[at] == '/' ? at + 1 : at);
+    if (std::filesystem::exists(source_path(below))) return below;
+  }
+  return file;
+}
+
+// Returns whether `pattern` is a part of `text`, or with * or ? the whole of it.
+bool names(const std::string& pattern, const std::string& text) {
+  if (pattern.find_first_of("*?") == std::string::npos) return text.find(pattern) != std::string::npos;
+  return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+// Lets GoogleTest run the tests whose name, or whose source file, is named by one of the patterns.
+void select_tests(const std::vector<std::string>& patterns) {
+  std::map<std::string, std::string> paths;
+  std::string filter;
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  for (int i = 0; i < all.total_test_suite_count(); ++i) {
+    const testing::TestSuite& suite = *all.GetTestSuite(i);
+    for (int j = 0; j < suite.total_test_count(); ++j) {
+      const testing::TestInfo& test = *suite.GetTestInfo(j);
+      const std::string full_name = std::string(suite.name()) + "." + test.name();
+      std::string& path = paths[test.file()];
+      if (path.empty()) path = path_in_tree(test.file());
+      for (const std::string& pattern : patterns)
+        if (names(pattern, full_name) || names(pattern, path)) {
+          filter += full_name + ":";
+          break;
+        }
+    }
+  }
+  GTEST_FLAG_SET(filter, filter.empty() ? kNoTest : filter);
+}
+
+// Reads the arguments that remain after GoogleTest has removed its own. Returns the patterns of --only.
+std::vector<std::string> read_own_flags(int argc, char** argv, RegisteredCases& registered) {
+  std::vector<std::string> only;
   registered.fixture_folders = {fixtures_folder()};
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -216,11 +260,21 @@ void read_own_flags(int argc, char** argv, RegisteredCases& registered) {
       registered.fixture_folders.emplace_back(word.substr(11));
     } else if (word == "--fixtures" && i + 1 < argc) {
       registered.fixture_folders.emplace_back(argv[++i]);
+    } else if (word == "--only" && i + 1 < argc) {
+      only.emplace_back(argv[++i]);
     } else {
-      throw std::invalid_argument("unknown option '" + word +
-                                  "' (qcts_tests adds --fixtures DIR; --help lists GoogleTest's)");
+      throw std::invalid_argument(
+          "unknown option '" + word +
+          "' (qcts_tests adds --fixtures DIR and --only PATTERN; --help lists GoogleTest's)");
     }
   }
+  return only;
+}
+
+void register_cases(RegisteredCases& registered) {
+  register_own_cases(registered);
+  if (filter_wants_plugins(GTEST_FLAG_GET(filter))) register_plugin_cases(registered);
+  register_placeholders(registered);
 }
 
 int run_tests() {
@@ -228,7 +282,9 @@ int run_tests() {
   if (GTEST_FLAG_GET(list_tests)) return failed;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
   if (all.test_to_run_count() == 0) {
-    std::fprintf(stderr, "qcts_tests: no test matches --gtest_filter=%s\n", GTEST_FLAG_GET(filter).c_str());
+    const std::string filter = GTEST_FLAG_GET(filter);
+    std::fprintf(stderr, "qcts_tests: no test matches %s\n",
+                 filter == kNoTest ? "--only" : ("--gtest_filter=" + filter).c_str());
     return 3;
   }
   if (failed == 0 && all.successful_test_count() == 0) {
@@ -248,16 +304,20 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (help) {
     std::printf(
-        "\nOptions of qcts_tests:\n  --fixtures DIR    more goldens, a folder with a manifest.json; may be "
-        "repeated\n");
+        "\nOptions of qcts_tests, which may be repeated:\n"
+        "  --fixtures DIR    more goldens, a folder with a manifest.json\n"
+        "  --only PATTERN    unit tests alone: a part of their name or of their file's path, or with * or ? "
+        "the "
+        "whole\n");
     return RUN_ALL_TESTS();
   }
   try {
     qcts::RegisteredCases registered;
-    qcts::read_own_flags(argc, argv, registered);
-    qcts::register_own_cases(registered);
-    if (qcts::filter_wants_plugins(GTEST_FLAG_GET(filter))) qcts::register_plugin_cases(registered);
-    qcts::register_placeholders(registered);
+    const std::vector<std::string> only = qcts::read_own_flags(argc, argv, registered);
+    if (only.empty())
+      qcts::register_cases(registered);
+    else
+      qcts::select_tests(only);
     return qcts::run_tests();
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "qcts_tests: %s\n", error.what());

@@ -12,6 +12,7 @@
 #include "suites/cases/expand.h"
 #include "suites/inputs/generate.h"
 #include "suites/inputs/input_families.h"
+#include "suites/inputs/inputs.h"
 #include "suites/providers/problem.h"
 
 namespace qcts {

@@ -64,7 +64,7 @@ struct Synthetic {
   WeightShape weight;
   int64_t m = 1;
   uint64_t seed = 0;
-  Policy activation;  // one of the scheme's policies; used by linear and quantize_activation
+  Policy activation = {};  // one of the scheme's policies; used by linear and quantize_activation
 };
 
 }  // namespace qcts

@@ -25,7 +25,7 @@ struct BlockSettings {
   int64_t shrink = 1;  // divides every dimension
   uint32_t threads = 1;
   uint64_t seed = 1;
-  Stopwatch stopwatch;
+  Stopwatch stopwatch = {};
   Seconds spent = process_seconds;  // counts the threads that the kernel keeps busy
 };
 

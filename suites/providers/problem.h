@@ -26,18 +26,18 @@ qcts_scheme_params abi_params(const Scheme& scheme);
 struct KernelInput {
   Op op = Op::linear;
   const Scheme* scheme = nullptr;
-  WeightShape weight;
+  WeightShape weight = {};
   // Layout of the packed planes of pack and unpack, and of the planes that linear reads.
-  Layout layout;
+  Layout layout = {};
   int64_t m = 0;  // used by linear and quantize_activation
   // Planes in layout "plain" for dequantize, pack, linear and quantize_activation.
   // For unpack, the planes are in `layout`. The policy's planes follow the weight's.
   // A linear that reads another layout gets packed_planes() instead.
-  Planes planes;
+  Planes planes = {};
   DType x_dtype = DType::bfloat16, y_dtype = DType::bfloat16, bias_dtype = DType::bfloat16;
-  std::vector<std::byte> x;     // linear, quantize_activation: [m, k]; quantize: the float weight [n, k]
-  std::vector<std::byte> bias;  // [n], or empty
-  Policy activation;
+  std::vector<std::byte> x = {};     // linear, quantize_activation: [m, k]; quantize: the float weight [n, k]
+  std::vector<std::byte> bias = {};  // [n], or empty
+  Policy activation = {};
 
   bool has_rows_of_x() const { return op == Op::linear || op == Op::quantize_activation; }
   bool has_x() const { return has_rows_of_x() || op == Op::quantize; }

@@ -171,7 +171,9 @@ const qcts_kernel kDequantize = {
     .prepared_bytes = nullptr,
     .prepare = nullptr,
     .run = run,
+    .fused_sums = {},
     .failure = nullptr,
+    .reads_layouts = nullptr,
 };
 const qcts_kernel* const kKernels[] = {&kDequantize};
 const qcts_provider kProvider = {

@@ -74,6 +74,7 @@ constexpr qcts_kernel entry(qcts_op op, const char* scheme, const char* variant,
           .prepared_bytes = calls.prepared_bytes,
           .prepare = calls.prepare,
           .run = calls.run,
+          .fused_sums = {},
           .failure = nullptr,
           .reads_layouts = nullptr};
 }

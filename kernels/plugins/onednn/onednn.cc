@@ -214,6 +214,7 @@ const qcts_kernel kLinear = {
     .prepared_bytes = prepared_bytes,
     .prepare = prepare,
     .run = run,
+    .fused_sums = {},
     .failure = nullptr,
     .reads_layouts = nullptr,
 };
@@ -241,6 +242,7 @@ extern "C" QCTS_EXPORT const qcts_provider* qcts_provider_entry(uint32_t host_ab
       .claims = 0,
       .kernels = kKernels,
       .load_save = nullptr,
+      .run_program = nullptr,
   };
   return host_abi_version >= QCTS_ABI_VERSION ? &provider : nullptr;
 }

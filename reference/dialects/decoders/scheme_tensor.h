@@ -22,7 +22,7 @@ struct SchemeTensor {
   DType dtype = DType::bfloat16;  // logical
   int64_t n = 0, k = 0;           // the logical weight is [n, k]; all dimensions but k count as rows
   Planes planes;
-  Policy activation;
+  Policy activation = {};
   Planes policy_planes{};  // planes in the order of Scheme::policy_specs
   // Bytes of the file minus bytes of the planes, if an older producer stored a plane in another type.
   int64_t stored_otherwise_bytes = 0;

@@ -28,7 +28,7 @@ struct SafetensorsHeader {
   bool has_metadata = false;
   std::vector<std::pair<std::string, std::string>> metadata;  // in text order
   std::vector<SafetensorsInfo> tensors;                       // in text order
-  ReadBudget budget;                                          // budget that has paid for the entries
+  ReadBudget budget = {};                                     // budget that has paid for the entries
 };
 
 // Returns the memory that a header grants in addition to the 64 MiB of every file.
