@@ -245,6 +245,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
     checkpoint.format = zip ? Format::torch_zip : Format::torch_legacy;
     ReadBudget budget = ReadBudget::none();
     read_pickled(checkpoint, std::move(file), options, budget);
+    note_further(checkpoint);
     join_by_keys(checkpoint, options, budget);
     if (options.dialect.empty()) name_foreign(checkpoint, "", budget);
     return checkpoint;

@@ -161,6 +161,7 @@ void read_pickled_shards(Checkpoint& checkpoint, const std::vector<Shard>& shard
     }
     require_expected(shard, here);
   }
+  note_further(checkpoint);
   join_by_keys(checkpoint, options, budget);
   if (options.dialect.empty()) name_foreign(checkpoint, method, budget);
 }
