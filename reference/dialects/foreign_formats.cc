@@ -8,11 +8,14 @@ namespace qcts {
 namespace {
 
 // The first row whose parts fit names a weight: the more parts a pattern asks for, the earlier it stands.
-constexpr std::array<ForeignFormat, 40> kForeignFormats = {{
+constexpr std::array<ForeignFormat, 41> kForeignFormats = {{
     {"bitsandbytes", "bitsandbytes int8, nf4 or fp4", "bitsandbytes bitsandbytes_4bit bitsandbytes_8bit",
      ".weight:i8 .SCB ?.weight_format | .weight:u8,f16,bf16,f32 .weight.quant_map !.weight.absmax | .weight "
      ".weight.quant_state.bitsandbytes__nf4 | .weight .weight.quant_state.bitsandbytes__fp4 | :u8 .quant_map "
      "!.absmax | :u8 .absmax | .state1:u8 !.absmax1 ?.qmap1 ?.state2 ?.absmax2 ?.qmap2"},
+    {"torchao_keys", "torchao's keys without their metadata: save them with flatten_tensor_state_dict", "",
+     "_qdata _scale | _qdata _scale_and_zero | :qdata:i8,u8,i32,f8,f4 :scale:f32,f16,bf16,f8,u8 | "
+     ":qdata:i8,u8,i32 :scale_and_zero:f32,f16,bf16"},
     {"hqq", "HQQ codes packed across rows", "hqq",
      ".W_q .meta.scale | .W_q .meta.scale_q | .W_q !.scale !.zero"},
     {"transformer_engine", "float8 of Transformer Engine", "", ".weight._data .weight._scale_inv"},
