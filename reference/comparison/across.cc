@@ -101,6 +101,13 @@ NamedTensor in_words_of_its_class(const NamedTensor& named) {
   return tensor;
 }
 
+// Removes the attributes that no class has: rest_alone() lists them.
+void erase_further(NamedTensor& tensor) {
+  std::erase_if(tensor.payload, [](const InnerTensor& inner) { return inner.name.starts_with(kFurther); });
+  for (auto at = tensor.attributes.begin(); at != tensor.attributes.end();)
+    at = at.key().starts_with(kFurther) ? tensor.attributes.erase(at) : std::next(at);
+}
+
 // A missing attribute equals None.
 void erase_nulls_that_lack(nlohmann::ordered_json& attributes, const nlohmann::ordered_json& in) {
   for (auto at = attributes.begin(); at != attributes.end();)
@@ -122,6 +129,8 @@ class NamedComparison {
         continue;
       }
       NamedTensor left = in_words_of_its_class(named), right = in_words_of_its_class(*other->second);
+      erase_further(left);
+      erase_further(right);
       erase_nulls_that_lack(left.attributes, right.attributes);
       erase_nulls_that_lack(right.attributes, left.attributes);
       compare(left, right);

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "reference/dialects/dcp_slices.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/directory_kinds.h"
@@ -245,6 +246,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
     checkpoint.format = zip ? Format::torch_zip : Format::torch_legacy;
     ReadBudget budget = ReadBudget::none();
     read_pickled(checkpoint, std::move(file), options, budget);
+    note_further(checkpoint);
     join_by_keys(checkpoint, options, budget);
     if (options.dialect.empty()) name_foreign(checkpoint, "", budget);
     return checkpoint;
@@ -252,6 +254,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
   checkpoint.format = Format::safetensors;
   checkpoint.safetensors.push_back(
       std::make_shared<const Safetensors>(read_safetensors(file, safetensors_options(options))));
+  refuse_dcp_slices(*checkpoint.safetensors.front(), checkpoint.warnings);
   SafetensorsView view;
   view.budget = checkpoint.safetensors.front()->budget;
   view.entries.reserve(checkpoint.safetensors.front()->entries.size());

@@ -101,6 +101,32 @@ std::string group_contradiction(const NamedTensor& tensor, const TorchAoQuantiza
   return "has groups of " + list.back().dump() + ", not " + group->dump();
 }
 
+// The parts of a config.json that get_text_config(decoder=True) of transformers 5.24 looks for.
+constexpr std::array<const char*, 3> kTextParts = {"decoder", "generator", "text_config"};
+
+const Json* torchaos_in(const Json& part) {
+  const auto said = part.is_object() ? part.find("quantization_config") : part.end();
+  const bool is_torchaos =
+      said != part.end() && said->is_object() && said->value("quant_method", Json("")) == "torchao";
+  return is_torchaos ? &*said : nullptr;
+}
+
+const Json* torchaos_below(const Json& config, int depth, std::string& path) {
+  for (const auto& [key, part] : config.items()) {
+    if (!part.is_object() || !key.ends_with("_config") || key == "quantization_config") continue;
+    path = key;
+    if (const Json* said = torchaos_in(part)) return said;
+    std::string below;
+    if (depth > 1)
+      if (const Json* said = torchaos_below(part, depth - 1, below)) {
+        path += "." + below;
+        return said;
+      }
+  }
+  path.clear();
+  return nullptr;
+}
+
 // Does a listed name match the tensor's module or a parent of it, as transformers matches?
 bool names_module(const std::string& word, const std::string& tensor) {
   const std::string path = "." + tensor + ".";
@@ -110,10 +136,17 @@ bool names_module(const std::string& word, const std::string& tensor) {
 }  // namespace
 
 std::optional<TorchAoQuantization> torchao_quantization(const Json& config) {
-  if (!config.is_object() || !config.contains("quantization_config")) return std::nullopt;
-  const Json& said = config["quantization_config"];
-  if (!said.is_object() || said.value("quant_method", Json("")) != "torchao") return std::nullopt;
+  if (!config.is_object()) return std::nullopt;
   TorchAoQuantization found;
+  const Json* place = torchaos_in(config);
+  for (const char* part : kTextParts)
+    if (place == nullptr && config.contains(part) && (place = torchaos_in(config[part]))) found.part = part;
+  if (place == nullptr) {
+    place = torchaos_below(config, 2, found.part);
+    found.is_used = false;
+  }
+  if (place == nullptr) return std::nullopt;
+  const Json& said = *place;
   const Json type = said.value("quant_type", Json(nullptr));
   if (type.is_string()) {
     found.name = type;
@@ -123,8 +156,8 @@ std::optional<TorchAoQuantization> torchao_quantization(const Json& config) {
     found.name = type["default"]["_type"];
     if (type["default"].contains("_data")) found.arguments = type["default"]["_data"];
   } else {
-    refuse(RefusalClass::SubclassSchema,
-           "config.json: quant_type is neither a string nor an object with a default");
+    refuse(RefusalClass::SubclassSchema, "config.json: " + (found.part.empty() ? "" : found.part + ": ") +
+                                             "quant_type is neither a string nor an object with a default");
   }
   if (!found.arguments.is_object()) found.arguments = Json::object();
   const Json listed = said.value("modules_to_not_convert", Json(nullptr));
@@ -169,23 +202,26 @@ void check_config(Checkpoint& checkpoint, const OpenOptions& options) {
     contradict("", refused.refusal().detail);
   }
   if (!said) return;
-  const Makes* makes = find_makes(said->name);
+  const Makes* makes = said->is_used ? find_makes(said->name) : nullptr;
+  const std::string says = "config.json says " + said->name + (said->part.empty() ? "" : " in " + said->part);
   size_t quantized = 0;
   for (const NamedTensor& tensor : checkpoint.tensors) {
     if (!is_quantized(tensor)) continue;
     ++quantized;
     for (const std::string& word : said->not_converted)
-      if (names_module(word, tensor.name))
+      if (said->is_used && names_module(word, tensor.name))
         contradict(tensor.name,
                    "config.json does not convert " + word + ", but " + tensor.name + " is " + tensor.type);
     if (!makes) continue;
     std::string what = class_contradiction(tensor, *makes);
     if (what.empty()) what = group_contradiction(tensor, *said);
-    if (!what.empty())
-      contradict(tensor.name, "config.json says " + said->name + ", but " + tensor.name + " " + what);
+    if (!what.empty()) contradict(tensor.name, says + ", but " + tensor.name + " " + what);
   }
-  if (quantized == 0 && !options.config_is_a_plan)
-    contradict("", "config.json says " + said->name + ", but no tensor is quantized");
+  // A finding of their own names torchao's keys without metadata.
+  const bool unread =
+      std::ranges::any_of(checkpoint.tensors, [](const auto& t) { return t.foreign == "torchao_keys"; });
+  if (quantized == 0 && !unread && !options.config_is_a_plan)
+    contradict("", says + ", but no tensor is quantized");
 }
 
 }  // namespace qcts

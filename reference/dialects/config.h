@@ -17,9 +17,14 @@ struct TorchAoQuantization {
   std::string name;  // "int8_weight_only", "Int8WeightOnlyConfig"
   nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
   std::vector<std::string> not_converted;  // the value of modules_to_not_convert
+  std::string part;                        // "text_config": the part of config.json that holds it
+  // False for a part that transformers 5.24 does not look at: it says nothing about the classes of tensors.
+  bool is_used = true;
 };
 
-// Reads the configuration. Returns nullopt if it does not name torchao.
+// Reads the configuration at the top of config.json or in a part for one of several models. Transformers 5.24
+// looks in decoder, generator and text_config (quantizers/auto.py, get_hf_quantizer; configuration_utils.py,
+// get_text_config). Returns nullopt if no configuration names torchao.
 // Throws Refused (SubclassSchema) if the configuration has neither form.
 std::optional<TorchAoQuantization> torchao_quantization(const nlohmann::ordered_json& config);
 // Returns "dtype" (transformers 5) or "torch_dtype" (transformers 4); nullopt if it is absent or unknown.

@@ -8,11 +8,7 @@
 namespace qcts {
 
 bool is_plain(const NamedTensor& tensor) {
-  // Other attributes of a Parameter, the spec of a DTensor and the device do not change the elements.
-  const auto beside = [](std::string_view name) {
-    return name.starts_with("state.") || name.starts_with("slots.") || name.starts_with("dtensor.") ||
-           name == "device";
-  };
+  const auto beside = [](std::string_view name) { return is_beside_elements(name) || name == "device"; };
   if (tensor.payload.empty() || tensor.payload[0].name != "data" || !tensor.foreign.empty()) return false;
   for (size_t i = 1; i < tensor.payload.size(); ++i)
     if (!beside(tensor.payload[i].name)) return false;

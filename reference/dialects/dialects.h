@@ -60,7 +60,8 @@ struct TensorNode {
   // Arguments of _rebuild_wrapper_subclass:
   // class, dtype, size, stride, offset, layout, device, requires_grad.
   pickle::Refs wrapper;
-  pickle::Ref state;  // state of a subclass, or other attributes of a tensor or Parameter
+  pickle::Ref state;              // state of a subclass, or other attributes of a tensor
+  pickle::Refs parameter_states;  // other attributes of a Parameter
 };
 TensorNode decode_tensor_node(const pickle::Ref& node);
 bool is_tensor_node(const pickle::Ref& node);
@@ -90,11 +91,22 @@ NamedTensor read_dtensor(const TorchObject& object, const TensorLeaf& leaf, bool
 void read_parts(const TorchObject& object, const pickle::Ref& value, const std::string& name,
                 NamedTensor& tensor, ReadBudget& budget);
 
+// Returns true if a tensor is among the values below the node.
+bool holds_tensor(const pickle::Ref& root, ReadBudget& budget);
+// Adds the __dict__ of a tensor or Parameter; with __slots__ a pair of dicts. The names begin with kFurther.
+void read_attributes(const TorchObject& object, const pickle::Ref& state, NamedTensor& tensor,
+                     ReadBudget& budget);
+
 // Reads a wrapper subclass. Tensors of its state go into the payload, other values into the attributes.
 // The name of a nested subclass, followed by '.', begins the names of its parts.
 // Sets shape and dtype from the wrapper's arguments.
-void read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,
-                         ReadBudget& budget);
+// Returns the parts and attributes that no version of the class has. Their names begin with kFurther.
+// add_further() adds these to the tensor after its own parts were checked.
+NamedTensor read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,
+                                ReadBudget& budget);
+void add_further(NamedTensor& tensor, NamedTensor further);
+// Adds a note for each name of a further attribute, of tensors and of OrderedDicts.
+void note_further(Checkpoint& checkpoint);
 
 // The entries and metadata of one file, or of all shards of a directory.
 struct SafetensorsView {

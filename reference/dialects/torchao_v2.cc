@@ -47,11 +47,12 @@ bool is_state_with_slots(const pickle::Ref& state) {
 constexpr size_t kMaxNames = 1024;
 constexpr uint64_t kPartBytes = 144 + sizeof(InnerTensor);
 
+// `further` receives what is not of the class.
 void read_state(const TorchObject& object, const pickle::Ref& state, const std::string& prefix,
-                NamedTensor& tensor, ReadBudget& budget) {
+                NamedTensor& tensor, NamedTensor& further, ReadBudget& budget) {
   if (is_state_with_slots(state)) {
     for (const pickle::Ref& half : state->items)
-      if (half->kind == pickle::Kind::dict) read_state(object, half, prefix, tensor, budget);
+      if (half->kind == pickle::Kind::dict) read_state(object, half, prefix, tensor, further, budget);
     return;
   }
   if (state->kind != pickle::Kind::dict)
@@ -66,14 +67,21 @@ void read_state(const TorchObject& object, const pickle::Ref& state, const std::
       refuse(RefusalClass::LimitExceeded, tensor.name + ": more than " + std::to_string(kMaxNames) + " parts",
              key->offset);
     const std::string name = prefix + key->text;
+    if (prefix.empty() && !is_of_class(tensor.type, name)) {
+      read_parts(object, value, std::string(kFurther) + name, further, budget);
+      continue;
+    }
     if (!is_tensor_node(value)) {
-      tensor.attributes[name] = attribute_json(value, tensor.name + ": " + name, budget);
+      if (holds_tensor(value, budget))
+        read_parts(object, value, name, tensor, budget);
+      else
+        tensor.attributes[name] = attribute_json(value, tensor.name + ": " + name, budget);
       continue;
     }
     const TensorNode inner = decode_tensor_node(value);
     if (!inner.wrapper.empty()) {
       tensor.attributes[name] = Json{{"_type", split_global(inner.cls).name}};
-      read_state(object, inner.state, name + ".", tensor, budget);
+      read_state(object, inner.state, name + ".", tensor, further, budget);
     } else if (const std::optional<Tensor> view = tensor_of(object, inner.plain)) {
       tensor.payload.push_back({name, *view});
     } else {
@@ -85,11 +93,20 @@ void read_state(const TorchObject& object, const pickle::Ref& state, const std::
 
 }  // namespace
 
-void read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,
-                         ReadBudget& budget) {
+NamedTensor read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,
+                                ReadBudget& budget) {
   read_outer(parts, tensor);
-  read_state(object, parts.state, "", tensor, budget);
-  budget.take_bytes(heap_bytes_of(tensor));
+  NamedTensor further;
+  further.name = tensor.name;
+  read_state(object, parts.state, "", tensor, further, budget);
+  for (const pickle::Ref& state : parts.parameter_states) read_attributes(object, state, further, budget);
+  budget.take_bytes(heap_bytes_of(tensor) + heap_bytes_of(further));
+  return further;
+}
+
+void add_further(NamedTensor& tensor, NamedTensor further) {
+  for (InnerTensor& inner : further.payload) tensor.payload.push_back(std::move(inner));
+  for (auto& [name, value] : further.attributes.items()) tensor.attributes[name] = std::move(value);
 }
 
 std::string_view dialect_of_class(const pickle::Ref& cls) {
@@ -110,7 +127,7 @@ NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, b
   NamedTensor tensor;
   tensor.name = leaf.name;
   tensor.type = split_global(parts.cls).name;
-  read_subclass_state(object, parts, tensor, budget);
+  NamedTensor further = read_subclass_state(object, parts, tensor, budget);
   if (const ClassSchema* named = find_class(tensor.type)) {
     // Dtype and shape come from the wrapper; the class's encoding lists them as attributes.
     for (const auto* names : {&named->attributes, &named->optional_attributes})
@@ -123,6 +140,7 @@ NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, b
   if (!schema) {
     warnings.push_back(tensor.name + ": class " + tensor.type +
                        " has no schema here; its parts are shown as they are");
+    add_further(tensor, std::move(further));
     return tensor;
   }
   arrange(*schema, tensor, lenient, warnings);
@@ -137,6 +155,7 @@ NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, b
                              std::string(dtype_name(outer.dtype)));
   }
   recognize_scheme(tensor);
+  add_further(tensor, std::move(further));
   return tensor;
 }
 

@@ -36,6 +36,15 @@ struct NamedTensor {
       nlohmann::ordered_json::object();  // reference/dialects/classes/attributes.h
 };
 
+// Attributes that no schema knows have this prefix: "state._is_param". Their tensors are parts of that name.
+inline constexpr std::string_view kFurther = "state.";
+
+// Returns true for a part or attribute that does not change the elements: a further attribute of a tensor, a
+// slot, or the spec of a DTensor.
+inline bool is_beside_elements(std::string_view name) {
+  return name.starts_with(kFurther) || name.starts_with("slots.") || name.starts_with("dtensor.");
+}
+
 // Returns the layout's name, or an empty string.
 inline std::string layout_name(const std::optional<Layout>& layout) {
   return layout ? std::string(layout->name()) : std::string();

@@ -6,6 +6,7 @@
 
 #include "reference/dialects/classes/affine.h"
 #include "reference/dialects/classes/schema.h"
+#include "reference/numerics/soft_float.h"
 
 namespace qcts {
 namespace {
@@ -38,7 +39,7 @@ std::optional<std::vector<double>> code_values(const NamedTensor& tensor, const 
 std::optional<Tensor> dense_of_optim_state(const NamedTensor& tensor) {
   if (!tensor.type.starts_with("OptimState")) return std::nullopt;
   const Tensor *codes = find_payload(tensor, "codes"), *scale = find_payload(tensor, "scale");
-  if (codes == nullptr || scale == nullptr || scale->dtype != DType::float32 || scale->numel() == 0)
+  if (codes == nullptr || scale == nullptr || !is_float(scale->dtype) || scale->numel() == 0)
     return std::nullopt;
   const auto values = code_values(tensor, *codes);
   const auto count = static_cast<size_t>(numel_of(tensor.shape));

@@ -289,6 +289,21 @@ const std::vector<ClassSchema>& classes() {
   return all;
 }
 
+// What the classes of torchao 0.5 to 0.17 set on themselves; torchao_v1.cc checks their parts.
+const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& first_generation() {
+  static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> all = {
+      {"AffineQuantizedTensor",
+       {"tensor_impl", "layout_tensor", "block_size", "quant_min", "quant_max", "zero_point_domain"}},
+      {"LinearActivationQuantizedTensor",
+       {"original_weight_tensor", "original_weight", "input_quant_func", "quant_kwargs"}},
+      {"WeightTensorWithLinearActivationQuantizationMetadata",
+       {"original_weight_tensor", "input_quant_func_static", "scale", "zero_point", "quant_kwargs"}},
+      {"FbgemmFp8Tensor", {"float8_data", "scale", "activation_scale_ub"}},
+      {"FbgemmInt4Tensor", {"packed_weight", "scale", "zero_point", "group_size"}},
+  };
+  return all;
+}
+
 bool holds(const std::vector<std::string_view>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -355,6 +370,20 @@ const ClassSchema* find_class(const NamedTensor& tensor) {
   for (const ClassSchema& candidate : classes())
     if (candidate.name == tensor.type && has_names(candidate)) return &candidate;
   return find_class(tensor.type);
+}
+
+bool is_of_class(std::string_view cls, std::string_view name) {
+  bool is_known = false;
+  for (const ClassSchema& candidate : classes()) {
+    if (candidate.name != cls) continue;
+    is_known = true;
+    for (const auto* names : {&candidate.tensors, &candidate.optional_tensors, &candidate.attributes,
+                              &candidate.optional_attributes, &candidate.former_attributes})
+      if (holds(*names, name)) return true;
+  }
+  for (const auto& [former, names] : first_generation())
+    if (former == cls) return holds(names, name);
+  return !is_known;
 }
 
 const Tensor* find_payload(const NamedTensor& tensor, std::string_view name) {

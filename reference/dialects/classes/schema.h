@@ -41,6 +41,10 @@ const ClassSchema* find_class(std::string_view name);
 // If the tensor has all part names of an older version, the schema has those names.
 const ClassSchema* find_class(const NamedTensor& tensor);
 
+// Returns true if a version of the class has a part or attribute of this name, also if torchao 0.5 to 0.17
+// had it, and for an unknown class.
+bool is_of_class(std::string_view cls, std::string_view name);
+
 // Sorts the payload in flatten order (required, then optional).
 // Sorts the attributes in the order of torchao's encoder (optional, then required).
 // A missing optional attribute becomes null, as in TorchAOBaseTensor.__setstate__.

@@ -32,12 +32,21 @@ bool is_in_torchaos_safetensors(const NamedTensor& tensor) {
 // torch's own tensors. What else they hold than elements has names of its own.
 bool is_torchs(const NamedTensor& tensor) { return tensor.type == "Tensor" || tensor.type == "Parameter"; }
 
+// Values among the further attributes are left out, tensors never.
+void require_no_further_tensors(const NamedTensor& tensor) {
+  for (const InnerTensor& inner : tensor.payload)
+    if (inner.name.starts_with(kFurther))
+      cannot(tensor.name + "." + inner.name,
+             "a tensor among the attributes of a " + tensor.type + ", which safetensors cannot hold");
+}
+
 void require_only_elements(const NamedTensor& tensor) {
   if (tensor.attributes.contains("rebuild"))
     cannot(tensor.name, "not one array of elements (" + tensor.attributes["rebuild"].get<std::string>() +
                             "), which is all that safetensors holds");
   for (const auto& [key, value] : tensor.attributes.items())
-    cannot(tensor.name + "." + key, "an attribute of a " + tensor.type + ", which safetensors cannot hold");
+    if (!key.starts_with(kFurther))
+      cannot(tensor.name + "." + key, "an attribute of a " + tensor.type + ", which safetensors cannot hold");
   for (const InnerTensor& inner : tensor.payload)
     if (inner.name != "data")
       cannot(tensor.name + "." + inner.name,
@@ -100,6 +109,7 @@ Json in_metadata(const Json& value, const std::string& where) {
 Json attributes_in_metadata(const NamedTensor& tensor, const ClassSchema& schema) {
   Json data = Json::object();
   for (const auto& [key, value] : tensor.attributes.items()) {
+    if (key.starts_with(kFurther)) continue;
     const bool former = std::ranges::find(schema.former_attributes, key) != schema.former_attributes.end();
     if (former && value.is_null()) continue;
     if (former)
@@ -143,6 +153,7 @@ EncodedSafetensors encode_today(std::span<const NamedTensor> tensors) {
       continue;
     }
     if (!is_in_torchaos_safetensors(tensor)) refuse_class(tensor, "torchao_safetensors");
+    require_no_further_tensors(tensor);
     const ClassSchema& schema = *find_class(tensor.type);
     Json info = Json::object();
     info["_type"] = tensor.type;
@@ -186,7 +197,8 @@ const Tensor& wrapped_weight(const NamedTensor& tensor) {
 void add_2338(const NamedTensor& tensor, const std::string& prefix, EncodedSafetensors& encoded) {
   const Tensor& weight = wrapped_weight(tensor);
   for (const auto& [key, value] : tensor.attributes.items())
-    if (key != "input_quant_func" && key != "quant_kwargs" && key != "shape" && key != "dtype")
+    if (!key.starts_with(kFurther) && key != "input_quant_func" && key != "quant_kwargs" && key != "shape" &&
+        key != "dtype")
       cannot(tensor.name + "." + key, "an attribute that torchao_2338 cannot hold");
   const auto function = tensor.attributes.find("input_quant_func");
   if (function == tensor.attributes.end() || !function->is_object() ||

@@ -66,20 +66,30 @@ DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, 
   return model;
 }
 
+struct LeftOut {
+  size_t count = 0;
+  std::string first;
+
+  void add(const ObjectValue& held) {
+    if (++count == 1) first = held.path.empty() ? held.text : held.path;
+  }
+  void note(const char* one, const char* several) const {
+    if (count > 0)
+      print_notes({std::to_string(count) + " " + (count > 1 ? several : one) + " not in OUT: " + first +
+                   (count > 1 ? ", ..." : "")});
+  }
+};
+
 // Notes the values that a file of tensors cannot hold.
 void note_values(const Checkpoint& checkpoint) {
   if (checkpoint.script) print_notes({"the program is not in OUT"});
-  size_t count = 0;
-  std::string first;
+  LeftOut values, attributes;
   for_each_object_value(checkpoint, [&](const ObjectValue& held) {
-    if (held.part == ObjectValue::Part::value && ++count == 1)
-      first = held.path.empty() ? held.text : held.path;
+    if (held.part == ObjectValue::Part::value) values.add(held);
+    if (held.part == ObjectValue::Part::attribute && !held.path.ends_with("_metadata")) attributes.add(held);
   });
-  if (count == 0) return;
-  const bool several = count > 1;
-  print_notes({std::to_string(count) +
-               (several ? " values that are not tensors are" : " value that is not a tensor is") +
-               " not in OUT: " + first + (several ? ", ..." : "")});
+  values.note("value that is not a tensor is", "values that are not tensors are");
+  attributes.note("attribute of a tensor or dict is", "attributes of tensors and dicts are");
 }
 
 // Notes the weights whose writer's dequantize() gives other bits than its kernel: choice int4_multiply_add.
