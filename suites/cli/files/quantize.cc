@@ -66,7 +66,9 @@ SchemeTensor quantized(const QuantizePlan& plan, const NamedTensor& tensor) {
   const Tensor& data = tensor.payload[0].tensor;
   const WeightShape shape = {recipe_dtype(*plan.scheme, data.dtype), data.shape[0], data.shape[1]};
   const std::vector<std::byte> weight = in_dtype(data, shape.dtype);
-  const Planes plain = plan.scheme->quantize({shape.dtype, shape.n, shape.k, weight}, plan.layout);
+  const WeightRecipe recipe = plan.cls ? plan.cls->recipe : WeightRecipe::current;
+  const Planes plain =
+      quantize_by(recipe, *plan.scheme, {shape.dtype, shape.n, shape.k, weight}, plan.layout);
   const bool packed = plan.layout != kPlain;
   return {plan.scheme,
           plan.layout,
@@ -282,14 +284,14 @@ void add_quantize(CLI::App& app, int& exit_code) {
                    "transformers loads")
       ->required();
   command->add_option("--scheme", words->scheme,
-                      "a scheme of `qcts schemes`, or int4_weight_only, int8_weight_only, "
-                      "int8_dynamic_activation_int8_weight: torchao's first recipes in their own classes; "
+                      "a scheme of `qcts schemes`, or a recipe of torchao 0.9 or 0.13 by its name in "
+                      "quant_api.py, in its own class: int4_weight_only, float8_weight_only, ...; "
                       "default: that of --like");
   command
       ->add_option(
           "--as", words->dialect,
-          "write the classes of torchao_v2 (0.18.0, the default) or torchao_v1 (0.9.0 to 0.17.0), or a "
-          "file for an older version: torchao_0.8, torchao_0.7, torchao_0.6 or torchao_0.5")
+          "write the classes of torchao_v2 (0.18.0, the default) or torchao_v1 (0.9.0 to 0.17.0; "
+          "torchao_v1_qdq: in QDQLayout), or a file for an older version: torchao_0.9 to torchao_0.5")
       ->check(CLI::IsMember(std::vector<std::string>(write_dialects().begin(), write_dialects().end()))
                   .description(""));  // a line of help for all of them would be too long
   command->add_option("--layout", words->layout,
