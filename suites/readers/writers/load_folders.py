@@ -6,10 +6,16 @@
 The last line printed is JSON: folder -> the names of its weights' classes, or the error.
 """
 
+import contextlib
+import importlib
 import json
 import sys
 
 from transformers import AutoModelForCausalLM
+
+# Whoever loads packs of a CPU has to import the class, as `qcts quantize` says.
+with contextlib.suppress(ImportError):
+    importlib.import_module("torchao.prototype.quantization.int4")
 
 
 def loaded(folder):
