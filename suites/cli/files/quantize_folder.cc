@@ -101,8 +101,9 @@ SortedJson config_of_like(const QuantizeArguments& words, const SortedJson& comp
 
 SortedJson config_to_write(const QuantizeArguments& words, const QuantizePlan& plan,
                            const Checkpoint& checkpoint, const std::vector<QuantizeDecision>& decisions) {
-  const SortedJson computed = quantization_config(*torchao_config(*plan.scheme, plan.layout, plan.activation),
-                                                  not_converted(checkpoint, decisions));
+  const SortedJson computed =
+      quantization_config(*torchao_config(*plan.cls, *plan.scheme, plan.layout, plan.activation),
+                          not_converted(checkpoint, decisions));
   const SortedJson copied = config_of_like(words, computed);
   return copied.is_object() ? copied : computed;
 }
@@ -264,7 +265,7 @@ void require_folder(const QuantizeArguments& words, const QuantizePlan& plan, co
     throw UsageError("OUT '" + words.out +
                      "' is a folder, so IN must be one with config.json: give OUT an ending" +
                      " (.pt, .pth, .bin or .safetensors)");
-  if (!plan.cls || !torchao_config(*plan.scheme, plan.layout, plan.activation))
+  if (!plan.cls || !torchao_config(*plan.cls, *plan.scheme, plan.layout, plan.activation))
     throw UsageError("transformers has no configuration for " + words.scheme + " in the layout '" +
                      std::string(plan.layout.name()) + "' under the policy '" + words.activation +
                      "': give OUT an ending (.pt, .pth, .bin or .safetensors)");

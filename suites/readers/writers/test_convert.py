@@ -150,9 +150,10 @@ def test_plain_tensors_and_what_safetensors_has_no_place_for(tmp_path):
 def test_every_dtype_comes_through(old, tmp_path):
     data = torch.arange(16, dtype=torch.uint8) % 2
     names = "float32 float64 float16 bfloat16 float8_e4m3fn float8_e5m2 int8 uint8 int16 int32 int64 uint16 uint32 uint64 bool complex64"
-    state = {
-        name: data.bool() if name == "bool" else data.clone().view(getattr(torch, name)) for name in names.split()
-    } | {"scalar": torch.tensor(2.5), "empty": torch.empty(0, 3)}
+    state = {name: data.bool() if name == "bool" else data.clone().view(getattr(torch, name)) for name in names.split()} | {
+        "scalar": torch.tensor(2.5),
+        "empty": torch.empty(0, 3),
+    }
     torch.save(state, tmp_path / "a.pt", _use_new_zipfile_serialization=not old)
     qcts("convert", tmp_path / "a.pt", tmp_path / "b.safetensors")
     qcts("convert", tmp_path / "b.safetensors", tmp_path / "c.bin")
