@@ -46,7 +46,9 @@ std::set<std::string> alike_by_name(const Checkpoint& a, const Checkpoint& b) {
     if (other == others.end() || named.type != other->second->type) continue;
     ContentFindings attributes;
     compare_json("", named.attributes, other->second->attributes, attributes);
-    if (attributes.different.empty()) alike.insert(named.name);
+    if (!attributes.different.empty()) continue;
+    alike.insert(named.name);
+    alike.insert(named.in_memory.begin(), named.in_memory.end());
   }
   return alike;
 }

@@ -12,6 +12,7 @@
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/directory_kinds.h"
+#include "reference/dialects/not_stored.h"
 #include "reference/dialects/torchscript.h"
 #include "reference/formats/io/foreign_file.h"
 #include "reference/formats/refusal.h"
@@ -187,15 +188,17 @@ void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const 
   SafetensorsKeys keys = plain ? SafetensorsKeys::plain : detect_safetensors_keys(view);
   if (keys == SafetensorsKeys::plain && options.dialect == "torchao_safetensors")
     keys = SafetensorsKeys::underscore;
-  std::vector<NamedTensor> tensors = keys == SafetensorsKeys::plain
-                                         ? read_plain_safetensors(view)
-                                         : read_torchao_safetensors(view, keys, options, checkpoint.warnings);
+  std::vector<NamedTensor> tensors =
+      keys == SafetensorsKeys::plain
+          ? read_plain_safetensors(view)
+          : read_torchao_safetensors(view, keys, options, checkpoint.config, checkpoint.warnings);
   checkpoint.left_out = std::move(view.left_out);
   if (checkpoint.tensors.empty())
     checkpoint.tensors = std::move(tensors);
   else
     std::ranges::move(tensors, std::back_inserter(checkpoint.tensors));
   if (keys != SafetensorsKeys::plain) checkpoint.dialect = "torchao_safetensors";
+  judge_not_stored(checkpoint, options);
 }
 
 void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options,

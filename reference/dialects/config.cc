@@ -109,9 +109,6 @@ void check_config(Checkpoint& checkpoint, const OpenOptions& options) {
                                     first->name + " is " + std::string(dtype_name(first->dtype)) +
                                     (others > 1 ? ", as are others" : "") + ": stored dtypes are kept");
   }
-  if (checkpoint.config.is_object() && checkpoint.config.value("tie_word_embeddings", Json()) == Json(false))
-    for (const std::string& name : checkpoint.left_out)
-      contradict(name, "config.json ties no weights, but " + name + " is listed and not stored");
   std::optional<TorchAoQuantization> said;
   try {
     said = torchao_quantization(checkpoint.config);

@@ -112,8 +112,8 @@ void note_further(Checkpoint& checkpoint);
 struct SafetensorsView {
   std::vector<const SafetensorsEntry*> entries;
   std::vector<std::pair<std::string, std::string>> metadata;
-  ReadBudget budget;                  // the budget that remains after reading the files
-  std::vector<std::string> left_out;  // names that are listed but have no entry in the files
+  ReadBudget budget;                // the budget that remains after reading the files
+  std::vector<NotStored> left_out;  // names that are listed and have no entry in the files, or not all
 };
 // The form of torchao's keys: plain keys have no torchao metadata.
 // Other keys contain ':' (up to torchao 0.14) or '_' (since 0.15).
@@ -122,6 +122,7 @@ enum class SafetensorsKeys : uint8_t { plain, colon, underscore };
 SafetensorsKeys detect_safetensors_keys(const SafetensorsView& view);
 std::vector<NamedTensor> read_torchao_safetensors(SafetensorsView& view, SafetensorsKeys keys,
                                                   const OpenOptions& options,
+                                                  const nlohmann::ordered_json& config,
                                                   std::vector<std::string>& warnings);
 std::vector<NamedTensor> read_plain_safetensors(SafetensorsView& view);
 NamedTensor read_plain_entry(const SafetensorsEntry& entry, ReadBudget& budget);

@@ -22,7 +22,7 @@ struct InnerTensor {
 };
 
 struct NamedTensor {
-  std::string name;  // "linear1.weight"
+  std::string name;  // "linear1.weight"; the name on disk
   // The producer's class without its module: "Int8Tensor", "AffineQuantizedTensor", "Tensor", "Parameter".
   std::string type;
   std::string scheme;            // Scheme::name; empty for a plain tensor and for a class of no scheme
@@ -34,6 +34,8 @@ struct NamedTensor {
   std::vector<InnerTensor> payload;
   nlohmann::ordered_json attributes =
       nlohmann::ordered_json::object();  // reference/dialects/classes/attributes.h
+  // The names in memory, if torchao's metadata lists others: transformers renames, merges and splits tensors.
+  std::vector<std::string> in_memory{};
 };
 
 // Attributes that no schema knows have this prefix: "state._is_param". Their tensors are parts of that name.

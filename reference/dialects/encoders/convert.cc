@@ -145,11 +145,20 @@ EncodedSafetensors encode_today(std::span<const NamedTensor> tensors) {
   EncodedSafetensors encoded;
   Json names = Json::array();
   std::map<std::string, size_t> parts;  // by prefix
+  std::set<std::string> listed;
+  // The metadata has the names in memory, of which several tensors may be one.
+  const auto describe = [&](const NamedTensor& tensor, const std::string& text) {
+    const std::vector<std::string> own = {tensor.name};
+    for (const std::string& name : tensor.in_memory.empty() ? own : tensor.in_memory) {
+      if (!listed.insert(name).second) continue;
+      names.push_back(name);
+      encoded.metadata.emplace_back(name, text);
+    }
+  };
   for (const NamedTensor& tensor : tensors) {
-    names.push_back(tensor.name);
     const std::string prefix = torchao_prefix(tensor.name);
     if (!is_tinyq(tensor) && add_plain(tensor, encoded.entries)) {
-      encoded.metadata.emplace_back(tensor.name, python_json({{"_type", "Tensor"}}));
+      describe(tensor, python_json({{"_type", "Tensor"}}));
       continue;
     }
     if (!is_in_torchaos_safetensors(tensor)) refuse_class(tensor, "torchao_safetensors");
@@ -165,7 +174,7 @@ EncodedSafetensors encode_today(std::span<const NamedTensor> tensors) {
     for (const InnerTensor& inner : tensor.payload)
       encoded.entries.emplace_back(prefix + inner.name, inner.tensor);
     parts[prefix] = tensor.payload.size();
-    encoded.metadata.emplace_back(tensor.name, python_json(info));
+    describe(tensor, python_json(info));
   }
   encoded.metadata.emplace_back("tensor_names", python_json(names));
   require_own_prefixes(encoded, parts);

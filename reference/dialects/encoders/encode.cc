@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <stdexcept>
 #include <unordered_set>
 
@@ -279,12 +280,21 @@ EditedZip encode_state_dict(const std::vector<OutputTensor>& tensors) {
 EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors) {
   EncodedSafetensors encoded;
   Json names = Json::array();
+  std::set<std::string> listed;
+  // The metadata has the names in memory, of which several tensors may be one.
+  const auto describe = [&](const OutputTensor& tensor, const std::string& text) {
+    const std::vector<std::string> own = {tensor.name};
+    for (const std::string& name : tensor.in_memory.empty() ? own : tensor.in_memory) {
+      if (!listed.insert(name).second) continue;
+      names.push_back(name);
+      encoded.metadata.emplace_back(name, text);
+    }
+  };
   for (const OutputTensor& tensor : tensors) {
-    names.push_back(tensor.name);
     if (tensor.plain) {
       encoded.entries.emplace_back(tensor.name, *tensor.plain);
       encoded.owners.push_back(tensor.name);
-      encoded.metadata.emplace_back(tensor.name, python_json({{"_type", "Tensor"}}));
+      describe(tensor, python_json({{"_type", "Tensor"}}));
       continue;
     }
     const TorchaoClass& cls = require_encoder(*tensor.quantized).cls;
@@ -296,12 +306,12 @@ EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors) 
     const ClassSchema& schema = *find_class(cls.name);
     // Entries are in flatten order; the encoder lists optional tensors before required ones.
     Json optional = Json::array(), parts = Json::array();
-    for (const auto* names : {&schema.tensors, &schema.optional_tensors}) {
-      for (std::string_view part : *names) {
+    for (const auto* part_names : {&schema.tensors, &schema.optional_tensors}) {
+      for (std::string_view part : *part_names) {
         if (!find_plane(*tensor.quantized, part)) continue;
         encoded.entries.emplace_back(prefix + std::string(part), plane_tensor(*tensor.quantized, part));
         encoded.owners.push_back(tensor.name);
-        (names == &schema.tensors ? parts : optional).push_back(part);
+        (part_names == &schema.tensors ? parts : optional).push_back(part);
       }
     }
     optional.insert(optional.end(), parts.begin(), parts.end());
@@ -311,7 +321,7 @@ EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors) 
     const Json attributes = encoded_attributes(*tensor.quantized);
     for (const auto& [key, value] : attributes.items()) info["_data"][key] = without_tuples(value);
     info["_tensor_data_names"] = optional;
-    encoded.metadata.emplace_back(tensor.name, python_json(info));
+    describe(tensor, python_json(info));
   }
   encoded.metadata.emplace_back("tensor_names", python_json(names));
   std::unordered_set<std::string_view> keys;

@@ -108,6 +108,7 @@ struct OutputTensor {
   std::string name;
   const Tensor* plain = nullptr;
   const SchemeTensor* quantized = nullptr;
+  std::vector<std::string> in_memory{};  // the names that metadata of safetensors lists, if not `name`
 };
 EditedZip encode_state_dict(const std::vector<OutputTensor>& tensors);
 

@@ -17,6 +17,7 @@
 #include "reference/comparison/words.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/encoders/convert.h"
+#include "reference/dialects/not_stored.h"
 #include "reference/dialects/own_metadata.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/json_document.h"
@@ -293,6 +294,9 @@ int convert(const ConvertArguments& words) {
     throw Failure(words.in + ": a TorchScript program, which no other container can hold");
   if (checkpoint.tensors.empty()) throw Failure(words.in + ": no tensor is in it");
   print_findings(checkpoint);
+  for (const CheckpointFinding& finding : checkpoint.findings)
+    if (is_about_not_stored(checkpoint, finding))
+      throw Failure(words.in + ": " + finding_text(finding) + ", so " + words.out + " is not written");
   Target target = target_of(checkpoint, words);
   if (target.safetensors) {
     for (const auto& zip : checkpoint.zips) require_names_and_tensors(zip->file->path(), *zip);

@@ -7,6 +7,7 @@
 
 #include "reference/comparison/object_values.h"
 #include "reference/dialects/dense.h"
+#include "reference/dialects/not_stored.h"
 #include "reference/dialects/own_metadata.h"
 #include "reference/formats/io/utf8.h"
 #include "reference/formats/safetensors/header.h"
@@ -37,8 +38,7 @@ DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, 
   std::map<std::string_view, const CheckpointFinding*> contradictions;
   for (const CheckpointFinding& finding : checkpoint.findings) {
     if (finding.kind != CheckpointFinding::Kind::contradiction) continue;
-    const bool stored = std::ranges::find(checkpoint.left_out, finding.tensor) == checkpoint.left_out.end();
-    if (finding.tensor.empty() || !stored) leave_out(finding.text);
+    if (finding.tensor.empty() || is_about_not_stored(checkpoint, finding)) leave_out(finding.text);
     contradictions.emplace(finding.tensor, &finding);
   }
   for_each_object_value(checkpoint, [&](const ObjectValue& held) {
