@@ -135,7 +135,7 @@ class GgufProto final : public Scheme {
             kNanAlone)};
     if (overflows)
       written.push_back(row("max - min overflows the weight's type", {kNanAlone}, kInfinite, min_scales,
-                            {0, 0, true}, {0, kLargestCode, true}));
+                            {0, 0, true}, mins));
     return written;
   }
   int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,

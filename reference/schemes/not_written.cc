@@ -291,13 +291,12 @@ class Finder {
 
 }  // namespace
 
-int64_t stored_elements(const Scheme& scheme, const PlaneSpec& spec, const WeightShape& shape) {
-  return Elements(scheme, spec, shape, {}).count();
-}
-
-double stored_number(const Scheme& scheme, const PlaneSpec& spec, const WeightShape& shape,
-                     std::span<const std::byte> bytes, int64_t index) {
-  return Elements(scheme, spec, shape, bytes).number(index);
+std::vector<double> stored_numbers(const Scheme& scheme, const PlaneSpec& spec, const WeightShape& shape,
+                                   std::span<const std::byte> bytes) {
+  const Elements elements(scheme, spec, shape, bytes);
+  std::vector<double> numbers(static_cast<size_t>(elements.count()));
+  for (int64_t i = 0; i < elements.count(); ++i) numbers[static_cast<size_t>(i)] = elements.number(i);
+  return numbers;
 }
 
 std::vector<NotWritten> not_written(const Scheme& scheme, const Planes& plain, const WeightShape& shape,

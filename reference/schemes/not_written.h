@@ -26,10 +26,9 @@ struct NotWritten {
 std::vector<NotWritten> not_written(const Scheme& scheme, const Planes& plain, const WeightShape& shape,
                                     Layout layout = kPlain, Policy activation = kWeightOnly);
 
-// Returns the number of elements of a plane: two for a byte of packed codes.
-int64_t stored_elements(const Scheme& scheme, const PlaneSpec& spec, const WeightShape& shape);
-// Returns the number that element `index` stores; NaN for a byte that has bits besides its code.
-double stored_number(const Scheme& scheme, const PlaneSpec& spec, const WeightShape& shape,
-                     std::span<const std::byte> bytes, int64_t index);
+// Returns the number of each element of a plane, as WrittenRange counts elements: two for a byte of packed
+// codes. NaN for a byte that has bits besides its code.
+std::vector<double> stored_numbers(const Scheme& scheme, const PlaneSpec& spec, const WeightShape& shape,
+                                   std::span<const std::byte> bytes);
 
 }  // namespace qcts
