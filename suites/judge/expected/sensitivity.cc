@@ -95,6 +95,24 @@ double sensitivity_of_linear(const TestVector& test_vector, const Expectation& e
   return 0;
 }
 
+bool notices_skipped_zeros(const TestVector& test_vector, const Expectation& expectation) {
+  const KernelInput& input = test_vector.input;
+  const auto skipped_sum = [&](int64_t m, int64_t n) {
+    double sum = 0;
+    const std::span<const double> x = expectation.reference().x(m);
+    const std::span<const ExactWeight> row = expectation.reference().row(n);
+    for (size_t k = 0; k < x.size(); ++k)
+      if (const double weight = row[k].product + row[k].zero; weight != 0) sum += x[k] * weight;
+    return sum;
+  };
+  if (!std::ranges::all_of(expectation.bounds(), [](const Bounded& want) { return std::isnan(want.value); }))
+    return false;
+  for (int64_t m = 0; m < input.m; ++m)
+    for (int64_t n = 0; n < input.weight.n; ++n)
+      if (!std::isnan(skipped_sum(m, n))) return true;
+  return false;
+}
+
 void zero_all_but_two_per_row(KernelInput& input) {
   const int64_t k = input.weight.k, bytes = dtype_bytes(input.x_dtype);
   for (int64_t m = 0; m < input.m; ++m) {
