@@ -27,6 +27,12 @@ void keep_cheapest(std::vector<FamilyInput>& inputs) {
   std::erase_if(inputs, [&](const FamilyInput& each) { return cost(each) != cost(least); });
 }
 
+// An input of `long` with many rows, which the inputs `tall` have too.
+bool is_tall_and_long(const FamilyInput& each) {
+  return each.input->generator == Generator::long_rows &&
+         std::max(each.input->m, each.input->weight.n) > 0xFFFF;
+}
+
 // Deals inputs to fewer schemes: of the schemes of a family that have the same input but for n and k, every
 // `share`-th keeps it, and always one. It starts at a different scheme for each input.
 void deal(const std::vector<std::vector<Synthetic>*>& by_scheme, size_t share) {
@@ -186,6 +192,10 @@ const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op o
   std::map<Policy, size_t> turns;
   for (auto& [key, candidates] : all) {
     if (kind == Kind::determinism && plan_.determinism_once) keep_cheapest(candidates);
+    if (is_once_a_family(kind, std::get<Generator>(key)) &&
+        plan_.schemes_a_family.contains(Generator::tall) &&
+        !std::ranges::all_of(candidates, is_tall_and_long))
+      std::erase_if(candidates, is_tall_and_long);
     const FamilyInput& chosen = candidates[turn++ * 7 % candidates.size()];
     family.chosen[key] = {chosen.scheme, input_name(*chosen.input, op, layout),
                           turns[std::get<Policy>(key)]++};

@@ -297,7 +297,7 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
 void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, Op op,
                       KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
-  if (synthetic.generator == Generator::large) {
+  if (synthetic.generator == Generator::large || synthetic.generator == Generator::tall) {
     input.planes = random_planes(scheme, shape, seed);
     return;
   }

@@ -78,7 +78,7 @@ std::vector<Shape> batch_shapes(const Scheme& scheme, Layout layout) {
 // The second shape is for many rows of x.
 std::vector<Shape> tall_shapes(const Scheme& scheme) {
   const int64_t k = std::max<int64_t>(scheme.group(), 32);
-  return {{kManyRows, k}, {3, k}};
+  return {{kManyRows, k}, {1, k}};
 }
 
 // More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64 if

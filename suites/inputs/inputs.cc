@@ -36,6 +36,16 @@ bool suits_policy(Generator generator) {
   }
 }
 
+// Does the input test a length, whatever the values? It is large, so one policy that quantizes x has it.
+bool is_of_size(Generator generator) { return generator == Generator::deep || generator == Generator::tall; }
+
+// True for weight_only and for the first policy that quantizes x.
+bool is_first_of_its_kind(const Scheme& scheme, Policy policy) {
+  for (const Policy other : scheme.activations())
+    if (other != kWeightOnly) return policy == kWeightOnly || policy == other;
+  return true;
+}
+
 std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Shape& shape, bool first) {
   if (kind == Kind::determinism) {
     if (generator == Generator::panels) return {17};
@@ -93,6 +103,11 @@ struct Request {
   GeneratorSupport& support;
 };
 
+// Tall inputs have many rows of x where x is quantized, and of the weight elsewhere.
+bool has_many_rows_of_weight(const Request& request) {
+  return request.op != Op::quantize_activation && request.activation == kWeightOnly;
+}
+
 // A linear has the same shapes in every layout: the ends of rows and columns that a layout pads count.
 Layout layout_of_shapes(const Request& request) { return request.op == Op::linear ? kPlain : request.layout; }
 
@@ -135,6 +150,8 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == Op::linear && k == 1) continue;
+      if (family.generator == Generator::tall && (n == kManyRows) != has_many_rows_of_weight(request))
+        continue;
       // n does not matter for x.
       if (request.op == Op::quantize_activation && n > 256) continue;
       if (taken == max_taken || request.scheme.refusal(weight) ||
@@ -146,8 +163,11 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       if (has_rows_of_x(request.op))
         batches = batch_sizes(request.kind, request.op, family.generator, {n, k}, taken == 0 && weight_only);
       if (request.op == Op::quantize_activation) batches = batches_to_quantize(family.generator, batches);
-      // The number of rows matters in one dtype, but whether there are any in each.
-      if (family.generator == Generator::batches && dtype != first_dtype(family, request)) batches = {0};
+      // The number of rows matters in one dtype and policy, but whether there are any in each.
+      if (family.generator == Generator::batches &&
+          (dtype != first_dtype(family, request) ||
+           !is_first_of_its_kind(request.scheme, request.activation)))
+        batches = {0};
       if (request.set == InputSet::few) batches = {batches.back()};
       ++taken;
       for (const int64_t m : batches) {
@@ -221,6 +241,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
     const InputSet request_set = kind == Kind::determinism && op != Op::linear ? InputSet::few : set;
     for (const Policy policy : scheme.activations()) {
       const bool weight_only = policy == kWeightOnly;
+      if (is_of_size(family.generator) && !is_first_of_its_kind(scheme, policy)) continue;
       if (weight_only ? op == Op::quantize_activation : !has_rows_of_x(op)) continue;
       if (weight_only ? family.generator != Generator::hard_x : suits_policy(family.generator))
         add_family(family, {kind, op, scheme, layout, policy, request_set, support}, out);

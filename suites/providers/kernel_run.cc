@@ -6,7 +6,26 @@
 
 namespace qcts {
 
+namespace {
+
+// Schemes have no specs for an x without rows. The dimensions that differ between one row and two are those
+// of rows.
+std::vector<PlaneSpec> specs_without_rows(const KernelInput& input) {
+  const auto specs_of = [&](int64_t rows) {
+    return input.scheme->activation_specs({input.x_dtype, rows, input.weight.k, {}}, input.activation);
+  };
+  std::vector<PlaneSpec> specs = specs_of(1);
+  const std::vector<PlaneSpec> of_two = specs_of(2);
+  for (size_t i = 0; i < specs.size(); ++i)
+    for (size_t d = 0; d < specs[i].shape.size(); ++d)
+      if (specs[i].shape[d] != of_two[i].shape[d]) specs[i].shape[d] = 0;
+  return specs;
+}
+
+}  // namespace
+
 std::vector<PlaneSpec> output_specs(const KernelInput& input) {
+  if (input.op == Op::quantize_activation && input.has_no_rows()) return specs_without_rows(input);
   if (input.op == Op::quantize_activation)
     return input.scheme->activation_specs(input.x_matrix(), input.activation);
   return input.scheme->plane_specs(input.weight, input.op == Op::pack ? input.layout : kPlain);

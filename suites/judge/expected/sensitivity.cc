@@ -61,8 +61,9 @@ double sensitivity_of_linear(const TestVector& test_vector, const Expectation& e
   const Plane& codes = input.planes.front();
   const uint64_t row_bytes = codes.bytes.size() / static_cast<uint64_t>(input.weight.n);
   if (row_bytes * static_cast<uint64_t>(input.weight.n) != codes.bytes.size()) return 0;
-  constexpr int64_t kOutputs = 16;
-  const int64_t total = input.m * input.weight.n, sampled = std::min(kOutputs, total);
+  constexpr int64_t kOutputs = 16, kFewOutputs = 4, kLongRow = 16384;
+  const int64_t total = input.m * input.weight.n;
+  const int64_t sampled = std::min(input.weight.k < kLongRow ? kOutputs : kFewOutputs, total);
   const CodeStep change = code_step(input, row_bytes);
   Planes changed = input.planes;
   std::vector<ExactWeight> row(static_cast<size_t>(input.weight.k)), changed_row(row.size());
