@@ -84,7 +84,9 @@ std::vector<TiedWeight> add_tied_weights(Checkpoint& checkpoint) {
     if (add_copy(checkpoint, tied, source)) added.push_back({tied, source});
     if (add_copy(checkpoint, source, tied)) added.push_back({source, tied});
   }
-  for (const TiedWeight& tied : added) std::erase(checkpoint.left_out, tied.name);
+  std::erase_if(checkpoint.left_out, [&](const NotStored& name) {
+    return std::ranges::find(added, name.name, &TiedWeight::name) != added.end();
+  });
   return added;
 }
 
