@@ -22,7 +22,7 @@ def labels(entry):
     return next(set(one["value"]) for one in entry["properties"] if one["name"] == "LABELS")
 
 
-def tests_of(*words):
+def names_of(*words):
     """Returns the full names of the tests that qcts_tests would run."""
     done = subprocess.run([BUILD / "bin/qcts_tests", *words, "--gtest_list_tests"], capture_output=True, text=True, check=True)
     names, suite = set(), ""
@@ -46,13 +46,13 @@ def test_every_cpp_test_is_in_one_entry(entries):
     seen = []
     for name, entry in entries.items():
         if name.startswith("cpp/"):
-            seen += tests_of(*entry["command"][1:])
+            seen += names_of(*entry["command"][1:])
         if name.startswith("cases/"):
             kind = name.removeprefix("cases/")
             assert f"--gtest_filter={kind}.*" in entry["command"]
             seen.append(kind)
-    every = tests_of("--only", "*")
-    cases = {name.split(".")[0] for name in tests_of()} - {name.split(".")[0] for name in every}
+    every = names_of("--only", "*")
+    cases = {name.split(".")[0] for name in names_of()} - {name.split(".")[0] for name in every}
     assert len(every) > 600 and len(cases) > 4
     assert sorted(seen) == sorted(every | cases)
 

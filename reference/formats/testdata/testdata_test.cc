@@ -6,8 +6,11 @@
 
 #include <algorithm>
 
+#include "reference/formats/io/byte_io.h"
 #include "reference/formats/safetensors/safetensors.h"
 #include "reference/formats/testing.h"
+#include "reference/formats/torch/object.h"
+#include "reference/formats/torch/zip.h"
 
 namespace qcts {
 namespace {
