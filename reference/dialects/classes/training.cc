@@ -109,7 +109,10 @@ std::optional<Tensor> dense_of_optimizer_state(const NamedTensor& tensor) {
 
 std::optional<Tensor> dense_of_training_weight(const NamedTensor& tensor) {
   if (tensor.type == "BitNetPacked2bitLinearWeight") return dense_of_bitnet(tensor);
-  if (tensor.type == "Float8TrainingTensor") return dense_of_float8_training(tensor);
+  // torchao up to 0.12 called the class Float8Tensor.
+  if (tensor.type == "Float8TrainingTensor" ||
+      (tensor.type == "Float8Tensor" && find_payload(tensor, "_data")))
+    return dense_of_float8_training(tensor);
   if (std::ranges::find(kDenseUntilMultiplied, std::string_view(tensor.type)) ==
       std::ranges::end(kDenseUntilMultiplied))
     return std::nullopt;
