@@ -37,7 +37,8 @@ void require_only_elements(const NamedTensor& tensor) {
     cannot(tensor.name, "not one array of elements (" + tensor.attributes["rebuild"].get<std::string>() +
                             "), which is all that safetensors holds");
   for (const auto& [key, value] : tensor.attributes.items())
-    cannot(tensor.name + "." + key, "an attribute of a " + tensor.type + ", which safetensors cannot hold");
+    if (key != "device")  // where a tensor of a device without storages is moved to
+      cannot(tensor.name + "." + key, "an attribute of a " + tensor.type + ", which safetensors cannot hold");
   for (const InnerTensor& inner : tensor.payload)
     if (inner.name != "data")
       cannot(tensor.name + "." + inner.name,
