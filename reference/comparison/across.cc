@@ -31,7 +31,10 @@ class Alone {
 // Lists views, ties and devices of a pickle's tensors.
 void views_alone(const Checkpoint& checkpoint, Alone out) {
   std::map<const Storage*, std::string> first;
-  for (const NamedTensor& named : checkpoint.tensors)
+  for (const NamedTensor& named : checkpoint.tensors) {
+    if (const auto device = named.attributes.find("device");
+        device != named.attributes.end() && device->is_string())
+      out.add(named.name, "device", *device, "cpu");  // of a tensor that its call moves there
     for (const InnerTensor& inner : named.payload) {
       const Tensor& tensor = inner.tensor;
       const std::string path = inner.name == "data" ? named.name : named.name + "." + inner.name;
@@ -46,6 +49,7 @@ void views_alone(const Checkpoint& checkpoint, Alone out) {
       if (fresh && tensor.storage->location != "cpu")
         out.add(path, "device", tensor.storage->location, "cpu");
     }
+  }
 }
 
 void metadata_alone(const Checkpoint& checkpoint, Alone out) {

@@ -108,8 +108,11 @@ class ObjectValueWalk {
     const std::optional<PlainCall> call = plain_call(layers.inner);
     const bool wrapper = pickle::is_call(layers.inner, "torch._utils", "_rebuild_wrapper_subclass");
     const Ref last = wrapper ? layers.inner->items[1]->items.back() : Ref();
-    const bool grad = (layers.parameter && layers.requires_grad && layers.requires_grad->boolean) ||
-                      (!layers.parameter && call && call->requires_grad) || (last && last->boolean);
+    const std::optional<DeviceCall> moved = device_call(layers.inner);
+    const bool grad =
+        (layers.parameter && layers.requires_grad && layers.requires_grad->boolean) ||
+        (!layers.parameter && ((call && call->requires_grad) || (moved && moved->requires_grad))) ||
+        (last && last->boolean);
     if (grad) property("requires_grad", "True");
     if (call && call->conj) property("conj", "True");
     if (call && call->neg) property("neg", "True");

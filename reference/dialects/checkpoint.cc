@@ -278,6 +278,7 @@ Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions&
   Checkpoint checkpoint =
       directory ? open_directory(path, options) : read_checkpoint(MappedFile::open(path), options);
   note_unmatched_maps(checkpoint, options.map_locations);
+  check_scale_bounds(checkpoint, options);
   return checkpoint;
 }
 

@@ -66,6 +66,9 @@ struct TensorNode {
 TensorNode decode_tensor_node(const pickle::Ref& node);
 bool is_tensor_node(const pickle::Ref& node);
 
+// Returns the tag of a device, given as a string or as torch.device: "xla:0". Returns "" for other values.
+std::string device_text(const pickle::Ref& device);
+
 // Returns "plain", "torchao_v1" or "torchao_v2", as the class of a leaf's node demands.
 std::string_view dialect_of_class(const pickle::Ref& cls);
 
@@ -138,6 +141,9 @@ nlohmann::ordered_json parse_metadata_json(const std::string& text, const std::s
 bool has_2338_keys(const SafetensorsView& view);
 std::vector<NamedTensor> read_torchao_2338(SafetensorsView& view, const OpenOptions& options,
                                            std::vector<std::string>& warnings);
+
+// Adds a finding for each bound of x's scales that no kernel could take. If lenient, adds a warning instead.
+void check_scale_bounds(Checkpoint& checkpoint, const OpenOptions& options);
 
 // Returns the name that this library gives to a function with several paths, or any other path unchanged.
 std::string canonical_function(std::string path);

@@ -128,7 +128,8 @@ bool PlainReader::read_device_tensor(const Ref& node) {
   tensor_.shape = data->shape;
   tensor_.dtype = data->dtype;
   tensor_.payload.push_back({"data", *data});
-  attribute("device", args[2]);
+  const std::string device = device_text(args[2]);
+  if (device != "cpu") tensor_.attributes["device"] = device;
   return true;
 }
 
@@ -221,6 +222,7 @@ void PlainReader::read_meta(const pickle::Refs& args) {
 
 // Reads the __dict__ of a tensor or Parameter; with __slots__ a pair of dicts.
 void PlainReader::collect_state(const Ref& state) {
+  if (state->kind == Kind::none) return;
   if (state->kind != Kind::tuple) return collect(state, "state");
   for (size_t i = 0; i < state->items.size(); ++i)
     if (state->items[i]->kind != Kind::none) collect(state->items[i], i == 0 ? "state" : "slots");
@@ -283,6 +285,15 @@ bool holds_tensor(const Ref& root, ReadBudget& budget) {
     found |= is_tensor_node(node);
   });
   return found;
+}
+
+std::string device_text(const Ref& device) {
+  if (device->kind == Kind::string) return device->text.str();
+  if (!pickle::is_call(device, "torch", "device") || device->items[1]->kind != Kind::tuple) return "";
+  const pickle::Refs& parts = device->items[1]->items;
+  if (parts.empty() || parts[0]->kind != Kind::string) return "";
+  const bool indexed = parts.size() > 1 && parts[1]->kind == Kind::integer;
+  return parts[0]->text.str() + (indexed ? ":" + std::to_string(parts[1]->integer) : "");
 }
 
 void read_parts(const TorchObject& object, const Ref& value, const std::string& name, NamedTensor& tensor,

@@ -2,6 +2,8 @@
 // Reads pickled tensor subclasses of torchao's second generation (0.13 to 0.18): a wrapper subclass whose
 // state is its __dict__, with inner tensors and attributes together. Most classes are in module
 // torchao.quantization, prototypes in their own file's.
+#include <algorithm>
+
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/shape_checks.h"
@@ -55,6 +57,7 @@ void read_state(const TorchObject& object, const pickle::Ref& state, const std::
       if (half->kind == pickle::Kind::dict) read_state(object, half, prefix, tensor, further, budget);
     return;
   }
+  if (state->kind == pickle::Kind::none) return;  // an object without attributes, since Python 3.11
   if (state->kind != pickle::Kind::dict)
     refuse(RefusalClass::SubclassSchema, tensor.name + ": the state of " + tensor.type + " is not a dict",
            state->offset);
@@ -115,6 +118,7 @@ std::string_view dialect_of_class(const pickle::Ref& cls) {
   // Modules of 0.7 to 0.15; 0.16 moved the rest of torchao.dtypes to torchao.prototype.dtypes.
   if (name.module.starts_with("torchao.dtypes") || name.module.starts_with("torchao.prototype.dtypes") ||
       name.module == "torchao.quantization.linear_activation_quantized_tensor" ||
+      name.module == "torchao.quantization.linear_activation_scale" ||
       name.module == "torchao.quantization.linear_activation_weight_observed_tensor" ||
       name.module == "torchao.quantization.weight_tensor_linear_activation_quantization")
     return "torchao_v1";
@@ -143,6 +147,9 @@ NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, b
     add_further(tensor, std::move(further));
     return tensor;
   }
+  // A weight that is trained may be quantized itself: its parts then have longer names.
+  const auto is_nested = [](const InnerTensor& part) { return part.name.find('.') != std::string::npos; };
+  if (schema->outer == nullptr && std::ranges::any_of(tensor.payload, is_nested)) return tensor;
   arrange(*schema, tensor, lenient, warnings);
   if (schema->outer) {
     const Outer outer = schema->outer(tensor);

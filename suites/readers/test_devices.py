@@ -168,6 +168,23 @@ def test_tensors_of_devices_without_storages(form, container, tmp_path):
     assert {t["attributes"]["device"] for t in inspect(copy)["tensors"]} == {"cuda:1"}
 
 
+@pytest.mark.parametrize("form", [Numpy, Host])
+def test_a_tensor_of_such_a_device_is_a_tensor(form, container, tmp_path):
+    state = {"w": counting((3, 4)), "b": counting((4,)).bfloat16()}
+    path, plain = tmp_path / "a.pt", tmp_path / "plain.pt"
+    torch.save({name: tensor.as_subclass(form) for name, tensor in state.items()}, path, **CONTAINERS[container])
+    torch.save(state, plain, **CONTAINERS[container])
+    done = qcts("convert", path, tmp_path / "a.safetensors")
+    assert "no place for w: device: xla:0" in done.stderr
+    assert {name: held[2] for name, held in read_safetensors(tmp_path / "a.safetensors").items()} == {n: raw(t) for n, t in state.items()}
+    assert locations(path) == dict.fromkeys(state, "cpu")  # the device stands among the attributes alone
+    found = json.loads(qcts("diff", path, plain, "--json", code=1).stdout)
+    assert [(d["path"], d["field"], d["a"]) for d in found["e2"]["differences"]] == [(n, "device", "xla:0") for n in state]
+    found = json.loads(qcts("diff", path, plain, "--json", "--map-location", "xla:0=cpu").stdout)
+    assert {d["field"] for d in found["spelling"]} == {"rebuilt by"} and found["e1"]["equal"]
+    assert qcts("convert", path, tmp_path / "b.safetensors", "--map-location", "xla:0=cpu").stderr == ""
+
+
 def test_a_large_array_is_no_long_string(container, tmp_path):
     big = torch.arange(3_000_000, dtype=torch.float64)  # 24 MB; a string may have 16
     torch.save({"w": big.as_subclass(Numpy)}, tmp_path / "a.pt", **CONTAINERS[container])

@@ -295,6 +295,26 @@ def test_2338_x_is_quantized_only_as_the_function_can(kwargs, scheme, tmp_path):
     assert ("numerics.dequantize" in done) == bool(scheme) and ("belong" in done) != bool(scheme)
 
 
+@pytest.mark.parametrize(
+    ("bound", "code", "words"),
+    [
+        ("-1", 1, "activation_scale_ub -1, but it is a number that is not negative"),
+        ('"abc"', 1, 'activation_scale_ub "abc", but it is a number that is not negative'),
+        ("[1]", 1, "activation_scale_ub [1], but"),
+        ('"0.3"', 0, "it is a number or None"),
+        ("0.25", 0, ""),
+        ("null", 0, ""),
+    ],
+)
+def test_2338_a_bound_that_no_kernel_takes_is_named(bound, code, words, tmp_path):
+    path = issue_2338(tmp_path / "f.safetensors", quant_kwargs=f'{{"activation_scale_ub": {bound}}}')
+    told = qcts("check", path, code=code).stderr
+    assert words in told and ("activation_scale_ub" in told) == bool(words)
+    assert words in qcts("check", path, "--lenient").stderr
+    unknown = issue_2338(tmp_path / "g.safetensors", quant_kwargs='{"activation_scale_ub": 1, "x": 2}')
+    assert "quant_kwargs has x 2" in qcts("check", unknown).stderr
+
+
 REFUSED_2338 = {
     "function": ({"input_quant_func": "os.system"}, "'os.system' is not on the allow-list"),
     "function_in_kwargs": (

@@ -13,14 +13,21 @@
 namespace qcts {
 namespace {
 
+// Slices of no rows keep the scale of the whole tensor where it has one scale.
+void require_block_shape(const NamedTensor& t, std::string_view name, const Tensor& part,
+                         const std::vector<int64_t>& whole, const std::vector<int64_t>& blocks) {
+  const bool one_of_nothing = numel_of(whole) == 0 && part.numel() == 1;
+  if (!one_of_nothing) require_shape(t, name, part, blocks);
+}
+
 // int8_tensor.py; scales have the logical dtype in 0.15, float32 since 0.16.
 Outer int8_outer(const NamedTensor& t) {
   const Tensor& qdata = require_payload(t, "qdata", {DType::int8});
   const std::vector<int64_t> blocks = blocks_of(t, qdata.shape);
-  require_shape(t, "scale", require_payload(t, "scale", kFloats), blocks);
+  require_block_shape(t, "scale", require_payload(t, "scale", kFloats), qdata.shape, blocks);
   if (const Tensor* zero_point = find_payload(t, "zero_point")) {
     require_payload(t, "zero_point", {DType::int8});
-    require_shape(t, "zero_point", *zero_point, blocks);
+    require_block_shape(t, "zero_point", *zero_point, qdata.shape, blocks);
   }
   require_class_or_null(t, "act_quant_kwargs", "QuantizeTensorToInt8Kwargs");
   require_bool_or_null(t, "reduce_range");
@@ -91,11 +98,11 @@ Outer int4_opaque_outer(const NamedTensor& t) {
 Outer intx_outer(const NamedTensor& t) {
   const Tensor& qdata = require_payload(t, "qdata", {DType::int8});
   const std::vector<int64_t> blocks = blocks_of(t, qdata.shape);
-  require_shape(t, "scale", require_payload(t, "scale", kFloats), blocks);
-  require_shape(
+  require_block_shape(t, "scale", require_payload(t, "scale", kFloats), qdata.shape, blocks);
+  require_block_shape(
       t, "zero_point",
       require_payload(t, "zero_point", {DType::int8, DType::float32, DType::float16, DType::bfloat16}),
-      blocks);
+      qdata.shape, blocks);
   const Json& target = t.attributes["target_dtype"];
   const std::string name = data_name(target);
   if (name.size() != 4 || !name.starts_with("int") || name[3] < '1' || name[3] > '8')
@@ -356,8 +363,9 @@ void arrange_attributes(const ClassSchema& schema, NamedTensor& tensor, bool len
 }  // namespace
 
 const ClassSchema* find_class(std::string_view name) {
-  for (const ClassSchema& candidate : classes())
-    if (candidate.name == name) return &candidate;
+  for (const auto* list : {&classes(), &training_classes()})
+    for (const ClassSchema& candidate : *list)
+      if (candidate.name == name) return &candidate;
   return nullptr;
 }
 
@@ -367,8 +375,9 @@ const ClassSchema* find_class(const NamedTensor& tensor) {
            std::ranges::all_of(schema.attributes,
                                [&](auto name) { return tensor.attributes.contains(name); });
   };
-  for (const ClassSchema& candidate : classes())
-    if (candidate.name == tensor.type && has_names(candidate)) return &candidate;
+  for (const auto* list : {&classes(), &training_classes()})
+    for (const ClassSchema& candidate : *list)
+      if (candidate.name == tensor.type && has_names(candidate)) return &candidate;
   return find_class(tensor.type);
 }
 

@@ -280,6 +280,10 @@ int run_quantize(const QuantizeArguments& given) {
     save_file(words.out,
               [&](ByteSink& out) { write_out(plan, words, checkpoint, replaced, !tied.empty(), out); });
   }
+  if (!words.like.empty()) {
+    const std::vector<std::string> more = not_as_like(words, checkpoint);
+    notes.insert(notes.end(), more.begin(), more.end());
+  }
   if (!words.options.json) print_summary(words, plan, chosen, decisions.size());
   print_written(words.out, words.options.json);
   return finish(words.strict && !complete ? 1 : 0);
