@@ -64,7 +64,7 @@ std::optional<std::set<std::string>> stored_names(const std::string& text, const
     if (!name.is_string()) return std::nullopt;
     names.insert(name);
   }
-  for (const std::string& name : checkpoint.left_out) names.erase(name);
+  for (const NotStored& name : checkpoint.left_out) names.erase(name.name);
   return names;
 }
 
@@ -77,7 +77,7 @@ bool list_the_same(const std::string& a, const Checkpoint& of_a, const std::stri
 
 // Does `key` describe a tensor that the file does not store?
 bool describes_left_out(const std::string& key, const Checkpoint& checkpoint) {
-  return std::ranges::find(checkpoint.left_out, key) != checkpoint.left_out.end();
+  return std::ranges::find(checkpoint.left_out, key, &NotStored::name) != checkpoint.left_out.end();
 }
 
 void compare_metadata(const Checkpoint& a, const Checkpoint& b, ContentFindings& out) {
