@@ -33,7 +33,7 @@ std::string sizes_differ(const qcts_kernel& kernel, const KernelInput& input, Ke
          std::to_string(work_of_one) + " for m = 1: want no more";
 }
 
-std::string described(const RunOptions& options) {
+std::string options_text(const RunOptions& options) {
   return std::string(options.empty_has_address ? "addresses of painted bytes" : "NULL") +
          " for x, y and planes of rows, " + std::to_string(options.threads) +
          (options.threads == 1 ? " thread" : " threads");
@@ -48,7 +48,7 @@ bool runs(const qcts_kernel& kernel, const KernelInput& input, const RunOptions&
     fail_without_rows(verdict, "run() returned " + std::to_string(static_cast<int>(status)) +
                                    " without rows of x: want QCTS_OK" +
                                    (status == QCTS_FAILED ? provider_failure(kernel) : "") + "; " +
-                                   described(options));
+                                   options_text(options));
     return false;
   }
   return true;

@@ -45,7 +45,8 @@ void require_only_elements(const NamedTensor& tensor) {
     cannot(tensor.name, "not one array of elements (" + tensor.attributes["rebuild"].get<std::string>() +
                             "), which is all that safetensors holds");
   for (const auto& [key, value] : tensor.attributes.items())
-    if (!key.starts_with(kFurther) && key != "device")  // the device that a tensor without storages is moved to
+    if (!key.starts_with(kFurther) &&
+        key != "device")  // the device that a tensor without storages is moved to
       cannot(tensor.name + "." + key, "an attribute of a " + tensor.type + ", which safetensors cannot hold");
   for (const InnerTensor& inner : tensor.payload)
     if (inner.name != "data")

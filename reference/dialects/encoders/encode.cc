@@ -103,7 +103,8 @@ const Encoder& require_encoder(const SchemeTensor& tensor) {
   return *encoder;
 }
 
-// Does a wrapper's pickled state have the keys, the classes, the tensors and the numbers of an encoder's state?
+// Does a wrapper's pickled state have the keys, the classes, the tensors and the numbers of an encoder's
+// state?
 bool spelled_as(const Json& state, const pickle::Ref& node) {
   if (!node || node->pairs.size() != state.size()) return false;
   auto pair = node->pairs.begin();

@@ -21,7 +21,7 @@ bool is_name(const std::string& word) {
 }
 
 // The note without its names and numbers.
-std::string kind_of(const std::string& note) {
+std::string sort_of_note(const std::string& note) {
   std::istringstream words(note);
   std::string kind;
   for (std::string word; words >> word;) {
@@ -40,7 +40,7 @@ std::vector<std::string> condensed(const std::vector<std::string>& notes) {
   std::unordered_map<std::string, size_t> counts;
   std::vector<std::string> kinds;
   kinds.reserve(notes.size());
-  for (const std::string& note : notes) ++counts[kinds.emplace_back(kind_of(note))];
+  for (const std::string& note : notes) ++counts[kinds.emplace_back(sort_of_note(note))];
   std::vector<std::string> shown;
   for (size_t i = 0; i < notes.size(); ++i) {
     size_t& count = counts[kinds[i]];
