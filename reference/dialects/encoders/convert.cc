@@ -56,7 +56,13 @@ void require_only_elements(const NamedTensor& tensor) {
 }
 
 [[noreturn]] void refuse_class(const NamedTensor& tensor, std::string_view dialect) {
-  cannot(tensor.name, "dialect " + std::string(dialect) + " has no place for the class " + tensor.type);
+  const bool first =
+      tensor.type == "AffineQuantizedTensor" || tensor.type == "LinearActivationQuantizedTensor";
+  cannot(tensor.name,
+         "dialect " + std::string(dialect) + " has no place for the class " + tensor.type +
+             (first ? "; qcts convert --as torchao_v2 writes its planes in a class of today, where "
+                      "one holds them"
+                    : ""));
 }
 
 using Entries = std::vector<std::pair<std::string, Tensor>>;
