@@ -31,8 +31,7 @@ SchemeTensor in_todays_class(const NamedTensor& tensor, bool safetensors) {
   } catch (const Refused& refused) {
     refuse_tensor(tensor, refused.refusal().detail);
   }
-  if (!found)
-    refuse_tensor(tensor, "no class of torchao 0.18.0 holds the planes of this " + tensor.type);
+  if (!found) refuse_tensor(tensor, "no class of torchao 0.18.0 holds the planes of this " + tensor.type);
   found->layout = todays_layout(*found);
   found->dialect = kToday;
   const TorchaoClass* cls = torchao_class(*found->scheme, found->layout, found->activation, kToday);
