@@ -152,17 +152,17 @@ def test_tensors_of_devices_without_storages(form, container, tmp_path):
     for name, tensor in state.items():
         assert seen[name]["shape"] == list(tensor.shape) and seen[name]["dtype"] == str(tensor.dtype)[6:]
         assert seen[name]["attributes"]["device"] == "xla:0"
-    qcts("check", path)
+    qcts("check", "--dialect", "plain", path)  # integers beside floats are not codes here
     qcts("resave", path, copy)
     assert copy.read_bytes() == path.read_bytes()
     assert json.loads(qcts("diff", path, copy, "--json").stdout)["e3"]["equal"]
-    qcts("dequantize", "--partial", path, out)
+    qcts("dequantize", "--partial", "--dialect", "plain", path, out)
     held = read_safetensors(out)
     for name, tensor in state.items():
         assert raw(tensor) == held[name][2], name
     changed = {**state, "int16": state["int16"] + 1}
     torch.save({name: tensor.as_subclass(form) for name, tensor in changed.items()}, copy, **CONTAINERS[container])
-    told = json.loads(qcts("diff", path, copy, "--json", code=1).stdout)
+    told = json.loads(qcts("diff", "--dialect", "plain", path, copy, "--json", code=1).stdout)
     assert told["e1"]["differing"] == 1 and told["e2"]["first"]["path"].startswith("int16")
     qcts("resave", "--map-location", "xla=cuda:1", path, copy)
     assert {t["attributes"]["device"] for t in inspect(copy)["tensors"]} == {"cuda:1"}

@@ -21,7 +21,8 @@ TEST(NamePattern, MatchesAsPythonDoes) {
   EXPECT_EQ(first_match(R"((?<!image_vit\.)transformer\.)", "image_vit.transformer.a"), "none");
   EXPECT_EQ(first_match(R"(^model(?!\.(language_model|visual)))", "model.visual.a"), "none");
   EXPECT_EQ(first_match(R"(.experts..*\.w1.weight)", "a.experts.10.w1.weight"), ".experts.10.w1.weight");
-  EXPECT_EQ(first_match(R"((?:a|bc)+d?)", "xabcabd"), "abcabd");
+  EXPECT_EQ(first_match(R"((?:a|bc)+d?)", "xabcabd"), "abca");
+  EXPECT_EQ(first_match(R"((?:a|bc)+d?)", "xabcad"), "abcad");
   EXPECT_EQ(first_match("[^.]+$", "a.bc"), "bc");
   EXPECT_THROW(NamePattern({"(?P<a>b)"}), std::invalid_argument);
   EXPECT_THROW(NamePattern({"a{2}"}), std::invalid_argument);
