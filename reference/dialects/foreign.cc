@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "reference/dialects/dense.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/foreign_words.h"
@@ -80,6 +81,15 @@ bool may_hold_codes(const NamedTensor& tensor) {
 bool has_plain_data(const NamedTensor& tensor) {
   return (tensor.type == "Tensor" || tensor.type == "Parameter") && tensor.payload.size() == 1 &&
          tensor.payload[0].name == "data";
+}
+
+// Do integers have a float among their attributes, which is what they stand for?
+bool is_scaled_by_attribute(const NamedTensor& tensor) {
+  return is_plain(tensor) && holds_integers(tensor.dtype) && tensor.shape.size() > 1 &&
+         !names_other(last_part(tensor.name)) &&
+         std::ranges::any_of(tensor.payload, [](const InnerTensor& inner) {
+           return inner.name.starts_with(kFurther) && is_float(inner.tensor.dtype);
+         });
 }
 
 class ForeignNamer {
@@ -259,7 +269,12 @@ class ForeignNamer {
     const ForeignFormat& format = by_method_ ? *by_method_ : foreign_formats().back();
     std::vector<NamedTensor*> parts;
     for (NamedTensor& tensor : checkpoint_.tensors) {
-      if (!has_plain_data(tensor) || !tensor.foreign.empty()) continue;
+      if (!tensor.foreign.empty()) continue;
+      if (is_scaled_by_attribute(tensor)) {
+        mark(tensor, format);
+        ++weights_;
+      }
+      if (!has_plain_data(tensor)) continue;
       const CodeSearch::Found found = search.look_at(tensor);
       if (!found.codes) continue;
       if (!found.scaled && by_method_ != nullptr)

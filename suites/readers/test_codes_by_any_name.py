@@ -55,6 +55,17 @@ def test_leaves_of_containers_are_neighbours(container, dtype, tmp_path):
     qcts("dequantize", tmp_path / "x.pt", tmp_path / "out.safetensors", code=1)
 
 
+@pytest.mark.parametrize("parameter", [False, True])
+def test_a_float_among_the_attributes_of_integers_is_their_scale(parameter, tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    codes = torch.ones(16, 8, dtype=torch.int8)
+    codes = torch.nn.Parameter(codes, requires_grad=False) if parameter else codes
+    codes.scale = torch.ones(16, 1)
+    torch.save({"fc.weight": codes}, tmp_path / "x.pt")
+    qcts("check", tmp_path / "x.pt", code=3)
+    qcts("dequantize", tmp_path / "x.pt", tmp_path / "out.safetensors", code=1)
+
+
 GPTQ = ["I8", "I16", "I32", "I64"]
 
 
