@@ -5,12 +5,16 @@
 #include <array>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "reference/dialects/config_recipe.h"
 #include "reference/dialects/dialects.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 bool is_quantized(const NamedTensor& tensor) {
   return tensor.type != "Tensor" && tensor.type != "Parameter" && !tensor.payload.empty();

@@ -44,8 +44,10 @@ CodeSearch::CodeSearch(std::span<const Place> places) : places_(places) {
     module.weight |= weight;
     module.dense |= weight && floats;
     module.floats |= floats;
-    module.table |= floats && names_table(word);
-    if (floats && names_scale(name.substr(0, name.find('.')))) scaled_paths_.insert(without_first_part(name));
+    module.table |= floats && !module.table && names_table(word);
+    const size_t dot = name.find('.');
+    if (floats && dot != name.npos && names_scale(name.substr(0, dot)))
+      scaled_paths_.insert(without_first_part(name));
   }
   survey_scales();
 }

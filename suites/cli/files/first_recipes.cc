@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cli/files/first_recipes.h"
 
+#include "suites/base/run_error.h"
 #include "suites/cli/commands.h"
 
 namespace qcts::cli {
