@@ -5,7 +5,7 @@ from a neighbour of its group or from a precompiled one. Prints one line for eac
     scripts/check_sources.py [--all] [--jobs N] [BUILD]
 
 BUILD is a folder configured with preset dev (build/dev). Without --all, one source in ten is compiled, drawn by the commit.
-Sources of qcts_unavailable (CMakeLists.txt) need a library that is missing here; they are listed and not compiled.
+Sources of qcts_unavailable (CMakeLists.txt) need a library that is missing here; they are not compiled.
 """
 
 import argparse

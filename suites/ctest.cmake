@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What ctest runs: one entry for the C++ tests of each room, for the cases of each kind, and for each file of Python tests. An entry's labels
+# Adds the entries of ctest: one for the C++ tests of each room, for the cases of each kind, and for each file of Python tests. An entry's labels
 # are its kind (cpp, cases or python) and its folders, so that `ctest -L judge` runs what tests the judge. Include after qcts_tests.
 
 # qcts_labels(out path): the first two folders of a path, and "goldens" for the rooms that read them.
@@ -61,7 +61,7 @@ foreach(test IN LISTS python_tests)
   set_tests_properties(python/${path} PROPERTIES ENVIRONMENT "QCTS_BIN=$<TARGET_FILE:qcts>;QCTS_BUILD=${CMAKE_BINARY_DIR}")
 endforeach()
 
-# What Python tests start: every program and plug-in but qcts_tests (scripts/test --only).
+# Builds every program and plug-in that Python tests start, so all but qcts_tests (scripts/test --only).
 add_custom_target(qcts_programs)
 add_dependencies(qcts_programs qcts_faulty_copies)
 set(folders ${CMAKE_SOURCE_DIR})

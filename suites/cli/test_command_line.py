@@ -79,7 +79,7 @@ def test_output_that_cannot_be_written_is_an_error(name):
     assert done.returncode == 1 if name == "refusal" else (done.returncode, done.stderr) == (5, "qcts: standard output: write failed\n")
 
 
-# What a command on files makes of each kind of error: its exit code, and what its one line begins with.
+# For each kind of error of a command on files: the command, its exit code, and the beginning of its one line.
 ERRORS = {
     "refused": (["inspect", "--dialect", "torchao_2338", TESTDATA / "one_tensor.pt"], 1, "qcts: refused: "),
     "missing": (["check", "/none.pt"], 2, "qcts: /none.pt: No such file or directory"),
