@@ -26,6 +26,7 @@ ORDER = {
         "reference/oracle",
         "reference/dialects/classes",
         "reference/dialects/decoders",
+        "reference/dialects/names",
         "reference/dialects",
         "reference/dialects/encoders",
         "reference/comparison",

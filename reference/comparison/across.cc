@@ -31,7 +31,10 @@ class Alone {
 // Lists views, ties and devices of a pickle's tensors.
 void views_alone(const Checkpoint& checkpoint, Alone out) {
   std::map<const Storage*, std::string> first;
-  for (const NamedTensor& named : checkpoint.tensors)
+  for (const NamedTensor& named : checkpoint.tensors) {
+    if (const auto device = named.attributes.find("device");
+        device != named.attributes.end() && device->is_string())
+      out.add(named.name, "device", *device, "cpu");  // of a tensor that its call moves there
     for (const InnerTensor& inner : named.payload) {
       const Tensor& tensor = inner.tensor;
       const std::string path = inner.name == "data" ? named.name : named.name + "." + inner.name;
@@ -46,6 +49,7 @@ void views_alone(const Checkpoint& checkpoint, Alone out) {
       if (fresh && tensor.storage->location != "cpu")
         out.add(path, "device", tensor.storage->location, "cpu");
     }
+  }
 }
 
 void metadata_alone(const Checkpoint& checkpoint, Alone out) {
@@ -101,6 +105,13 @@ NamedTensor in_words_of_its_class(const NamedTensor& named) {
   return tensor;
 }
 
+// Removes the attributes that no class has: rest_alone() lists them.
+void erase_further(NamedTensor& tensor) {
+  std::erase_if(tensor.payload, [](const InnerTensor& inner) { return inner.name.starts_with(kFurther); });
+  for (auto at = tensor.attributes.begin(); at != tensor.attributes.end();)
+    at = at.key().starts_with(kFurther) ? tensor.attributes.erase(at) : std::next(at);
+}
+
 // A missing attribute equals None.
 void erase_nulls_that_lack(nlohmann::ordered_json& attributes, const nlohmann::ordered_json& in) {
   for (auto at = attributes.begin(); at != attributes.end();)
@@ -122,6 +133,8 @@ class NamedComparison {
         continue;
       }
       NamedTensor left = in_words_of_its_class(named), right = in_words_of_its_class(*other->second);
+      erase_further(left);
+      erase_further(right);
       erase_nulls_that_lack(left.attributes, right.attributes);
       erase_nulls_that_lack(right.attributes, left.attributes);
       compare(left, right);

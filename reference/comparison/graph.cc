@@ -265,7 +265,12 @@ void GraphWalk::compare_arguments(const Ref& a, const Ref& b) {
 // A dict of attributes, with __slots__ a pair of them.
 void GraphWalk::compare_states(const Ref& a, const Ref& b, const ClassSchema* schema) {
   if (is_nothing(a) && is_nothing(b)) return;
-  if (is_nothing(a) || is_nothing(b)) return differ("state", value_text(a), value_text(b));
+  if (is_nothing(a) || is_nothing(b)) {
+    const std::optional<MappingParts> lone = mapping_of(is_nothing(a) ? b : a);
+    if (!lone) return differ("state", value_text(a), value_text(b));
+    return is_nothing(a) ? compare_entries({}, entries_of(*lone, b_object_), true, schema)
+                         : compare_entries(entries_of(*lone, a_object_), {}, true, schema);
+  }
   if (met_before(a, b)) return;
   if (a->kind == Kind::dict && b->kind == Kind::dict)
     return compare_entries(entries_of(*mapping_of(a), a_object_), entries_of(*mapping_of(b), b_object_), true,

@@ -92,24 +92,51 @@ void GraphWalk::compare_parameters(const Layers& a, const Layers& b) {
 }
 
 void GraphWalk::compare_elements_of(const Ref& a, const Ref& b) {
-  const Tensor *x_array = array_of(*a_object_, a), *y_array = array_of(*b_object_, b);
-  if (x_array != nullptr && y_array != nullptr) {
-    const std::string_view x_name = split_global(a->items[0]).name, y_name = split_global(b->items[0]).name;
-    if (x_name != y_name) spelt("rebuilt by", std::string(x_name), std::string(y_name));
-    compare_flag("requires_grad", a->items[1]->items[3]->boolean, b->items[1]->items[3]->boolean);
-    return compare_views(*x_array, *y_array);
-  }
-  const std::optional<PlainCall> x = plain_call(a), y = plain_call(b);
+  const std::optional<Elements> x = elements_of(*a_object_, a), y = elements_of(*b_object_, b);
   if (!x || !y) return compare_nodes(a, b);
   if (x->function != y->function) spelt("rebuilt by", x->function, y->function);
   compare_flag("requires_grad", x->requires_grad, y->requires_grad);
   compare_flag("conj", x->conj, y->conj);
   compare_flag("neg", x->neg, y->neg);
   compare_hooks(x->hooks, y->hooks);
-  const std::optional<Tensor> left = tensor_of(*a_object_, x->eager), right = tensor_of(*b_object_, y->eager);
-  if (!left || !right) return;
-  compare_views(in_its_window(*left, *a_object_, x->eager->items[1]->items[0]),
-                in_its_window(*right, *b_object_, y->eager->items[1]->items[0]));
+  if (x->tensor && y->tensor) compare_views(*x->tensor, *y->tensor);
+}
+
+std::optional<GraphWalk::Elements> GraphWalk::elements_of(const TorchObject& object, const Ref& node) {
+  Elements elements;
+  if (const std::optional<DeviceCall> call = device_call(node)) {
+    const Tensor* array = array_of(object, node);
+    elements.tensor = array ? std::optional(*array) : tensor_of(object, call->data);
+    if (!elements.tensor) return std::nullopt;
+    elements.tensor = on_device(std::move(*elements.tensor), call->device);
+    elements.function = call->function;
+    elements.requires_grad = call->requires_grad;
+    return elements;
+  }
+  const std::optional<PlainCall> call = plain_call(node);
+  if (!call) return std::nullopt;
+  elements.function = call->function;
+  elements.requires_grad = call->requires_grad;
+  elements.conj = call->conj;
+  elements.neg = call->neg;
+  elements.hooks = call->hooks;
+  elements.tensor = tensor_of(object, call->eager);
+  if (elements.tensor)
+    elements.tensor = in_its_window(std::move(*elements.tensor), object, call->eager->items[1]->items[0]);
+  return elements;
+}
+
+// Such a tensor's storage lies on the host, and the call names the device.
+Tensor GraphWalk::on_device(Tensor tensor, const std::string& device) {
+  auto& placed = on_devices_[{tensor.storage.get(), device}];
+  if (!placed) {
+    auto storage = std::make_shared<Storage>(*tensor.storage);
+    const bool on_host = storage->location == "cpu";
+    storage->location = on_host ? device : storage->location.str() + " to " + device;
+    placed = std::move(storage);
+  }
+  tensor.storage = placed;
+  return tensor;
 }
 
 // Before torch 0.4 a file could name a window of a storage, which is loaded as a storage of its own.

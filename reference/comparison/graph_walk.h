@@ -95,6 +95,15 @@ class GraphWalk {
   void compare_hooks(const Ref& a, const Ref& b);
   void compare_flag(const char* field, bool a, bool b);
   void compare_bare_storages(const Ref& a, const Ref& b);
+  // The elements of a tensor, whichever function rebuilds them.
+  struct Elements {
+    std::string function;
+    bool requires_grad = false, conj = false, neg = false;
+    Ref hooks;
+    std::optional<Tensor> tensor;
+  };
+  std::optional<Elements> elements_of(const TorchObject& object, const Ref& node);
+  Tensor on_device(Tensor tensor, const std::string& device);
   Tensor in_its_window(Tensor tensor, const TorchObject& object, const Ref& id_node);
   StoragePair& compare_storages(const Storage& a, const Storage& b);
 
@@ -107,6 +116,7 @@ class GraphWalk {
   std::set<std::pair<const pickle::Node*, const pickle::Node*>> met_;
   std::map<std::pair<const Storage*, const Storage*>, StoragePair> storage_pairs_;
   std::map<std::tuple<const Storage*, int64_t, int64_t>, std::shared_ptr<const Storage>> windows_;
+  std::map<std::pair<const Storage*, std::string>, std::shared_ptr<const Storage>> on_devices_;
   uint64_t visits_ = 0;
   bool below_lost_identity_ = false;  // true below a node whose lost identity has been reported
 };

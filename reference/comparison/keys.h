@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks whether a file fits a model, without the module.
 // Compares the names and shapes of the file's tensors with a skeleton.
-// Module.load_state_dict(strict=True, assign=True) compares in the same way.
+// Module.load_state_dict(strict=True, assign=True) compares in the same way; for a folder whose config.json
+// ties weights, from_pretrained of transformers does.
 #pragma once
 
 #include <string>
@@ -26,6 +27,13 @@ struct KeyMatch {
   std::vector<std::string> unexpected;  // names that only the file has
   std::vector<MatchedKey> mismatched;   // names whose shapes differ
   std::vector<MatchedKey> matched;
+  // Names of num_batches_tracked that the file lacks, and that load_state_dict() fills: a BatchNorm wrote
+  // them only since its version 2 (torch 2.13.0, nn/modules/batchnorm.py).
+  std::vector<std::string> filled;
+  // The words before the names of one side or both without which most names match: "module.".
+  // Both are empty if that would match no more names than now.
+  std::string skeleton_prefix, file_prefix;
+  size_t matched_without_prefix = 0;
   bool all_matched() const { return missing.empty() && unexpected.empty() && mismatched.empty(); }
 };
 

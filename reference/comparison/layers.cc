@@ -156,7 +156,22 @@ std::string Layers::kind() const {
 
 bool is_wrapped_tensor(const Ref& node) {
   return is_parameter_call(node) || pickle::is_call(node, "torch._tensor", "_rebuild_from_type_v2") ||
-         is_plain_call(node) || pickle::numpy_arguments_of(node) != nullptr;
+         is_plain_call(node) || device_call(node).has_value();
+}
+
+std::optional<DeviceCall> device_call(const Ref& node) {
+  const pickle::Refs* arguments = arguments_of(node);
+  if (!arguments || arguments->size() != 4) return std::nullopt;
+  const GlobalName function = split_global(node->items[0]);
+  const bool copy =
+      function.module == "torch._utils" && function.name == "_rebuild_device_tensor_from_cpu_tensor";
+  if (!copy && !pickle::takes_numpy_array(function.module, function.name)) return std::nullopt;
+  DeviceCall call;
+  call.function = function.name;
+  call.data = (*arguments)[0];
+  call.device = device_text((*arguments)[2]);
+  call.requires_grad = (*arguments)[3]->boolean;
+  return call;
 }
 
 Layers layers_of(const Ref& node) {

@@ -45,6 +45,15 @@ struct PlainCall {
 };
 std::optional<PlainCall> plain_call(const pickle::Ref& node);
 
+// A call that moves elements of the host to a device without storages:
+// _rebuild_device_tensor_from_cpu_tensor or _from_numpy(data, dtype, device, requires_grad).
+struct DeviceCall {
+  std::string function, device;
+  bool requires_grad = false;
+  pickle::Ref data;  // a plain tensor or a numpy array
+};
+std::optional<DeviceCall> device_call(const pickle::Ref& node);
+
 // Returns the name of argument `index` of a torch function, or an empty string for any other function.
 std::string argument_name(const pickle::Ref& callable, size_t index);
 

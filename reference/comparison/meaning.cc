@@ -7,6 +7,7 @@
 
 #include "reference/comparison/words.h"
 #include "reference/dialects/dense.h"
+#include "reference/dialects/input_scale.h"
 
 namespace qcts {
 namespace {
@@ -23,6 +24,12 @@ bool is_same_payload(const NamedTensor& a, const NamedTensor& b) {
     std::vector<std::byte> left, right;
     return std::ranges::equal(row_major_view(x.tensor, left), row_major_view(y.tensor, right));
   });
+}
+
+std::string input_scale_words(const std::optional<InputScale>& scale) {
+  if (!scale) return "absent";
+  if (!scale->misfit.empty()) return scale->misfit;
+  return scale->factors.size() == 1 ? "one factor" : std::to_string(scale->factors.size()) + " factors";
 }
 
 std::string dtype_word_of(DType dtype) { return std::string(dtype_name(dtype)); }
@@ -42,6 +49,7 @@ class Meanings {
     } else if (left->shape != right->shape) {
       found.different.add({a.name, "shape", shape_words(left->shape), shape_words(right->shape)});
     } else {
+      compare_input_scales(a, b);
       compare_elements_of(a.name, plane_of(*left), plane_of(*right));
     }
   }
@@ -49,6 +57,15 @@ class Meanings {
   MeaningFindings found;
 
  private:
+  // The layer's weight is the dequantized one times the scale of x.
+  void compare_input_scales(const NamedTensor& a, const NamedTensor& b) {
+    const std::optional<InputScale> left = input_scale(a), right = input_scale(b);
+    if (!left && !right) return;
+    if (left && right && left->misfit.empty() && left->factors == right->factors) return;
+    const std::string x = input_scale_words(left), y = input_scale_words(right);
+    found.different.add({a.name, "scale of x", x, x == y ? "other values" : y});
+  }
+
   void compare_elements_of(const std::string& name, const Plane& a, const Plane& b) {
     const std::optional<uint64_t> at = first_difference(a, b);
     if (!at) return;

@@ -11,10 +11,10 @@
 namespace qcts {
 
 struct MeaningFindings {
-  ContentDifferences different;        // one per tensor
+  ContentDifferences different;        // one per tensor, and one for a scale of its x
   std::vector<std::string> undecided;  // tensors that cannot be compared, each with the reason
 };
-// Compares dequantized tensors by name, bit for bit except for NaN payloads.
+// Compares dequantized tensors by name, bit for bit except for NaN payloads, and the scales of their x.
 // `cpu_layout_a` and `cpu_layout_b` are assumed for CPU int4 weights whose file does not record the pack.
 MeaningFindings compare_meaning(const Checkpoint& a, const Checkpoint& b, const std::string& cpu_layout_a,
                                 const std::string& cpu_layout_b);

@@ -7,6 +7,7 @@
 #include "reference/comparison/layers.h"
 #include "reference/comparison/words.h"
 #include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/schema.h"
 #include "reference/dialects/dialects.h"
 #include "reference/formats/refusal.h"
 
@@ -107,23 +108,33 @@ class ObjectValueWalk {
     const std::optional<PlainCall> call = plain_call(layers.inner);
     const bool wrapper = pickle::is_call(layers.inner, "torch._utils", "_rebuild_wrapper_subclass");
     const Ref last = wrapper ? layers.inner->items[1]->items.back() : Ref();
-    const bool grad = (layers.parameter && layers.requires_grad && layers.requires_grad->boolean) ||
-                      (!layers.parameter && call && call->requires_grad) || (last && last->boolean);
+    const std::optional<DeviceCall> moved = device_call(layers.inner);
+    const bool grad =
+        (layers.parameter && layers.requires_grad && layers.requires_grad->boolean) ||
+        (!layers.parameter && ((call && call->requires_grad) || (moved && moved->requires_grad))) ||
+        (last && last->boolean);
     if (grad) property("requires_grad", "True");
     if (call && call->conj) property("conj", "True");
     if (call && call->neg) property("neg", "True");
     if (layers.hooks && !layers.hooks->pairs.empty()) property("hooks", value_text(layers.hooks));
-    if (wrapper) return;  // its attributes are listed with the tensor's
-    for (const Ref& state : layers.states) attributes(state);
+    const std::string_view cls = wrapper ? split_global(layers.type).name : std::string_view();
+    for (const Ref& state : layers.states) attributes(state, cls);
   }
 
-  void attributes(const Ref& state) {
+  // `cls`: the class whose own attributes are listed with its tensors.
+  void attributes(const Ref& state, std::string_view cls = {}) {
+    if (state->kind == Kind::tuple && !cls.empty()) {  // of a class with __slots__
+      for (const Ref& half : state->items)
+        if (half->kind == Kind::dict) attributes(half, cls);
+      return;
+    }
     if (state->kind != Kind::dict) {
-      if (state->kind != Kind::none) property("state", value_text(state));
+      if (state->kind != Kind::none && cls.empty()) property("state", value_text(state));
       return;
     }
     for (const auto& [key, value] : state->pairs)
-      emit({Part::attribute, path_ + key_step(key, path_.empty()), "", value_text(value), ""});
+      if (cls.empty() || !is_of_class(cls, key->text))
+        emit({Part::attribute, path_ + key_step(key, path_.empty()), "", value_text(value), ""});
   }
 
   void value(const Ref& node) { emit({Part::value, path_, "", value_text(node), ""}); }

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
+#include <unordered_set>
 
+#include "reference/comparison/ties.h"
 #include "reference/comparison/words.h"
 #include "reference/dialects/dense.h"
+#include "reference/dialects/input_scale.h"
 #include "reference/numerics/soft_float.h"
 
 namespace qcts {
@@ -21,6 +23,34 @@ std::vector<double> values_of(const Tensor& tensor) {
   std::vector<std::byte> scratch;
   const auto bytes = row_major_view(tensor, scratch);
   return load_doubles(tensor.dtype, bytes);
+}
+
+// A weight as its layer applies it to x, as values and as the tensor that holds them without the scale of x.
+struct Weight {
+  Tensor tensor;
+  std::vector<double> factors;  // of the columns; empty if the layer does not scale x
+  std::string refusal;          // why there is no such weight; else empty
+
+  std::vector<double> values() const {
+    std::vector<double> values = values_of(tensor);
+    if (!factors.empty()) scale_columns(values, factors);
+    return values;
+  }
+};
+
+Weight weight_of(const NamedTensor& tensor, const std::string& cpu_layout) {
+  Weight weight;
+  std::optional<Tensor> dense = dense_of(tensor, cpu_layout);
+  if (!dense) {
+    weight.refusal = why_not_dense(tensor);
+    return weight;
+  }
+  weight.tensor = std::move(*dense);
+  if (std::optional<InputScale> scale = input_scale(tensor)) {
+    weight.refusal = scale->misfit;
+    weight.factors = std::move(scale->factors);
+  }
+  return weight;
 }
 
 // Both ends of a set of codes, with the distance to the next code.
@@ -101,8 +131,15 @@ void count_groups(const Scheme& scheme, const WeightShape& shape, const std::vec
     }
 }
 
+// The codes stand for the original without the scale of x.
+std::vector<double> without_factors(std::vector<double> values, const std::vector<double>& factors) {
+  for (size_t i = 0; i < values.size(); ++i) values[i] /= factors[i % factors.size()];
+  return values;
+}
+
 void count_codes(const NamedTensor& tensor, const std::string& cpu_layout, const std::vector<double>& dense,
-                 const std::vector<double>& quantized, LayerError& layer) {
+                 const std::vector<double>& quantized, const std::vector<double>& factors,
+                 LayerError& layer) {
   const std::optional<SchemeTensor> held = scheme_tensor(tensor, cpu_layout);
   if (!held) return;
   const WeightShape shape = {held->dtype, held->n, held->k};
@@ -110,17 +147,19 @@ void count_codes(const NamedTensor& tensor, const std::string& cpu_layout, const
   if (static_cast<size_t>(shape.n * shape.k) != dense.size()) return;
   const Planes planes =
       held->layout == kPlain ? held->planes : held->scheme->unpack(held->planes, shape, held->layout);
-  CodeCounter(*held->scheme, planes, shape, layer).count(dense);
+  CodeCounter(*held->scheme, planes, shape, layer)
+      .count(factors.empty() ? dense : without_factors(dense, factors));
   count_groups(*held->scheme, shape, dense, quantized, layer);
 }
 
-LayerError layer_error(const NamedTensor& tensor, const Tensor& original, const Tensor& dequantized,
+LayerError layer_error(const NamedTensor& tensor, const Weight& original, const Weight& dequantized,
                        const std::string& cpu_layout) {
   LayerError layer;
   layer.name = tensor.name;
-  layer.shape = dequantized.shape;
-  const std::vector<double> dense = values_of(original), quantized = values_of(dequantized);
-  const int64_t columns = dequantized.shape.empty() ? 1 : std::max<int64_t>(1, dequantized.shape.back());
+  layer.shape = dequantized.tensor.shape;
+  layer.scales_input = !dequantized.factors.empty();
+  const std::vector<double> dense = original.values(), quantized = dequantized.values();
+  const int64_t columns = layer.shape.empty() ? 1 : std::max<int64_t>(1, layer.shape.back());
   for (size_t i = 0; i < dense.size(); ++i) {
     if (!std::isfinite(dense[i]) || !std::isfinite(quantized[i])) {
       ++layer.sums.non_finite;
@@ -135,9 +174,74 @@ LayerError layer_error(const NamedTensor& tensor, const Tensor& original, const 
     layer.max_row = static_cast<int64_t>(i) / columns;
     layer.max_column = static_cast<int64_t>(i) % columns;
   }
-  count_codes(tensor, cpu_layout, dense, quantized, layer);
+  count_codes(tensor, cpu_layout, dense, quantized, dequantized.factors, layer);
   return layer;
 }
+
+// Compares two checkpoints by name, in both directions.
+class ErrorFinder {
+ public:
+  ErrorFinder(const Checkpoint& dense, const Checkpoint& quantized, const std::string& dense_cpu_layout,
+              const std::string& quantized_cpu_layout)
+      : dense_(dense),
+        quantized_(quantized),
+        originals_(dense),
+        counterparts_(quantized),
+        dense_cpu_layout_(dense_cpu_layout),
+        quantized_cpu_layout_(quantized_cpu_layout) {}
+
+  QuantizationErrors find() && {
+    for (const NamedTensor& tensor : quantized_.tensors) compare(tensor);
+    for (const NamedTensor& tensor : dense_.tensors)
+      if (counterparts_.find(tensor) == nullptr) found_.missing.push_back(tensor.name);
+    return std::move(found_);
+  }
+
+ private:
+  void compare(const NamedTensor& tensor) {
+    const auto skip = [&](const std::string& why) {
+      found_.not_compared.push_back(tensor.name + ": " + why);
+    };
+    const Weight dequantized = weight_of(tensor, quantized_cpu_layout_);
+    if (!dequantized.refusal.empty()) return skip(dequantized.refusal);
+    const NamedTensor* original = originals_.find(tensor);
+    if (original == nullptr) return skip("the original has no tensor of this name");
+    const Weight weight = weight_of(*original, dense_cpu_layout_);
+    const DType dtype = dequantized.tensor.dtype, original_dtype = weight.tensor.dtype;
+    if (!weight.refusal.empty())
+      skip(weight.refusal);
+    else if (weight.tensor.shape != dequantized.tensor.shape)
+      skip("the original has the shape " + shape_words(weight.tensor.shape) + ", this " +
+           shape_words(dequantized.tensor.shape));
+    else if (is_plain(tensor) && is_same(weight.tensor, dequantized.tensor))
+      ++found_.same;
+    else if (!is_weight_type(original_dtype) || !is_weight_type(dtype))
+      skip("not floating-point: " + std::string(dtype_name(original_dtype)) + " and " +
+           std::string(dtype_name(dtype)));
+    else
+      add(tensor, weight, dequantized);
+  }
+
+  void add(const NamedTensor& tensor, const Weight& weight, const Weight& dequantized) {
+    LayerError error = layer_error(tensor, weight, dequantized, quantized_cpu_layout_);
+    if (is_plain(tensor)) {
+      found_.unquantized.push_back(std::move(error));
+      return;
+    }
+    found_.all.add(error.sums);
+    found_.layers.push_back(std::move(error));
+  }
+
+  static bool is_same(const Tensor& a, const Tensor& b) {
+    std::vector<std::byte> left, right;
+    return a.dtype == b.dtype && std::ranges::equal(row_major_view(a, left), row_major_view(b, right));
+  }
+
+  const Checkpoint &dense_, &quantized_;
+  const TensorsByName originals_, counterparts_;
+  const std::string &dense_cpu_layout_, &quantized_cpu_layout_;
+  QuantizationErrors found_;
+};
 
 }  // namespace
 
@@ -157,36 +261,7 @@ void ErrorSums::add(const ErrorSums& other) {
 QuantizationErrors quantization_errors(const Checkpoint& dense, const Checkpoint& quantized,
                                        const std::string& dense_cpu_layout,
                                        const std::string& quantized_cpu_layout) {
-  QuantizationErrors found;
-  std::unordered_map<std::string_view, const NamedTensor*> originals;
-  for (const NamedTensor& tensor : dense.tensors) originals.emplace(tensor.name, &tensor);
-  for (const NamedTensor& tensor : quantized.tensors) {
-    if (is_plain(tensor)) continue;
-    const auto skip = [&](const std::string& why) { found.not_compared.push_back(tensor.name + ": " + why); };
-    const std::optional<Tensor> dequantized = dense_of(tensor, quantized_cpu_layout);
-    const auto original = originals.find(tensor.name);
-    if (!dequantized) {
-      skip(why_not_dense(tensor));
-      continue;
-    }
-    if (original == originals.end()) {
-      skip("the original has no tensor of this name");
-      continue;
-    }
-    const std::optional<Tensor> weight = dense_of(*original->second, dense_cpu_layout);
-    if (!weight)
-      skip(why_not_dense(*original->second));
-    else if (!is_weight_type(weight->dtype) || !is_weight_type(dequantized->dtype))
-      skip("not floating-point: " + std::string(dtype_name(weight->dtype)) + " and " +
-           std::string(dtype_name(dequantized->dtype)));
-    else if (weight->shape != dequantized->shape)
-      skip("the original has the shape " + shape_words(weight->shape) + ", this " +
-           shape_words(dequantized->shape));
-    else
-      found.all.add(
-          found.layers.emplace_back(layer_error(tensor, *weight, *dequantized, quantized_cpu_layout)).sums);
-  }
-  return found;
+  return ErrorFinder(dense, quantized, dense_cpu_layout, quantized_cpu_layout).find();
 }
 
 }  // namespace qcts

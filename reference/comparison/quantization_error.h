@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Measures how far quantized weights are from the weights that they were made of.
+// A weight is what its layer applies to x: scales of x belong to it (reference/dialects/input_scale.h).
 // The result is information, never a verdict.
 #pragma once
 
@@ -31,6 +32,7 @@ struct LayerError {
   std::vector<int64_t> shape;
   ErrorSums sums;
   int64_t max_row = 0, max_column = 0;  // place of the first element with the largest error
+  bool scales_input = false;            // the layer scales x: the dequantized weight is times that scale
 
   // The next three counts need a scheme with a finite set of codes.
   bool has_codes = false;
@@ -44,12 +46,17 @@ struct LayerError {
 };
 
 struct QuantizationErrors {
-  std::vector<LayerError> layers;         // in the order of the quantized checkpoint
-  std::vector<std::string> not_compared;  // "NAME: reason"
-  ErrorSums all;
+  std::vector<LayerError> layers;         // quantized weights, in the order of the quantized checkpoint
+  std::vector<LayerError> unquantized;    // plain tensors that are not what the original has
+  uint64_t same = 0;                      // number of plain tensors that are the original's, bit for bit
+  std::vector<std::string> missing;       // names that only the original has
+  std::vector<std::string> not_compared;  // "NAME: reason" for tensors of the quantized checkpoint
+  ErrorSums all;                          // over `layers`
+
+  bool is_complete() const { return missing.empty() && not_compared.empty(); }
 };
 
-// Compares every quantized tensor with the tensor of the same name in `dense`.
+// Compares every tensor with the tensor of the same name, or the one that it is tied to (ties.h).
 // The CPU layouts are assumed for CPU int4 weights whose file does not record the pack.
 QuantizationErrors quantization_errors(const Checkpoint& dense, const Checkpoint& quantized,
                                        const std::string& dense_cpu_layout,

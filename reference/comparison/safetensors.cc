@@ -46,9 +46,38 @@ std::set<std::string> alike_by_name(const Checkpoint& a, const Checkpoint& b) {
     if (other == others.end() || named.type != other->second->type) continue;
     ContentFindings attributes;
     compare_json("", named.attributes, other->second->attributes, attributes);
-    if (attributes.different.empty()) alike.insert(named.name);
+    if (!attributes.different.empty()) continue;
+    alike.insert(named.name);
+    alike.insert(named.in_memory.begin(), named.in_memory.end());
   }
   return alike;
+}
+
+constexpr std::string_view kListedNames = "tensor_names";
+
+// The names in tensor_names that the file stores; nullopt if the text is no list of names.
+std::optional<std::set<std::string>> stored_names(const std::string& text, const Checkpoint& checkpoint) {
+  const auto list = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!list.is_array()) return std::nullopt;
+  std::set<std::string> names;
+  for (const auto& name : list) {
+    if (!name.is_string()) return std::nullopt;
+    names.insert(name);
+  }
+  for (const NotStored& name : checkpoint.left_out) names.erase(name.name);
+  return names;
+}
+
+// tensor_names is a set, and a name that is listed and not stored adds no tensor to it.
+bool list_the_same(const std::string& a, const Checkpoint& of_a, const std::string& b,
+                   const Checkpoint& of_b) {
+  const auto x = stored_names(a, of_a), y = stored_names(b, of_b);
+  return x && x == y;
+}
+
+// Does `key` describe a tensor that the file does not store?
+bool describes_left_out(const std::string& key, const Checkpoint& checkpoint) {
+  return std::ranges::find(checkpoint.left_out, key, &NotStored::name) != checkpoint.left_out.end();
 }
 
 void compare_metadata(const Checkpoint& a, const Checkpoint& b, ContentFindings& out) {
@@ -61,11 +90,14 @@ void compare_metadata(const Checkpoint& a, const Checkpoint& b, ContentFindings&
     const std::string path = "__metadata__." + key;
     const auto other = others.find(key);
     if (other == others.end()) {
-      out.different.add({path, "", in_quotes(value), "absent"});
+      (describes_left_out(key, a) ? out.spelling : out.different).add({path, "", in_quotes(value), "absent"});
       continue;
     }
     const std::optional<std::string> described = tensors.name_of(key);
-    if (described && alike.contains(*described) && value != *other->second) {
+    const bool alike_here =
+        described &&
+        (alike.contains(*described) || (key == kListedNames && list_the_same(value, a, *other->second, b)));
+    if (alike_here && value != *other->second) {
       auto [x, y] = in_quotes_both(value, *other->second);
       out.spelling.add({path, "", std::move(x), std::move(y)});
     } else {
@@ -74,7 +106,8 @@ void compare_metadata(const Checkpoint& a, const Checkpoint& b, ContentFindings&
     others.erase(other);
   }
   for (const auto& [key, value] : others)
-    out.different.add({"__metadata__." + std::string(key), "", "absent", in_quotes(*value)});
+    (describes_left_out(std::string(key), b) ? out.spelling : out.different)
+        .add({"__metadata__." + std::string(key), "", "absent", in_quotes(*value)});
   const auto has = [](const Checkpoint& checkpoint) {
     return std::ranges::any_of(checkpoint.safetensors, [](const auto& file) { return file->has_metadata; });
   };

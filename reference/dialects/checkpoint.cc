@@ -8,9 +8,11 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "reference/dialects/dcp_slices.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/directory_kinds.h"
+#include "reference/dialects/not_stored.h"
 #include "reference/dialects/torchscript.h"
 #include "reference/formats/io/foreign_file.h"
 #include "reference/formats/refusal.h"
@@ -186,15 +188,17 @@ void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const 
   SafetensorsKeys keys = plain ? SafetensorsKeys::plain : detect_safetensors_keys(view);
   if (keys == SafetensorsKeys::plain && options.dialect == "torchao_safetensors")
     keys = SafetensorsKeys::underscore;
-  std::vector<NamedTensor> tensors = keys == SafetensorsKeys::plain
-                                         ? read_plain_safetensors(view)
-                                         : read_torchao_safetensors(view, keys, options, checkpoint.warnings);
+  std::vector<NamedTensor> tensors =
+      keys == SafetensorsKeys::plain
+          ? read_plain_safetensors(view)
+          : read_torchao_safetensors(view, keys, options, checkpoint.config, checkpoint.warnings);
   checkpoint.left_out = std::move(view.left_out);
   if (checkpoint.tensors.empty())
     checkpoint.tensors = std::move(tensors);
   else
     std::ranges::move(tensors, std::back_inserter(checkpoint.tensors));
   if (keys != SafetensorsKeys::plain) checkpoint.dialect = "torchao_safetensors";
+  judge_not_stored(checkpoint, options);
 }
 
 void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options,
@@ -245,6 +249,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
     checkpoint.format = zip ? Format::torch_zip : Format::torch_legacy;
     ReadBudget budget = ReadBudget::none();
     read_pickled(checkpoint, std::move(file), options, budget);
+    note_further(checkpoint);
     join_by_keys(checkpoint, options, budget);
     if (options.dialect.empty()) name_foreign(checkpoint, "", budget);
     return checkpoint;
@@ -252,6 +257,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
   checkpoint.format = Format::safetensors;
   checkpoint.safetensors.push_back(
       std::make_shared<const Safetensors>(read_safetensors(file, safetensors_options(options))));
+  refuse_dcp_slices(*checkpoint.safetensors.front(), checkpoint.warnings);
   SafetensorsView view;
   view.budget = checkpoint.safetensors.front()->budget;
   view.entries.reserve(checkpoint.safetensors.front()->entries.size());
@@ -272,6 +278,7 @@ Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions&
   Checkpoint checkpoint =
       directory ? open_directory(path, options) : read_checkpoint(MappedFile::open(path), options);
   note_unmatched_maps(checkpoint, options.map_locations);
+  check_scale_bounds(checkpoint, options);
   return checkpoint;
 }
 

@@ -41,6 +41,12 @@ struct CheckpointFinding {
   std::string text;
 };
 
+// A name that the writer listed and did not store, such as that of a tied weight.
+struct NotStored {
+  std::string name;     // in memory
+  std::string missing;  // what of the tensor is missing, if other parts are there: "NAME is missing"
+};
+
 struct Checkpoint {
   Format format = Format::torch_zip;
   std::string dialect;  // one of dialect_names(), or a ForeignFormat's name
@@ -49,8 +55,7 @@ struct Checkpoint {
   std::vector<NamedTensor> tensors;  // in file order; names are unique
   std::vector<std::string> warnings;
   std::vector<CheckpointFinding> findings;
-  // Names that the writer listed but did not store, such as those of tied weights.
-  std::vector<std::string> left_out;
+  std::vector<NotStored> left_out;
   // The containers that were read, for resave and edits: one for a file, one per shard for a directory.
   std::vector<std::shared_ptr<const TorchZip>> zips;
   std::vector<std::shared_ptr<const TorchLegacy>> legacies;

@@ -14,19 +14,25 @@ namespace qcts {
 // The configuration has one of two forms. In one, quant_type is a string with quant_type_kwargs.
 // In the other, quant_type is an object {"default": {"_type", "_version", "_data"}}.
 struct TorchAoQuantization {
-  std::string name;  // "int8_weight_only", "Int8WeightOnlyConfig"
+  std::string name;                // "int8_weight_only", "Int8WeightOnlyConfig"
+  std::optional<int64_t> version;  // _version, 1 where an object has none; nullopt for a string
   nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
   std::vector<std::string> not_converted;  // the value of modules_to_not_convert
+  std::string part;                        // "text_config": the part of config.json that holds it
+  // False for a part that transformers 5.24 does not look at: it says nothing about the classes of tensors.
+  bool is_used = true;
 };
 
-// Reads the configuration. Returns nullopt if it does not name torchao.
+// Reads the configuration at the top of config.json or in a part for one of several models. Transformers 5.24
+// looks in decoder, generator and text_config (quantizers/auto.py, get_hf_quantizer; configuration_utils.py,
+// get_text_config). Returns nullopt if no configuration names torchao.
 // Throws Refused (SubclassSchema) if the configuration has neither form.
 std::optional<TorchAoQuantization> torchao_quantization(const nlohmann::ordered_json& config);
 // Returns "dtype" (transformers 5) or "torch_dtype" (transformers 4); nullopt if it is absent or unknown.
 std::optional<DType> config_dtype(const nlohmann::ordered_json& config);
 
 // Checks the tensors against config.json.
-// A class, group or module that contradicts it is a finding, or a warning if the options are lenient.
+// A class, block, dtype or module that contradicts it is a finding, or a warning if the options are lenient.
 // A different dtype is always a warning.
 void check_config(Checkpoint& checkpoint, const OpenOptions& options);
 

@@ -2,17 +2,14 @@
 #include "reference/dialects/dense.h"
 
 #include "reference/dialects/classes/affine.h"
+#include "reference/dialects/input_scale.h"
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/choices.h"
 
 namespace qcts {
 
 bool is_plain(const NamedTensor& tensor) {
-  // Other attributes of a Parameter, the spec of a DTensor and the device do not change the elements.
-  const auto beside = [](std::string_view name) {
-    return name.starts_with("state.") || name.starts_with("slots.") || name.starts_with("dtensor.") ||
-           name == "device";
-  };
+  const auto beside = [](std::string_view name) { return is_beside_elements(name) || name == "device"; };
   if (tensor.payload.empty() || tensor.payload[0].name != "data" || !tensor.foreign.empty()) return false;
   for (size_t i = 1; i < tensor.payload.size(); ++i)
     if (!beside(tensor.payload[i].name)) return false;
@@ -21,11 +18,27 @@ bool is_plain(const NamedTensor& tensor) {
   return true;
 }
 
+namespace {
+
+// A slice without elements, such as the part of a rank that holds none: no scheme has such a shape.
+bool is_empty_weight(const NamedTensor& tensor) {
+  const bool of_torch = tensor.type == "DTensor" || tensor.attributes.contains("rebuild");
+  return !of_torch && !tensor.payload.empty() && numel_of(tensor.shape) == 0;
+}
+
+}  // namespace
+
 std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout) {
   if (is_plain(tensor)) return tensor.payload[0].tensor;
   if (!tensor.foreign.empty()) return std::nullopt;
+  if (const std::optional<NamedTensor> inside = weight_behind_input_scale(tensor))
+    return dense_of(*inside, cpu_layout);
   const std::optional<SchemeTensor> quantized = scheme_tensor(tensor, cpu_layout);
-  if (!quantized) return dense_by_dialect(tensor);
+  if (!quantized) {
+    const std::optional<Tensor> dense = dense_by_dialect(tensor);
+    return dense || !is_empty_weight(tensor) ? dense
+                                             : make_tensor(tensor.dtype, tensor.shape, {}, tensor.name);
+  }
   const WeightShape shape = {quantized->dtype, quantized->n, quantized->k};
   const Scheme& scheme = *quantized->scheme;
   std::vector<std::byte> bytes =

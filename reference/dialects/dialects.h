@@ -60,10 +60,14 @@ struct TensorNode {
   // Arguments of _rebuild_wrapper_subclass:
   // class, dtype, size, stride, offset, layout, device, requires_grad.
   pickle::Refs wrapper;
-  pickle::Ref state;  // state of a subclass, or other attributes of a tensor or Parameter
+  pickle::Ref state;              // state of a subclass, or other attributes of a tensor
+  pickle::Refs parameter_states;  // other attributes of a Parameter
 };
 TensorNode decode_tensor_node(const pickle::Ref& node);
 bool is_tensor_node(const pickle::Ref& node);
+
+// Returns the tag of a device, given as a string or as torch.device: "xla:0". Returns "" for other values.
+std::string device_text(const pickle::Ref& device);
 
 // Returns "plain", "torchao_v1" or "torchao_v2", as the class of a leaf's node demands.
 std::string_view dialect_of_class(const pickle::Ref& cls);
@@ -90,18 +94,29 @@ NamedTensor read_dtensor(const TorchObject& object, const TensorLeaf& leaf, bool
 void read_parts(const TorchObject& object, const pickle::Ref& value, const std::string& name,
                 NamedTensor& tensor, ReadBudget& budget);
 
+// Returns true if a tensor is among the values below the node.
+bool holds_tensor(const pickle::Ref& root, ReadBudget& budget);
+// Adds the __dict__ of a tensor or Parameter; with __slots__ a pair of dicts. The names begin with kFurther.
+void read_attributes(const TorchObject& object, const pickle::Ref& state, NamedTensor& tensor,
+                     ReadBudget& budget);
+
 // Reads a wrapper subclass. Tensors of its state go into the payload, other values into the attributes.
 // The name of a nested subclass, followed by '.', begins the names of its parts.
 // Sets shape and dtype from the wrapper's arguments.
-void read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,
-                         ReadBudget& budget);
+// Returns the parts and attributes that no version of the class has. Their names begin with kFurther.
+// add_further() adds these to the tensor after its own parts were checked.
+NamedTensor read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,
+                                ReadBudget& budget);
+void add_further(NamedTensor& tensor, NamedTensor further);
+// Adds a note for each name of a further attribute, of tensors and of OrderedDicts.
+void note_further(Checkpoint& checkpoint);
 
 // The entries and metadata of one file, or of all shards of a directory.
 struct SafetensorsView {
   std::vector<const SafetensorsEntry*> entries;
   std::vector<std::pair<std::string, std::string>> metadata;
-  ReadBudget budget;                  // the budget that remains after reading the files
-  std::vector<std::string> left_out;  // names that are listed but have no entry in the files
+  ReadBudget budget;                // the budget that remains after reading the files
+  std::vector<NotStored> left_out;  // names that are listed and have no entry in the files, or not all
 };
 // The form of torchao's keys: plain keys have no torchao metadata.
 // Other keys contain ':' (up to torchao 0.14) or '_' (since 0.15).
@@ -110,6 +125,7 @@ enum class SafetensorsKeys : uint8_t { plain, colon, underscore };
 SafetensorsKeys detect_safetensors_keys(const SafetensorsView& view);
 std::vector<NamedTensor> read_torchao_safetensors(SafetensorsView& view, SafetensorsKeys keys,
                                                   const OpenOptions& options,
+                                                  const nlohmann::ordered_json& config,
                                                   std::vector<std::string>& warnings);
 std::vector<NamedTensor> read_plain_safetensors(SafetensorsView& view);
 NamedTensor read_plain_entry(const SafetensorsEntry& entry, ReadBudget& budget);
@@ -125,6 +141,9 @@ nlohmann::ordered_json parse_metadata_json(const std::string& text, const std::s
 bool has_2338_keys(const SafetensorsView& view);
 std::vector<NamedTensor> read_torchao_2338(SafetensorsView& view, const OpenOptions& options,
                                            std::vector<std::string>& warnings);
+
+// Adds a finding for each bound of x's scales that no kernel could take. If lenient, adds a warning instead.
+void check_scale_bounds(Checkpoint& checkpoint, const OpenOptions& options);
 
 // Returns the name that this library gives to a function with several paths, or any other path unchanged.
 std::string canonical_function(std::string path);

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "reference/dialects/config.h"
+#include "reference/dialects/dcp_slices.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/foreign.h"
@@ -72,7 +73,7 @@ class ShardMetadata {
       if (fresh) merged_.emplace_back(key, value);
       const std::string& known = merged_[place->second].second;
       if (key == kTensorNames && !fresh) list_more(known, value, name);
-      if (key == kTensorNames || known == value) continue;
+      if (key == kTensorNames || key == kDcpSharding || known == value) continue;
       if (value.find("\"_type\"") != std::string::npos)
         refuse(RefusalClass::SubclassSchema, name + ": its metadata for " + key + " is not another shard's");
       notes.push_back(name + ": its metadata for " + key + " is not another shard's, which is kept");
@@ -115,6 +116,7 @@ void read_safetensors_shards(Checkpoint& checkpoint, const std::vector<Shard>& s
   SafetensorsView view;
   view.budget = ReadBudget::none();
   ShardMetadata metadata;
+  DcpSlices slices;
   std::set<std::string> held;
   for (const Shard& shard : shards) {
     const auto file = MappedFile::open(shard_path(checkpoint.path, shard.name));
@@ -123,6 +125,7 @@ void read_safetensors_shards(Checkpoint& checkpoint, const std::vector<Shard>& s
       refuse_foreign_file(*file);
       return std::make_shared<const Safetensors>(read_safetensors(file, safetensors_options(options)));
     }));
+    slices.add(*read, shard.name);
     std::set<std::string> here;
     for (const SafetensorsEntry& entry : read->entries) {
       if (!held.insert(entry.name).second)
@@ -134,6 +137,7 @@ void read_safetensors_shards(Checkpoint& checkpoint, const std::vector<Shard>& s
     metadata.add(*read, shard.name, checkpoint.warnings);
     view.budget.join(read->budget);
   }
+  if (shards.size() == 1) refuse_dcp_slices(*checkpoint.safetensors.front(), checkpoint.warnings);
   view.metadata = metadata.take();
   fill_from_safetensors(checkpoint, view, options);
   join_by_keys(checkpoint, options, view.budget);
@@ -161,6 +165,7 @@ void read_pickled_shards(Checkpoint& checkpoint, const std::vector<Shard>& shard
     }
     require_expected(shard, here);
   }
+  note_further(checkpoint);
   join_by_keys(checkpoint, options, budget);
   if (options.dialect.empty()) name_foreign(checkpoint, method, budget);
 }

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reference/dialects/dcp_slices.h"
 #include "reference/dialects/directory_kinds.h"
 #include "reference/formats/io/byte_io.h"
 #include "reference/formats/io/foreign_file.h"
@@ -199,6 +200,15 @@ std::optional<NumberedName> numbered_name(const std::string& name) {
   return found.of(found.part) == name ? std::optional(found) : std::nullopt;
 }
 
+// Returns the shards that torch.distributed.checkpoint wrote, one or more for each rank, if all names are
+// theirs.
+std::vector<Shard> dcp_shards(const std::vector<std::string>& names) {
+  std::vector<Shard> shards;
+  if (names.size() < 2 || !std::ranges::all_of(names, names_dcp_shard)) return shards;
+  for (const std::string& name : names) shards.push_back({name, {}});
+  return shards;
+}
+
 // Returns the shards that are numbered by their names, for a folder without an index. Returns none if the
 // names are no such set, and refuses a set with a missing shard.
 std::vector<Shard> numbered_shards(const std::vector<std::string>& names, std::vector<std::string>& notes) {
@@ -323,7 +333,8 @@ std::vector<Shard> find_shards(const fs::path& directory, std::vector<std::strin
     if (const std::string why = why_distributed(directory); !why.empty())
       refuse(RefusalClass::NotArchive, why);
     const std::vector<std::string> names = candidates(directory, files);
-    shards = numbered_shards(names, notes);
+    shards = dcp_shards(names);
+    if (shards.empty()) shards = numbered_shards(names, notes);
     if (shards.empty()) chosen = only_name(names);
   } else if (const std::string why = why_parts(files); !why.empty() && chosen == "consolidated.00.pth") {
     refuse(RefusalClass::NotArchive, why);

@@ -11,7 +11,11 @@ namespace qcts {
 
 inline constexpr std::string_view kDistributedCheckpoint =
     "a distributed checkpoint of torch (.metadata and .distcp files): make one file of it with "
-    "torch.distributed.checkpoint.format_utils.dcp_to_torch_save";
+    "torch.distributed.checkpoint.format_utils.dcp_to_torch_save; quantized tensors of torchao, which that "
+    "cannot "
+    "read, with torch.distributed.checkpoint.load(state, checkpoint_id=FOLDER) into the state_dict() of the "
+    "model, "
+    "quantized in the same way, and torch.save(state)";
 
 // Names a directory of torch.distributed.checkpoint, whatever weight files lie beside its own files.
 // Returns an empty text for any other directory.

@@ -2,13 +2,13 @@
 #include "reference/dialects/foreign.h"
 
 #include <algorithm>
-#include <map>
 #include <span>
 #include <utility>
 
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/foreign_words.h"
+#include "reference/dialects/scaled_codes.h"
 #include "reference/numerics/soft_float.h"
 
 namespace qcts {
@@ -34,7 +34,7 @@ struct PartPattern {
       mark = text.front();
       text.remove_prefix(1);
     }
-    const size_t colon = text.find(':');
+    const size_t colon = text.rfind(':');
     ending = text.substr(0, colon);
     if (colon == text.npos) return;
     const std::vector<std::string_view> words = split(text.substr(colon + 1), ',');
@@ -71,7 +71,6 @@ bool may_hold_codes(const NamedTensor& tensor) {
     case DType::float32:
     case DType::float16:
     case DType::bfloat16:
-    case DType::boolean:
       return false;
     default:
       return !tensor.shape.empty();
@@ -81,11 +80,6 @@ bool may_hold_codes(const NamedTensor& tensor) {
 bool has_plain_data(const NamedTensor& tensor) {
   return (tensor.type == "Tensor" || tensor.type == "Parameter") && tensor.payload.size() == 1 &&
          tensor.payload[0].name == "data";
-}
-
-std::string_view module_name(std::string_view name) {
-  const size_t dot = name.rfind('.');
-  return dot == name.npos ? std::string_view() : name.substr(0, dot);
 }
 
 class ForeignNamer {
@@ -110,16 +104,10 @@ class ForeignNamer {
   }
 
  private:
-  using Place = std::pair<std::string_view, NamedTensor*>;
+  using Place = CodeSearch::Place;
   using Layer = std::pair<std::string_view, const ForeignFormat*>;
-  struct Module {
-    bool scale = false;   // in it, or in a module of it that has no weight
-    bool weight = false;  // of two dimensions or more
-    bool floats = false;  // that are no bias
-    bool codes = false;
-  };
-  // In places_, in modules_, and twice in layers_, which grow by doubling.
-  static constexpr uint64_t kPlaceBytes = 24 + 80 + 4 * 24;
+  // In places_, in the two tables of CodeSearch, and twice in layers_, which grow by doubling.
+  static constexpr uint64_t kPlaceBytes = 24 + 80 + 64 + 4 * 24;
 
   // Searches outwards from places_[near]: the parts of a layer have neighboring names.
   NamedTensor* find(std::string_view name, size_t near) const {
@@ -265,66 +253,34 @@ class ForeignNamer {
     return false;
   }
 
-  // Finds codes that no pattern matched: by their own name; because a scale is in their module; or, of
-  // integers that are called a weight or codes, because floats are.
+  // Finds codes that no pattern matched.
   void find_scaled_codes() {
-    survey_modules();
+    CodeSearch search(places_);
     const ForeignFormat& format = by_method_ ? *by_method_ : foreign_formats().back();
+    std::vector<NamedTensor*> parts;
     for (NamedTensor& tensor : checkpoint_.tensors) {
-      const std::string_view word = last_part(tensor.name);
-      const bool named = names_weight(word) || hints_at_codes(word),
-                 integers = holds_bytes(tensor.dtype) || holds_words(tensor.dtype);
-      const bool of_weight = named || names_weight(last_part(module_name(tensor.name)));
-      const bool codes = holds_bytes(tensor.dtype) || is_scaled_dtype(tensor.dtype) ||
-                         (holds_words(tensor.dtype) && of_weight);
-      if (!has_plain_data(tensor) || !tensor.foreign.empty() || !codes || tensor.shape.size() < 2 ||
-          names_other(word) || names_scale(word))
-        continue;
-      Module& module = modules_[module_name(tensor.name)];
-      const bool scaled = module.scale || (named && integers && module.floats);
-      if (!scaled && !is_name_of_codes(word)) continue;
-      if (!scaled && by_method_ != nullptr)
+      if (!has_plain_data(tensor) || !tensor.foreign.empty()) continue;
+      const CodeSearch::Found found = search.look_at(tensor);
+      if (!found.codes) continue;
+      if (!found.scaled && by_method_ != nullptr)
         contradict(tensor.name, "config.json says " + method_ + ", but no scale is beside it");
       mark(tensor, format);
+      if (found.part != nullptr) parts.push_back(found.part);
       layers_.emplace_back(tensor.name, &format);
-      if (named) layers_.emplace_back(module_name(tensor.name), &format);
-      module.codes = true;
+      const std::string_view word = last_part(tensor.name);
+      if (names_weight(word) || hints_at_codes(word)) layers_.emplace_back(module_name(tensor.name), &format);
+      search.note_codes(tensor);
       ++weights_;
     }
+    for (NamedTensor* part : parts) mark(*part, format);
     for (const auto& [name, tensor] : places_)
-      if (tensor->foreign.empty() && names_scale(last_part(name)) && modules_[module_name(name)].codes)
+      if (tensor->foreign.empty() && names_scale(last_part(name)) && search.has_codes(module_name(name)))
         mark(*tensor, format);
-  }
-
-  void survey_modules() {
-    auto last = modules_.end();
-    for (const auto& [name, tensor] : places_) {
-      last = modules_.try_emplace(last, module_name(name));  // places are sorted, so the hint usually fits
-      Module& module = last->second;
-      module.weight |= tensor->shape.size() > 1 && names_weight(last_part(name));
-      module.floats |= tensor->foreign.empty() && is_float(tensor->dtype) && !names_other(last_part(name));
-    }
-    for (const auto& [name, tensor] : places_) {
-      if (!tensor->foreign.empty() || !names_scale(last_part(name))) continue;
-      std::string_view module = module_name(name);
-      modules_[module].scale = true;
-      for (int up = 0; up < 2 && !module.empty() && !has_weight(module); ++up) {
-        if (last_part(module).find("norm") != module.npos) break;
-        module = module_name(module);
-        if (has_weight(module)) modules_[module].scale = true;
-      }
-    }
-  }
-
-  bool has_weight(std::string_view module) const {
-    const auto found = modules_.find(module);
-    return found != modules_.end() && found->second.weight;
   }
 
   void report_unscaled(const NamedTensor& tensor) {
     if (!has_plain_data(tensor) || !tensor.foreign.empty() || tensor.shape.size() < 2) return;
-    const bool integer_weight = last_part(tensor.name).ends_with("weight") &&
-                                (holds_bytes(tensor.dtype) || holds_words(tensor.dtype));
+    const bool integer_weight = last_part(tensor.name).ends_with("weight") && holds_integers(tensor.dtype);
     if (!is_scaled_dtype(tensor.dtype) && !integer_weight) return;
     if (by_method_ != nullptr || (!method_.empty() && !integer_weight))
       return contradict(tensor.name, "config.json says " + method_ + ", but it is " +
@@ -371,7 +327,6 @@ class ForeignNamer {
   std::string first_name_;
   std::string wanted_;  // by find_part(), which is called too often to allocate
   std::vector<Layer> layers_;
-  std::map<std::string_view, Module> modules_;
   size_t weights_ = 0, unscaled_ = 0;
 };
 

@@ -8,11 +8,14 @@ namespace qcts {
 namespace {
 
 // The first row whose parts fit names a weight: the more parts a pattern asks for, the earlier it stands.
-constexpr std::array<ForeignFormat, 40> kForeignFormats = {{
+constexpr std::array<ForeignFormat, 41> kForeignFormats = {{
     {"bitsandbytes", "bitsandbytes int8, nf4 or fp4", "bitsandbytes bitsandbytes_4bit bitsandbytes_8bit",
      ".weight:i8 .SCB ?.weight_format | .weight:u8,f16,bf16,f32 .weight.quant_map !.weight.absmax | .weight "
      ".weight.quant_state.bitsandbytes__nf4 | .weight .weight.quant_state.bitsandbytes__fp4 | :u8 .quant_map "
      "!.absmax | :u8 .absmax | .state1:u8 !.absmax1 ?.qmap1 ?.state2 ?.absmax2 ?.qmap2"},
+    {"torchao_keys", "torchao's keys without their metadata: save them with flatten_tensor_state_dict", "",
+     "_qdata _scale | _qdata _scale_and_zero | :qdata:i8,u8,i32,f8,f4 :scale:f32,f16,bf16,f8,u8 | "
+     ":qdata:i8,u8,i32 :scale_and_zero:f32,f16,bf16"},
     {"hqq", "HQQ codes packed across rows", "hqq",
      ".W_q .meta.scale | .W_q .meta.scale_q | .W_q !.scale !.zero"},
     {"transformer_engine", "float8 of Transformer Engine", "", ".weight._data .weight._scale_inv"},
@@ -37,9 +40,9 @@ constexpr std::array<ForeignFormat, 40> kForeignFormats = {{
     {"bitblas", "BitBLAS weights", "bitblas gptq_bitblas", ".qweight:i8 .scales .zeros"},
     {"qqq", "QQQ words with scales by channel and group", "qqq", ".B:i32 .s_channel | .B:i32 .s_group"},
     {"gptq", "GPTQ words with scales and zeros by group", "gptq gptqmodel marlin gptq_marlin gptq_marlin_24",
-     ".qweight:i32 .g_idx !.scales ?.qzeros | .B:i32 .s | .B_24:i32 .s"},
+     ".qweight:i8,i16,i32,i64 .g_idx !.scales ?.qzeros | .B:i32 .s | .B_24:i32 .s"},
     {"gptq_or_awq", "GPTQ or AWQ words with scales and zeros by group", "",
-     ".qweight:i16,i32 .scales | .qweight:i16,i32 .qzeros !.scales"},
+     ".qweight:i16,i32,i64 .scales | .qweight:i16,i32,i64 .qzeros !.scales"},
     {"awq", "AWQ words with scales and zeros by group", "awq awq_marlin", ""},
     {"auto-round", "weights of AutoRound", "auto-round intel/auto-round inc", ""},
     {"mxfp4", "MXFP4 blocks as in gpt-oss", "mxfp4", "_blocks:u8 !_scales | .blocks:u8 .scales"},

@@ -26,9 +26,22 @@ inline bool is_scaled_dtype(DType dtype) {
   }
 }
 
-inline bool holds_bytes(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
-inline bool holds_words(DType dtype) {
-  return dtype == DType::int16 || dtype == DType::uint16 || dtype == DType::int32 || dtype == DType::uint32;
+// Codes come in any of these: one code an element, or several packed into a word.
+inline bool holds_integers(DType dtype) {
+  switch (dtype) {
+    case DType::boolean:
+    case DType::int8:
+    case DType::uint8:
+    case DType::int16:
+    case DType::uint16:
+    case DType::int32:
+    case DType::uint32:
+    case DType::int64:
+    case DType::uint64:
+      return true;
+    default:
+      return false;
+  }
 }
 
 inline std::string_view dtype_word(DType dtype) {
@@ -43,6 +56,8 @@ inline std::string_view dtype_word(DType dtype) {
       return "i32";
     case DType::uint32:
       return "u32";
+    case DType::int64:
+      return "i64";
     case DType::float16:
       return "f16";
     case DType::bfloat16:
@@ -88,8 +103,23 @@ inline bool is_name_of_codes(std::string_view word) {
                           "int_weight", "weight_int", "weight_int8", "weight_q", "weight_codes", "W_q"});
 }
 
+// Returns true if the last word of a name says that the parameter is a bias, a mask, or numbers that select
+// or place something: "position_ids", "relative_position_index", "tid2eid", "attention_bias_idxs".
 inline bool names_other(std::string_view word) {
-  return word.ends_with("bias") || word.ends_with("mask") || word.ends_with("index") || word.ends_with("ids");
+  constexpr std::string_view kEndings[] = {
+      "bias",      "biases", "mask",    "masks",  "index",    "indices",   "indexes",     "idx",
+      "idxs",      "id",     "ids",     "inds",   "bucket",   "buckets",   "pos",         "position",
+      "positions", "map",    "mapping", "order",  "ordering", "perm",      "permutation", "offset",
+      "offsets",   "length", "lengths", "shape",  "shapes",   "size",      "sizes",       "count",
+      "counts",    "coords", "bbox",    "tokens", "label",    "labels",    "targets",     "anchors",
+      "causal",    "tril",   "triu",    "adj",    "edges",    "neighbors", "tracked",     "steps"};
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) { return word.ends_with(ending); });
+}
+
+// Returns true if the last word of a name says that the parameter is a table of values that codes select.
+inline bool names_table(std::string_view word) {
+  return contains_any(word, {"codebook", "palette", "lookup_table", "centroid"}) ||
+         is_one_of(word, {"lut"}) || word.ends_with("_lut");
 }
 
 inline std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }

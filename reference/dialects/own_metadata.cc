@@ -23,8 +23,13 @@ std::map<std::string, std::string> metadata_of(const Checkpoint& checkpoint) {
 }
 
 DescribedTensors::DescribedTensors(const Checkpoint& checkpoint) : dialect_(checkpoint.dialect) {
-  if (dialect_ == "torchao_safetensors" || dialect_ == "torchao_2338")
-    for (const NamedTensor& tensor : checkpoint.tensors) names_.insert(tensor.name);
+  if (dialect_ == "torchao_safetensors" || dialect_ == "torchao_2338") {
+    for (const NamedTensor& tensor : checkpoint.tensors) {
+      names_.insert(tensor.name);
+      names_.insert(tensor.in_memory.begin(), tensor.in_memory.end());
+    }
+    for (const NotStored& name : checkpoint.left_out) names_.insert(name.name);
+  }
 }
 
 std::optional<std::string> DescribedTensors::name_of(const std::string& key) const {

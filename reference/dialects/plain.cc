@@ -35,15 +35,6 @@ bool is_dictionary(const Ref& node) {
   return node->kind == Kind::dict || pickle::is_call(node, "collections", "OrderedDict");
 }
 
-bool holds_tensor(const Ref& root, ReadBudget& budget) {
-  bool found = false;
-  pickle::for_each_node(root, [&](const Ref& node) {
-    budget.take_steps(1);
-    found |= is_tensor_node(node);
-  });
-  return found;
-}
-
 // Returns a view of the same elements without the lazy conj and neg marks.
 Ref eager_view(const Ref& call) {
   const bool third = pickle::is_call(call, "torch._utils", "_rebuild_tensor_v3");
@@ -77,7 +68,9 @@ class PlainReader {
   void read(const TensorNode& parts) {
     read_data(parts.plain);
     if (parts.state != nullptr) collect_state(parts.state);
+    for (const Ref& state : parts.parameter_states) collect_state(state);
   }
+  void collect_state(const Ref& state);
 
  private:
   void read_data(const Ref& node);
@@ -88,7 +81,6 @@ class PlainReader {
   void read_jagged(const pickle::Refs& args);
   void read_lazy(const Ref& node);
   bool read_device_tensor(const Ref& node);
-  void collect_state(const Ref& state);
   void attribute(const std::string& name, const Ref& value);
 
   const TorchObject& object_;
@@ -136,7 +128,8 @@ bool PlainReader::read_device_tensor(const Ref& node) {
   tensor_.shape = data->shape;
   tensor_.dtype = data->dtype;
   tensor_.payload.push_back({"data", *data});
-  attribute("device", args[2]);
+  const std::string device = device_text(args[2]);
+  if (device != "cpu") tensor_.attributes["device"] = device;
   return true;
 }
 
@@ -229,6 +222,7 @@ void PlainReader::read_meta(const pickle::Refs& args) {
 
 // Reads the __dict__ of a tensor or Parameter; with __slots__ a pair of dicts.
 void PlainReader::collect_state(const Ref& state) {
+  if (state->kind == Kind::none) return;
   if (state->kind != Kind::tuple) return collect(state, "state");
   for (size_t i = 0; i < state->items.size(); ++i)
     if (state->items[i]->kind != Kind::none) collect(state->items[i], i == 0 ? "state" : "slots");
@@ -247,6 +241,11 @@ void PlainReader::collect(const Ref& node, const std::string& name) {
     tensor_.payload.push_back({name, *view});
     return;
   }
+  if (is_tensor_node(node))
+    if (const TensorNode parts = decode_tensor_node(node); !parts.wrapper.empty()) {
+      attribute(name, parts.cls);
+      return collect(parts.state, name);
+    }
   const bool mapping = is_dictionary(node);
   if (!mapping && !holds_tensor(node, budget_)) return attribute(name, node);
   const bool call = node->kind == Kind::call || node->kind == Kind::new_object;
@@ -279,9 +278,31 @@ void PlainReader::attribute(const std::string& name, const Ref& value) {
 
 }  // namespace
 
+bool holds_tensor(const Ref& root, ReadBudget& budget) {
+  bool found = false;
+  pickle::for_each_node(root, [&](const Ref& node) {
+    budget.take_steps(1);
+    found |= is_tensor_node(node);
+  });
+  return found;
+}
+
+std::string device_text(const Ref& device) {
+  if (device->kind == Kind::string) return device->text.str();
+  if (!pickle::is_call(device, "torch", "device") || device->items[1]->kind != Kind::tuple) return "";
+  const pickle::Refs& parts = device->items[1]->items;
+  if (parts.empty() || parts[0]->kind != Kind::string) return "";
+  const bool indexed = parts.size() > 1 && parts[1]->kind == Kind::integer;
+  return parts[0]->text.str() + (indexed ? ":" + std::to_string(parts[1]->integer) : "");
+}
+
 void read_parts(const TorchObject& object, const Ref& value, const std::string& name, NamedTensor& tensor,
                 ReadBudget& budget) {
   PlainReader(object, tensor, budget).collect(value, name);
+}
+
+void read_attributes(const TorchObject& object, const Ref& state, NamedTensor& tensor, ReadBudget& budget) {
+  PlainReader(object, tensor, budget).collect_state(state);
 }
 
 uint64_t heap_bytes_of(const NamedTensor& tensor) {

@@ -200,7 +200,7 @@ TensorNode decode_tensor_node(const pickle::Ref& node) {
   pickle::Ref inner = node;
   while (rebuild_name(inner).starts_with("_rebuild_parameter")) {
     parts.parameter = true;
-    if (inner->items[1]->items.size() == 4) parts.state = inner->items[1]->items[3];
+    if (inner->items[1]->items.size() == 4) parts.parameter_states.push_back(inner->items[1]->items[3]);
     inner = inner->items[1]->items.at(0);
   }
   if (rebuild_name(inner) != "_rebuild_from_type_v2") {

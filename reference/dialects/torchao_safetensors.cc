@@ -17,6 +17,7 @@
 #include "reference/dialects/classes/shape_checks.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/entry_index.h"
+#include "reference/dialects/listed_names.h"
 
 namespace qcts {
 namespace {
@@ -28,12 +29,13 @@ constexpr std::string_view kTensorNames = "tensor_names";
 class Reader : DescribedEntries {
  public:
   Reader(SafetensorsView& view, SafetensorsKeys keys, const OpenOptions& options,
-         std::vector<std::string>& warnings)
+         const nlohmann::ordered_json& config, std::vector<std::string>& warnings)
       : DescribedEntries(view),
         keys_(keys),
         options_(options),
+        config_(config),
         warnings_(warnings),
-        left_out_(view.left_out) {}
+        view_(view) {}
 
   std::vector<NamedTensor> read() {
     const auto listed = metadata_.find(kTensorNames);
@@ -43,41 +45,42 @@ class Reader : DescribedEntries {
     if (!names.is_array()) bad_entry("tensor_names is not a list");
     std::set<std::string_view> seen;
     budget_.take_bytes((kPlaceBytes + sizeof(NamedTensor)) * names.size());
-    std::vector<NamedTensor> tensors;
-    tensors.reserve(names.size());
     for (const Json& item : names) {
       if (!item.is_string()) bad_entry("tensor_names holds " + item.dump());
       const auto& name = item.get_ref<const std::string&>();
       if (!seen.insert(name).second) bad_entry("tensor_names lists " + name + " twice");
-      if (is_left_out(name))
-        left_out_.push_back(name);
-      else
-        tensors.push_back(read_one(name));
     }
-    add_leftovers(tensors);
-    note_left_out(tensors);
-    return tensors;
+    ListedNames matched(seen, entries_, order_, keys_, budget_);
+    matched.match(config_, warnings_);
+    matched_ = &matched;
+    tensors_.reserve(names.size());
+    for (const Json& item : names) read_one(item.get_ref<const std::string&>());
+    add_leftovers();
+    return std::move(tensors_);
   }
 
  private:
-  std::string prefix_of(const std::string& name) const {
-    if (keys_ == SafetensorsKeys::colon) return name + ":";
-    const size_t dot = name.rfind('.');
-    if (dot == std::string::npos)
-      bad_entry(name + ": a quantized tensor's name needs a module and a parameter");
-    return name.substr(0, dot) + "._" + name.substr(dot + 1) + "_";
+  // The entry of a part, which no other tensor may have.
+  const SafetensorsEntry& claim(const StoredEntry& part, const std::string& name) {
+    if (entries_.is_claimed(*part.entry))
+      bad_entry(name + ": the entry " + part.entry->name + " already belongs to another tensor");
+    entries_.claim(*part.entry);
+    return *part.entry;
   }
 
-  const SafetensorsEntry& claim(const std::string& key, const std::string& name) {
-    const SafetensorsEntry* found = entries_.find(key);
-    if (found == nullptr) bad_entry(name + ": no entry " + key);
-    if (entries_.is_claimed(*found))
-      bad_entry(name + ": the entry " + key + " already belongs to another tensor");
-    entries_.claim(*found);
-    return *found;
+  std::vector<StoredEntry> find(const std::string& key, const std::string& name) const {
+    std::vector<StoredEntry> found = matched_->find(key);
+    if (found.size() > 1 &&
+        std::ranges::any_of(found, [](const StoredEntry& part) { return !part.conversion; }))
+      bad_entry(name + ": both " + found[0].entry->name + " and " + found[1].entry->name + " are " + key +
+                " in memory");
+    if (!found.empty() && found[0].conversion)
+      if (const std::string missing = matched_->what_is_missing(found, key); !missing.empty())
+        view_.left_out.push_back({name, missing});
+    return found;
   }
 
-  NamedTensor read_one(const std::string& name) {
+  void read_one(const std::string& name) {
     const auto described = metadata_.find(name);
     if (described == metadata_.end())
       bad_entry(name + ": in tensor_names, but __metadata__ does not describe it");
@@ -86,78 +89,97 @@ class Reader : DescribedEntries {
     const uint64_t parsed = budget_.bytes() - before;
     if (!info.is_object() || !info.contains("_type") || !info["_type"].is_string())
       bad_entry(name + ": its metadata has no _type");
-    NamedTensor tensor;
-    tensor.name = name;
-    tensor.type = info["_type"];
-    if (tensor.type == "Tensor" || tensor.type == "torch.Tensor") {
-      const SafetensorsEntry& entry = claim(keys_ == SafetensorsKeys::colon ? name + ":_data" : name, name);
+    if (!matched_->is_stored(name)) {
+      view_.left_out.push_back({name, ""});
+      budget_.give_back_bytes(parsed);
+      return;
+    }
+    const std::string type = info["_type"];
+    if (type == "Tensor" || type == "torch.Tensor") {
+      read_plain(name);
+      budget_.give_back_bytes(parsed);
+      return;
+    }
+    const ClassSchema* schema = find_class(type);
+    if (!schema || !schema->in_safetensors)
+      throw Refused({RefusalClass::SubclassSchema,
+                     name + ": class " + type + " is not one that torchao writes to safetensors",
+                     std::nullopt, true});
+    read_subclass(*schema, info, name);
+    // The attributes keep at most half of it: a growing list has reserved as much again.
+    budget_.give_back_bytes(parsed - parsed / 2);
+  }
+
+  void read_plain(const std::string& name) {
+    const std::string key = keys_ == SafetensorsKeys::colon ? name + ":_data" : name;
+    const std::vector<StoredEntry> found = find(key, name);
+    if (found.empty()) bad_entry(name + ": no entry " + key);
+    for (const StoredEntry& part : found) {
+      if (add_name_of_shared(part, name)) continue;
+      const SafetensorsEntry& entry = claim(part, name);
+      NamedTensor tensor;
+      tensor.name = matched_->name_on_disk(entry.name, "");
       tensor.type = "Tensor";
       tensor.shape = entry.tensor.shape;
       tensor.dtype = entry.tensor.dtype;
       tensor.payload.push_back({"data", entry.tensor});
-      budget_.take_bytes(heap_bytes_of(tensor));
-      budget_.give_back_bytes(parsed);
-      return tensor;
+      add(std::move(tensor), part, name);
     }
-    const ClassSchema* schema = find_class(tensor.type);
-    if (!schema || !schema->in_safetensors)
-      throw Refused({RefusalClass::SubclassSchema,
-                     name + ": class " + tensor.type + " is not one that torchao writes to safetensors",
-                     std::nullopt, true});
-    read_parts(*schema, info, tensor);
-    // The attributes keep at most half of it: a growing list has reserved as much again.
+  }
+
+  // One tensor on disk may become several in memory.
+  bool add_name_of_shared(const StoredEntry& part, const std::string& name) {
+    if (part.conversion == nullptr) return false;
+    const auto known = shared_.find(part.entry);
+    if (known == shared_.end()) return false;
+    tensors_[known->second].in_memory.push_back(name);
+    return true;
+  }
+
+  void add(NamedTensor tensor, const StoredEntry& first, const std::string& name) {
+    if (first.conversion != nullptr) shared_.emplace(first.entry, tensors_.size());
+    if (first.conversion != nullptr || tensor.name != name) tensor.in_memory.push_back(name);
     budget_.take_bytes(heap_bytes_of(tensor));
-    budget_.give_back_bytes(parsed - parsed / 2);
-    return tensor;
+    tensors_.push_back(std::move(tensor));
   }
 
-  // transformers stores a tied weight once and lists both of its names. Nothing of it may be there, and a
-  // tensor that is there has to have its metadata.
-  bool is_left_out(const std::string& name) {
-    const auto described = metadata_.find(name);
-    if (described == metadata_.end() || entries_.find(name) != nullptr) return false;
-    const bool colon = keys_ == SafetensorsKeys::colon;
-    if (!colon && name.find('.') == std::string::npos) return false;
-    if (!entries_.with_prefix(prefix_of(name)).empty()) return false;
-    if (twins_.empty())
-      for (const auto& [key, text] : metadata_)
-        if (entries_.find(key) != nullptr || !entries_.with_prefix(key_prefix(key)).empty())
-          twins_.insert(*text);
-    return twins_.contains(*described->second);
-  }
-
-  std::string key_prefix(std::string_view key) const {
-    return keys_ == SafetensorsKeys::underscore && key.find('.') == key.npos ? std::string(key) + "._"
-                                                                             : prefix_of(std::string(key));
-  }
-
-  void note_left_out(const std::vector<NamedTensor>& tensors) {
-    for (const std::string& name : left_out_) {
-      const auto embeds = [](const NamedTensor& tensor) {
-        return tensor.name.find("embed") != std::string::npos;
-      };
-      const auto twin = std::ranges::find_if(tensors, embeds);
-      warnings_.push_back(name + ": listed and not stored, as transformers leaves out a weight that is tied" +
-                          (twin == tensors.end() ? "" : " (to " + twin->name + ")"));
-    }
-  }
-
-  void read_parts(const ClassSchema& schema, const Json& info, NamedTensor& tensor) {
+  void read_subclass(const ClassSchema& schema, const Json& info, const std::string& name) {
     if (!info.contains("_data") || !info["_data"].is_object())
-      bad_entry(tensor.name + ": its metadata has no _data");
-    for (const auto& [key, value] : info["_data"].items())
-      check_attribute_json(value, tensor.name + ": " + key);
-    tensor.attributes = info["_data"];
-    const std::string prefix = prefix_of(tensor.name);
-    for (const std::string& part : part_names(schema, info, tensor.name, prefix))
-      tensor.payload.push_back({part, claim(prefix + part, tensor.name).tensor});
-    prefixes_.push_back(prefix);
-    arrange(schema, tensor, options_.lenient, warnings_);
-    const Outer outer = schema.outer(tensor);
-    if (!outer.note.empty()) warnings_.push_back(tensor.name + ": " + outer.note);
-    tensor.shape = outer.shape;
-    tensor.dtype = outer.dtype;
-    recognize_scheme(tensor);
+      bad_entry(name + ": its metadata has no _data");
+    for (const auto& [key, value] : info["_data"].items()) check_attribute_json(value, name + ": " + key);
+    const std::string prefix = part_prefix(name, keys_);
+    if (prefix.empty()) bad_entry(name + ": a quantized tensor's name needs a module and a parameter");
+    // The parts by the tensor's name on disk, of which a conversion may have several.
+    std::map<std::string, std::vector<std::pair<std::string, StoredEntry>>> stored;
+    const std::vector<std::string> parts = part_names(schema, info, name, prefix);
+    for (const std::string& part : parts) {
+      const std::vector<StoredEntry> found = find(prefix + part, name);
+      if (found.empty()) bad_entry(name + ": no entry " + prefix + part);
+      for (const StoredEntry& entry : found)
+        stored[matched_->name_on_disk(entry.entry->name, part)].emplace_back(part, entry);
+    }
+    for (const auto& [on_disk, held] : stored) {
+      if (held.size() != parts.size())
+        bad_entry(name + ": its parts lie under several names, " + stored.begin()->first + " and " +
+                  stored.rbegin()->first);
+      if (add_name_of_shared(held[0].second, name)) continue;
+      NamedTensor tensor;
+      tensor.name = on_disk;
+      tensor.type = info["_type"];
+      tensor.attributes = info["_data"];
+      for (const auto& [part, entry] : held) {
+        const SafetensorsEntry& claimed = claim(entry, name);
+        tensor.payload.push_back({part, claimed.tensor});
+        prefixes_.push_back(claimed.name.substr(0, claimed.name.size() - part.size()));
+      }
+      arrange(schema, tensor, options_.lenient, warnings_);
+      const Outer outer = schema.outer(tensor);
+      if (!outer.note.empty()) warnings_.push_back(tensor.name + ": " + outer.note);
+      tensor.shape = outer.shape;
+      tensor.dtype = outer.dtype;
+      recognize_scheme(tensor);
+      add(std::move(tensor), held[0].second, name);
+    }
   }
 
   std::vector<std::string> part_names(const ClassSchema& schema, const Json& info, const std::string& name,
@@ -172,20 +194,27 @@ class Reader : DescribedEntries {
     }
     for (std::string_view part : schema.tensors) parts.emplace_back(part);
     for (std::string_view part : schema.optional_tensors)
-      if (entries_.find(prefix + std::string(part)) != nullptr) parts.emplace_back(part);
+      if (!matched_->find(prefix + std::string(part)).empty()) parts.emplace_back(part);
     return parts;
   }
 
-  void add_leftovers(std::vector<NamedTensor>& tensors) {
+  void add_leftovers() {
     std::ranges::sort(prefixes_);
+    std::vector<std::string_view> names;
     for (const SafetensorsEntry* entry : order_) {
       if (entries_.is_claimed(*entry)) continue;
       if (is_part_of_a_tensor(entry->name))
         bad_entry(entry->name + ": an inner tensor that its tensor's metadata does not list");
       budget_.take_bytes(4 * sizeof(NamedTensor) + entry->name.size());
-      warnings_.push_back(entry->name + ": not in tensor_names; taken as a plain tensor");
-      tensors.push_back(read_plain_entry(*entry, budget_));
+      names.push_back(entry->name);
+      tensors_.push_back(read_plain_entry(*entry, budget_));
     }
+    constexpr size_t kMaxNamed = 8;
+    for (size_t i = 0; i < std::min(names.size(), kMaxNamed); ++i)
+      warnings_.push_back(std::string(names[i]) + ": not in tensor_names; taken as a plain tensor");
+    if (names.size() > kMaxNamed)
+      warnings_.push_back("and " + std::to_string(names.size() - kMaxNamed) +
+                          " more that are not in tensor_names; taken as plain tensors");
   }
 
   // Is `name` a tensor's prefix plus an inner tensor's name?
@@ -209,9 +238,12 @@ class Reader : DescribedEntries {
 
   SafetensorsKeys keys_;
   const OpenOptions& options_;
+  const nlohmann::ordered_json& config_;
   std::vector<std::string>& warnings_;
-  std::vector<std::string>& left_out_;
-  std::set<std::string_view> twins_;  // metadata of the tensors that are there
+  SafetensorsView& view_;
+  const ListedNames* matched_ = nullptr;
+  std::vector<NamedTensor> tensors_;
+  std::map<const SafetensorsEntry*, size_t> shared_;  // places in tensors_ of what conversions take
   std::vector<std::string> prefixes_;
 };
 
@@ -268,8 +300,9 @@ SafetensorsKeys detect_safetensors_keys(const SafetensorsView& view) {
 
 std::vector<NamedTensor> read_torchao_safetensors(SafetensorsView& view, SafetensorsKeys keys,
                                                   const OpenOptions& options,
+                                                  const nlohmann::ordered_json& config,
                                                   std::vector<std::string>& warnings) {
-  return Reader(view, keys, options, warnings).read();
+  return Reader(view, keys, options, config, warnings).read();
 }
 
 }  // namespace qcts

@@ -90,13 +90,14 @@ NamedTensor read_torchao_v1(const TorchObject& object, const TensorLeaf& leaf, R
   NamedTensor tensor;
   tensor.name = leaf.name;
   tensor.type = split_global(parts.cls).name;
-  read_subclass_state(object, parts, tensor, budget);
+  NamedTensor further = read_subclass_state(object, parts, tensor, budget);
   if (const auto function = tensor.attributes.find("input_quant_func"); function != tensor.attributes.end())
     name_function(*function);
   tensor.attributes["shape"] = tensor.shape;
   tensor.attributes["dtype"] = dtype_json(tensor.dtype);
   check_affine_quantized(tensor);
   recognize_scheme(tensor);
+  add_further(tensor, std::move(further));
   return tensor;
 }
 

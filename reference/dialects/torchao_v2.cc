@@ -2,6 +2,8 @@
 // Reads pickled tensor subclasses of torchao's second generation (0.13 to 0.18): a wrapper subclass whose
 // state is its __dict__, with inner tensors and attributes together. Most classes are in module
 // torchao.quantization, prototypes in their own file's.
+#include <algorithm>
+
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/shape_checks.h"
@@ -47,13 +49,15 @@ bool is_state_with_slots(const pickle::Ref& state) {
 constexpr size_t kMaxNames = 1024;
 constexpr uint64_t kPartBytes = 144 + sizeof(InnerTensor);
 
+// `further` receives what is not of the class.
 void read_state(const TorchObject& object, const pickle::Ref& state, const std::string& prefix,
-                NamedTensor& tensor, ReadBudget& budget) {
+                NamedTensor& tensor, NamedTensor& further, ReadBudget& budget) {
   if (is_state_with_slots(state)) {
     for (const pickle::Ref& half : state->items)
-      if (half->kind == pickle::Kind::dict) read_state(object, half, prefix, tensor, budget);
+      if (half->kind == pickle::Kind::dict) read_state(object, half, prefix, tensor, further, budget);
     return;
   }
+  if (state->kind == pickle::Kind::none) return;  // an object without attributes, since Python 3.11
   if (state->kind != pickle::Kind::dict)
     refuse(RefusalClass::SubclassSchema, tensor.name + ": the state of " + tensor.type + " is not a dict",
            state->offset);
@@ -66,14 +70,21 @@ void read_state(const TorchObject& object, const pickle::Ref& state, const std::
       refuse(RefusalClass::LimitExceeded, tensor.name + ": more than " + std::to_string(kMaxNames) + " parts",
              key->offset);
     const std::string name = prefix + key->text;
+    if (prefix.empty() && !is_of_class(tensor.type, name)) {
+      read_parts(object, value, std::string(kFurther) + name, further, budget);
+      continue;
+    }
     if (!is_tensor_node(value)) {
-      tensor.attributes[name] = attribute_json(value, tensor.name + ": " + name, budget);
+      if (holds_tensor(value, budget))
+        read_parts(object, value, name, tensor, budget);
+      else
+        tensor.attributes[name] = attribute_json(value, tensor.name + ": " + name, budget);
       continue;
     }
     const TensorNode inner = decode_tensor_node(value);
     if (!inner.wrapper.empty()) {
       tensor.attributes[name] = Json{{"_type", split_global(inner.cls).name}};
-      read_state(object, inner.state, name + ".", tensor, budget);
+      read_state(object, inner.state, name + ".", tensor, further, budget);
     } else if (const std::optional<Tensor> view = tensor_of(object, inner.plain)) {
       tensor.payload.push_back({name, *view});
     } else {
@@ -85,11 +96,20 @@ void read_state(const TorchObject& object, const pickle::Ref& state, const std::
 
 }  // namespace
 
-void read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,
-                         ReadBudget& budget) {
+NamedTensor read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,
+                                ReadBudget& budget) {
   read_outer(parts, tensor);
-  read_state(object, parts.state, "", tensor, budget);
-  budget.take_bytes(heap_bytes_of(tensor));
+  NamedTensor further;
+  further.name = tensor.name;
+  read_state(object, parts.state, "", tensor, further, budget);
+  for (const pickle::Ref& state : parts.parameter_states) read_attributes(object, state, further, budget);
+  budget.take_bytes(heap_bytes_of(tensor) + heap_bytes_of(further));
+  return further;
+}
+
+void add_further(NamedTensor& tensor, NamedTensor further) {
+  for (InnerTensor& inner : further.payload) tensor.payload.push_back(std::move(inner));
+  for (auto& [name, value] : further.attributes.items()) tensor.attributes[name] = std::move(value);
 }
 
 std::string_view dialect_of_class(const pickle::Ref& cls) {
@@ -98,6 +118,7 @@ std::string_view dialect_of_class(const pickle::Ref& cls) {
   // Modules of 0.7 to 0.15; 0.16 moved the rest of torchao.dtypes to torchao.prototype.dtypes.
   if (name.module.starts_with("torchao.dtypes") || name.module.starts_with("torchao.prototype.dtypes") ||
       name.module == "torchao.quantization.linear_activation_quantized_tensor" ||
+      name.module == "torchao.quantization.linear_activation_scale" ||
       name.module == "torchao.quantization.linear_activation_weight_observed_tensor" ||
       name.module == "torchao.quantization.weight_tensor_linear_activation_quantization")
     return "torchao_v1";
@@ -110,7 +131,7 @@ NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, b
   NamedTensor tensor;
   tensor.name = leaf.name;
   tensor.type = split_global(parts.cls).name;
-  read_subclass_state(object, parts, tensor, budget);
+  NamedTensor further = read_subclass_state(object, parts, tensor, budget);
   if (const ClassSchema* named = find_class(tensor.type)) {
     // Dtype and shape come from the wrapper; the class's encoding lists them as attributes.
     for (const auto* names : {&named->attributes, &named->optional_attributes})
@@ -123,8 +144,12 @@ NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, b
   if (!schema) {
     warnings.push_back(tensor.name + ": class " + tensor.type +
                        " has no schema here; its parts are shown as they are");
+    add_further(tensor, std::move(further));
     return tensor;
   }
+  // A weight that is trained may be quantized itself: its parts then have longer names.
+  const auto is_nested = [](const InnerTensor& part) { return part.name.find('.') != std::string::npos; };
+  if (schema->outer == nullptr && std::ranges::any_of(tensor.payload, is_nested)) return tensor;
   arrange(*schema, tensor, lenient, warnings);
   if (schema->outer) {
     const Outer outer = schema->outer(tensor);
@@ -137,6 +162,7 @@ NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, b
                              std::string(dtype_name(outer.dtype)));
   }
   recognize_scheme(tensor);
+  add_further(tensor, std::move(further));
   return tensor;
 }
 

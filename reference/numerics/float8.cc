@@ -60,8 +60,11 @@ uint8_t clamped_code(DType code, float value, float x, float scale) {
 uint8_t float8_code(DType code, float x, float scale) { return clamped_code(code, x / scale, x, scale); }
 
 uint8_t float8_code_by_reciprocal(DType code, float x, float scale) {
-  const float reciprocal = 1.0f / scale;
-  return clamped_code(code, x * reciprocal, x, scale);
+  return float8_code_by_reciprocal_in(DType::float32, code, x, scale);
+}
+
+uint8_t float8_code_by_reciprocal_in(DType common, DType code, float x, float scale) {
+  return clamped_code(code, mul_in(common, x, div_in(common, 1.0f, scale)), x, scale);
 }
 
 }  // namespace qcts

@@ -47,5 +47,7 @@ uint8_t float8_code(DType code, float x, float scale);
 // Returns the code of x * (1 / scale), clamped to the largest code.
 // Both operations round to float32 (torchao 0.6.1 to 0.11.0, _quantize_affine_no_dtype_cast).
 uint8_t float8_code_by_reciprocal(DType code, float x, float scale);
+// The same with both operations in `common`, the dtype of x and of its scale.
+uint8_t float8_code_by_reciprocal_in(DType common, DType code, float x, float scale);
 
 }  // namespace qcts

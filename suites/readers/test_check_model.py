@@ -77,3 +77,57 @@ def test_a_folder_and_another_checkpoint_are_skeletons(tmp_path):
     for model in (folder, folder / "model.safetensors", tmp_path / "one.pt"):
         assert checked(tmp_path / "one.pt", model, 0)["model"]["verdict"] == "pass"
     assert "no such" in qcts("check", tmp_path / "one.pt", "--model", tmp_path / "none.pt", code=2).stderr.lower()
+
+
+@pytest.mark.parametrize(("model", "file"), [("module.", ""), ("", "module."), ("state_dict.", "module."), ("state_dict.module.", "")])
+def test_a_common_prefix_is_named(model, file, tmp_path):
+    def save(path, prefix):
+        state = {prefix.removeprefix("state_dict.") + name: tensor for name, tensor in network().state_dict().items()}
+        torch.save({"state_dict": state} if prefix.startswith("state_dict.") else state, path)
+        return path
+
+    a, b = save(tmp_path / "file.pt", file), save(tmp_path / "model.pt", model)
+    report = checked(a, b, 1)["model"]
+    assert report["prefix"] == {"model": model, "file": file, "matched_without": 3}
+    text = " ".join(qcts("check", a, "--model", b, code=1).stdout.split())
+    assert "without it 3 names match" in text and all(f"'{prefix}'" in text for prefix in (model, file) if prefix)
+
+
+def test_no_prefix_is_named_where_names_are_only_missing(tmp_path, skeleton):
+    torch.save({"0.weight": torch.zeros(64, 32), "x": torch.zeros(1)}, tmp_path / "a.pt")
+    assert checked(tmp_path / "a.pt", skeleton, 1)["model"]["prefix"] is None
+
+
+@pytest.mark.parametrize("ties", [{"tie_word_embeddings": True}, {}, {"tie_word_embeddings": False}], ids=repr)
+def test_a_folder_that_ties_needs_no_output_layer(ties, tmp_path):
+    """from_pretrained fills it from the embeddings; load_state_dict of a file does not."""
+    state = {"model.embed_tokens.weight": torch.zeros(8, 4), "model.norm.weight": torch.ones(4)}
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    save_file(state, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(ties))
+    torch.save(state | {"lm_head.weight": torch.zeros(8, 4)}, tmp_path / "model.pt")
+    report = checked(folder, tmp_path / "model.pt", 1 if ties.get("tie_word_embeddings") is False else 0)["model"]
+    assert report["missing"] == ([] if report["verdict"] == "pass" else ["lm_head.weight"])
+    assert checked(folder / "model.safetensors", tmp_path / "model.pt", 1)["model"]["missing"] == ["lm_head.weight"]
+    torch.save(state | {"lm_head.weight": torch.zeros(9, 4)}, tmp_path / "other.pt")
+    assert checked(folder, tmp_path / "other.pt", 1)["model"]["missing"] == ["lm_head.weight"]
+
+
+@pytest.mark.parametrize("version", [None, 1, 2])
+@pytest.mark.parametrize("at", ["", "net."])
+def test_an_old_batch_norm_has_no_count_of_batches(version, at, tmp_path):
+    """load_state_dict(strict=True) decides, by the version in the file's _metadata."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
+    torch.save({"net": model.state_dict()} if at else model.state_dict(), tmp_path / "model.pt")
+    old = model.state_dict()
+    del old["1.num_batches_tracked"]
+    old._metadata["1"] = {} if version is None else {"version": version}
+    torch.save({"net": old} if at else old, tmp_path / "old.pt")
+    try:
+        model.load_state_dict(old)
+        fits = True
+    except RuntimeError:
+        fits = False
+    report = checked(tmp_path / "old.pt", tmp_path / "model.pt", 0 if fits else 1)["model"]
+    assert (report["missing"] == []) == fits and report["filled"] == ([at + "1.num_batches_tracked"] if fits else [])

@@ -22,11 +22,7 @@ def with_own_dequantize():
 def test_dequantize_gives_what_the_writer_gives(id, tmp_path):
     """Protects: weights in files that no current library reads are dequantized bit for bit."""
     entry = GOLDENS[id]
-    words = (
-        ["--cpu-pack", entry["cpu_capability"]]
-        if any("cpu_" in t["layout"] for t in entry["tensors"])
-        else []
-    )
+    words = ["--cpu-pack", entry["cpu_capability"]] if any("cpu_" in t["layout"] for t in entry["tensors"]) else []
     qcts("dequantize", FIXTURES / entry["file"], tmp_path / "dense.safetensors", *words)
     got = read_safetensors(tmp_path / "dense.safetensors")
     want = read_safetensors(FIXTURES / entry["expected"])
@@ -85,7 +81,7 @@ FIRST_POLICIES = [
 
 
 @pytest.mark.parametrize("golden, scheme, policy", FIRST_POLICIES)
-def test_first_generations_policies_are_read_and_not_written(golden, scheme, policy, tmp_path):
+def test_first_generations_policies_are_read_and_not_written_in_todays_classes(golden, scheme, policy, tmp_path):
     """Protects: no file claims a policy that current torchao cannot express."""
     entry = GOLDENS[f"torchao_{golden}"]
     assert inspect(FIXTURES / entry["file"])["tensors"][0]["scheme"] == scheme
@@ -94,11 +90,12 @@ def test_first_generations_policies_are_read_and_not_written(golden, scheme, pol
     words = ["--scheme", scheme, "--activation", policy]
     if policy.startswith("static_"):
         words += ["--activation-scale", "0.01"]
-    refused = qcts("quantize", *words, tmp_path / "dense.safetensors", tmp_path / "out.pt", code=2).stderr
+    words += ["--as", "torchao_v2", tmp_path / "dense.safetensors", tmp_path / "out.pt"]
+    refused = qcts("quantize", *words, code=2).stderr
     if policy == "dyn_row_fbgemm":
         assert "dyn_row_fbgemm needs activation_scale_ub from a calibration" in refused
         return
-    assert f"no class of torchao holds {scheme} in the layout " in refused and f"under the policy '{policy}'" in refused
+    assert f"torchao_v2 has no class for {scheme} in the layout " in refused and f"under the policy '{policy}'" in refused
 
 
 TINYQ = [id for id in GOLDENS if id.startswith("tinyq_006b7b9/")]
@@ -126,9 +123,7 @@ def float_state(torch, id):
     path = FIXTURES / GOLDENS[id]["file"]
     quantized = torch.load(path, weights_only=True)
     weights = load_file(FIXTURES / GOLDENS[id]["expected"])
-    if not all(
-        f"{key.removesuffix('int8_weights')}weight|w" in weights for key in quantized if "int8_weights" in key
-    ):
+    if not all(f"{key.removesuffix('int8_weights')}weight|w" in weights for key in quantized if "int8_weights" in key):
         return None
     source = OrderedDict()
     dtype = next((t.dtype for k, t in quantized.items() if k.endswith("bias")), torch.float32)
@@ -184,9 +179,7 @@ def test_quantize_leaves_what_tinyqs_exclusion_list_names(tmp_path):
     ]
     assert (
         "TinyQ writes no safetensors"
-        in qcts(
-            "quantize", "--scheme", "tinyq_w8a16", tmp_path / "in.pth", tmp_path / "out.safetensors", code=2
-        ).stderr
+        in qcts("quantize", "--scheme", "tinyq_w8a16", tmp_path / "in.pth", tmp_path / "out.safetensors", code=2).stderr
     )
 
 
@@ -226,9 +219,7 @@ def test_tinyq_layers_that_contradict_themselves_are_refused(tmp_path):
     assert "no module has tinyq's int8_weights and scales" in refusal(plain, "--dialect", "tinyq")["detail"]
     # With one row, torch's squeeze() left the scale without a dimension.
     one = {"m.int8_weights": ("I8", [1, 8], bytes(8)), "m.scales": ("F32", [], bytes(4))}
-    assert (
-        inspect(write_safetensors(tmp_path / "one.safetensors", one))["tensors"][0]["scheme"] == "tinyq_w8a16"
-    )
+    assert inspect(write_safetensors(tmp_path / "one.safetensors", one))["tensors"][0]["scheme"] == "tinyq_w8a16"
 
 
 FBGEMM = "torchao.dtypes.fbgemm_fp8_tensor."
@@ -252,9 +243,7 @@ def issue_2338(path, names=("a.weight",), metadata=None, entries=None, **parts):
 
 def test_2338_spellings_of_one_function_are_one(tmp_path):
     attributes = [
-        inspect(issue_2338(tmp_path / "f.safetensors", input_quant_func=FBGEMM + name))["tensors"][0][
-            "attributes"
-        ]
+        inspect(issue_2338(tmp_path / "f.safetensors", input_quant_func=FBGEMM + name))["tensors"][0]["attributes"]
         for name in ("to_fbgemm_fp8", "FbgemmFp8Tensor.from_float")
     ]
     assert attributes[0] == attributes[1]
@@ -304,6 +293,26 @@ def test_2338_x_is_quantized_only_as_the_function_can(kwargs, scheme, tmp_path):
     assert (tensor["scheme"] or None) == scheme
     done = qcts("check", path).stdout
     assert ("numerics.dequantize" in done) == bool(scheme) and ("belong" in done) != bool(scheme)
+
+
+@pytest.mark.parametrize(
+    ("bound", "code", "words"),
+    [
+        ("-1", 1, "activation_scale_ub -1, but it is a number that is not negative"),
+        ('"abc"', 1, 'activation_scale_ub "abc", but it is a number that is not negative'),
+        ("[1]", 1, "activation_scale_ub [1], but"),
+        ('"0.3"', 0, "it is a number or None"),
+        ("0.25", 0, ""),
+        ("null", 0, ""),
+    ],
+)
+def test_2338_a_bound_that_no_kernel_takes_is_named(bound, code, words, tmp_path):
+    path = issue_2338(tmp_path / "f.safetensors", quant_kwargs=f'{{"activation_scale_ub": {bound}}}')
+    told = qcts("check", path, code=code).stderr
+    assert words in told and ("activation_scale_ub" in told) == bool(words)
+    assert words in qcts("check", path, "--lenient").stderr
+    unknown = issue_2338(tmp_path / "g.safetensors", quant_kwargs='{"activation_scale_ub": 1, "x": 2}')
+    assert "quant_kwargs has x 2" in qcts("check", unknown).stderr
 
 
 REFUSED_2338 = {
@@ -380,9 +389,7 @@ def test_2338_weight_stays_as_it_is(tmp_path):
 
 def test_2338_forms_beside_the_dictionary():
     single = inspect(FIXTURES / GOLDENS["torchao_0_13_0/ao_2338/single"]["file"])
-    assert [(t["name"], t["type"]) for t in single["tensors"]] == [
-        ("tensor", "LinearActivationQuantizedTensor")
-    ]
+    assert [(t["name"], t["type"]) for t in single["tensors"]] == [("tensor", "LinearActivationQuantizedTensor")]
     beside = inspect(FIXTURES / GOLDENS["torchao_0_13_0/ao_2338/beside_plain"]["file"])
     assert [(t["name"], t["type"]) for t in beside["tensors"]] == [
         ("layer1.weight", "LinearActivationQuantizedTensor"),

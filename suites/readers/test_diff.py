@@ -96,7 +96,7 @@ PAIRS = {
     "kind_of_dict": ({"a": 1}, collections.OrderedDict(a=1), "type"),
     "order_of_keys": ({"a": 1, "b": 2}, {"b": 2, "a": 1}, "order, place 0"),
     "key_missing": ({"a": 1, "b": 2}, {"a": 1}, "b"),
-    "module_metadata": (metadata(1), metadata(2), "_metadata[\"\"].version"),
+    "module_metadata": (metadata(1), metadata(2), '_metadata[""].version'),
     "dtype": ({"x": x()}, {"x": x().half()}, "x: dtype"),
     "shape": ({"x": x()}, {"x": x().view(2, 4)}, "x: shape"),
     "stride": ({"x": x().view(2, 4)}, {"x": x().view(4, 2).t()}, "x: stride"),
@@ -313,3 +313,44 @@ def test_text_names_path_and_values(tmp_path):
     many = [{str(i): value for i in range(30)} for value in (1, 2)]
     assert "and 10 more: --all" in qcts("diff", *saved(tmp_path, *many), code=1).stdout
     assert "29: 1 | 2" in qcts("diff", *saved(tmp_path, *many), "--all", code=1).stdout
+
+
+def torchao_file(path, names, header, stored=("a.weight", "b.bias")):
+    entries = {name: torch.ones(2) for name in stored}
+    described = {name: json.dumps({"_type": "Tensor"}) for name in header}
+    save_file(entries, path, metadata=described | {"tensor_names": json.dumps(names)})
+    return path
+
+
+def test_the_order_of_tensor_names_is_spelling(tmp_path):
+    """tensor_names is a set; a name in it that no tensor has adds nothing."""
+    names = ["a.weight", "b.bias"]
+    a = torchao_file(tmp_path / "a.safetensors", names, names)
+    b = torchao_file(tmp_path / "b.safetensors", names[::-1], names)
+    found = diff(a, b, code=0)
+    assert found["e2"]["equal"] and [d["path"] for d in found["spelling"]] == ["__metadata__.tensor_names"]
+    assert "equal, spelled differently" in qcts("diff", a, b).stdout
+    assert where(diff(a, torchao_file(tmp_path / "d.safetensors", names[:1], names[:1]), code=1)) != []
+
+
+def test_the_order_of_keys_in_config_json_is_spelling(tmp_path):
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder, keys in zip(folders, (["x", "y"], ["y", "x"]), strict=True):
+        folder.mkdir()
+        save_file({"w": torch.ones(2)}, folder / "model.safetensors")
+        (folder / "config.json").write_text(json.dumps({key: {"k": 1} for key in keys}))
+    found = diff(*folders, code=0)
+    assert found["e2"]["equal"] and [d["field"] for d in found["spelling"]] == ["order of the keys"]
+
+
+def test_1_says_that_the_contents_differ_and_nothing_else(tmp_path):
+    """What cannot be read ends in 5, a wrong word or path in 2."""
+    a, b = saved(tmp_path, {"w": x()}, {"w": x() + 1})
+    diff(a, b, code=1)
+    (tmp_path / "cut.pt").write_bytes(a.read_bytes()[:-40])
+    for words in ([a, tmp_path / "cut.pt"], [tmp_path / "cut.pt", a], [tmp_path / "cut.pt", a, "--error"]):
+        done = qcts("diff", *words, "--json", code=5)
+        assert "refused" in done.stderr and json.loads(done.stdout)["refusal"]["class"]
+    qcts("diff", a, tmp_path / "none.pt", code=2)
+    qcts("diff", a, b, "--cpu-pack", "avx3", code=2)
+    assert "5 when one cannot be read" in " ".join(qcts("diff", "--help").stdout.split())

@@ -105,6 +105,60 @@ def test_nothing_to_compare_proves_nothing(files, tmp_path):
     assert document["layers"] == [] and len(document["not_compared"]) == 2
 
 
+def test_what_either_side_lacks_is_named(files, tmp_path):
+    """Float tensors too; a tensor that FILE lost fails `check --original`, and "all layers" are all."""
+    _, dense, quantized, layers, _ = files
+    assert "all layers" in qcts("diff", dense, quantized, "--error").stdout
+    more = {n: ("F32", [N, K], w.tobytes()) for n, w in layers.items()} | {
+        "c.weight": ("F32", [2], bytes(8)),
+        "norm": ("F32", [1], bytes(4)),
+    }
+    original = write_safetensors(tmp_path / "more.safetensors", more)
+    document = errors(original, quantized)
+    assert document["missing"] == ["c.weight", "norm"] and document["complete"] is False and len(document["layers"]) == 2
+    shown = qcts("diff", original, quantized, "--error").stdout
+    assert "missing: c.weight" in shown and "missing: norm" in shown and "all layers" not in shown
+    shown = qcts("check", quantized, "--original", original, code=1).stdout
+    assert "original: 2 tensors of it are missing" in shown and "missing: norm" in shown
+    report = json.loads(qcts("check", quantized, "--original", original, "--json", code=1).stdout)
+    assert report["passed"] is False and report["error"]["missing"] == ["c.weight", "norm"]
+    less = write_safetensors(tmp_path / "less.safetensors", {"a.weight": more["a.weight"]})
+    document = errors(less, quantized)
+    assert document["not_compared"] == ["b.weight: the original has no tensor of this name"] and not document["missing"]
+    assert "all layers" not in qcts("check", quantized, "--original", less).stdout
+
+
+def test_float_tensors_are_compared_too(files, tmp_path):
+    _, _, _, layers, _ = files
+    entries = {n: ("F32", [N, K], w.tobytes()) for n, w in layers.items()} | {
+        "norm": ("F32", [2], bytes(8)),
+        "steps": ("I64", [1], bytes(8)),
+    }
+    original = write_safetensors(tmp_path / "d.safetensors", entries)
+    qcts("quantize", "--scheme", "int8_row", original, tmp_path / "q.pt")
+    document = errors(original, tmp_path / "q.pt")
+    assert document["unquantized"] == {"same": 2, "different": []} and document["complete"] is True
+    entries["norm"] = ("F32", [2], np.float32([1, 2]).tobytes())
+    entries["steps"] = ("I64", [1], np.int64([3]).tobytes())
+    other = write_safetensors(tmp_path / "o.safetensors", entries)
+    document = errors(other, tmp_path / "q.pt")
+    (norm,) = document["unquantized"]["different"]
+    assert (norm["name"], norm["max_error"]) == ("norm", 2) and document["not_compared"] == ["steps: not floating-point: int64 and int64"]
+    assert "not the original's: norm" in qcts("diff", other, tmp_path / "q.pt", "--error").stdout
+
+
+def test_a_tied_output_layer_of_a_folder_is_not_missing(files, tmp_path):
+    _, _, _, layers, _ = files
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    tied = {"model.embed_tokens.weight": ("F32", [4, K], bytes(16 * K)), "l.weight": ("F32", [N, K], layers["a.weight"].tobytes())}
+    write_safetensors(folder / "model.safetensors", tied)
+    dense = write_safetensors(tmp_path / "d.safetensors", tied | {"lm_head.weight": tied["model.embed_tokens.weight"]})
+    for said, missing in ((True, []), (False, ["lm_head.weight"])):
+        (folder / "config.json").write_text(json.dumps({"tie_word_embeddings": said}))
+        assert errors(dense, folder, code=3)["missing"] == missing
+
+
 def test_check_shows_the_error_where_it_gets_the_original(files, tmp_path):
     _, dense, quantized, _, _ = files
     shown = qcts("check", quantized, "--original", dense).stdout

@@ -176,3 +176,15 @@ def test_both_containers_of_a_whole_model_are_equal_but_for_the_source(container
     changed = files["legacy"].read_bytes().replace(b"class Net(", b"class Ned(")
     (tmp_path / "changed.pt").write_bytes(changed)
     assert "class source" in qcts("diff", files["legacy"], tmp_path / "changed.pt", *words, code=1).stdout
+
+
+class Marked(torch.Tensor):
+    """Without attributes: since Python 3.11 its state is None."""
+
+
+def test_a_tensor_subclass_without_attributes(container, tmp_path):
+    path = save({"w": torch.ones(2, 3).as_subclass(Marked)}, tmp_path / "a.pt", container)
+    name = f"{Marked.__module__}.Marked"
+    assert f"--allow {name}" in qcts("inspect", path, code=1).stderr
+    assert_served(path, "--allow", name)
+    assert read_safetensors(tmp_path / "out.safetensors")["w"][1:] == ([2, 3], torch.ones(2, 3).numpy().tobytes())

@@ -15,7 +15,6 @@
 #include "reference/dialects/classes/lookup.h"
 #include "reference/dialects/classes/marlin.h"
 #include "reference/dialects/classes/nf4.h"
-#include "reference/dialects/classes/optim_states.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/sparse.h"
 #include "reference/dialects/classes/training.h"
@@ -163,7 +162,6 @@ std::optional<Tensor> dense_by_dialect(const NamedTensor& tensor) {
   if (const std::optional<Tensor> dense = dense_of_block_floats(tensor)) return dense;
   if (const std::optional<Tensor> dense = dense_of_nf4(tensor)) return dense;
   if (const std::optional<Tensor> dense = dense_of_marlin(tensor)) return dense;
-  if (const std::optional<Tensor> dense = dense_of_optim_state(tensor)) return dense;
   if (const std::optional<Tensor> dense = dense_of_sparse_weight(tensor)) return dense;
   if (const std::optional<Tensor> dense = dense_of_bit_shards(tensor)) return dense;
   if (const std::optional<Tensor> dense = dense_of_gguf(tensor)) return dense;

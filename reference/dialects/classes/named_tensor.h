@@ -22,7 +22,7 @@ struct InnerTensor {
 };
 
 struct NamedTensor {
-  std::string name;  // "linear1.weight"
+  std::string name;  // "linear1.weight"; the name on disk
   // The producer's class without its module: "Int8Tensor", "AffineQuantizedTensor", "Tensor", "Parameter".
   std::string type;
   std::string scheme;            // Scheme::name; empty for a plain tensor and for a class of no scheme
@@ -34,7 +34,18 @@ struct NamedTensor {
   std::vector<InnerTensor> payload;
   nlohmann::ordered_json attributes =
       nlohmann::ordered_json::object();  // reference/dialects/classes/attributes.h
+  // The names in memory, if torchao's metadata lists others: transformers renames, merges and splits tensors.
+  std::vector<std::string> in_memory{};
 };
+
+// Attributes that no schema knows have this prefix: "state._is_param". Their tensors are parts of that name.
+inline constexpr std::string_view kFurther = "state.";
+
+// Returns true for a part or attribute that does not change the elements: a further attribute of a tensor, a
+// slot, or the spec of a DTensor.
+inline bool is_beside_elements(std::string_view name) {
+  return name.starts_with(kFurther) || name.starts_with("slots.") || name.starts_with("dtensor.");
+}
 
 // Returns the layout's name, or an empty string.
 inline std::string layout_name(const std::optional<Layout>& layout) {

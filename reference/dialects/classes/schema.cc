@@ -13,14 +13,21 @@
 namespace qcts {
 namespace {
 
+// Slices of no rows keep the scale of the whole tensor where it has one scale.
+void require_block_shape(const NamedTensor& t, std::string_view name, const Tensor& part,
+                         const std::vector<int64_t>& whole, const std::vector<int64_t>& blocks) {
+  const bool one_of_nothing = numel_of(whole) == 0 && part.numel() == 1;
+  if (!one_of_nothing) require_shape(t, name, part, blocks);
+}
+
 // int8_tensor.py; scales have the logical dtype in 0.15, float32 since 0.16.
 Outer int8_outer(const NamedTensor& t) {
   const Tensor& qdata = require_payload(t, "qdata", {DType::int8});
   const std::vector<int64_t> blocks = blocks_of(t, qdata.shape);
-  require_shape(t, "scale", require_payload(t, "scale", kFloats), blocks);
+  require_block_shape(t, "scale", require_payload(t, "scale", kFloats), qdata.shape, blocks);
   if (const Tensor* zero_point = find_payload(t, "zero_point")) {
     require_payload(t, "zero_point", {DType::int8});
-    require_shape(t, "zero_point", *zero_point, blocks);
+    require_block_shape(t, "zero_point", *zero_point, qdata.shape, blocks);
   }
   require_class_or_null(t, "act_quant_kwargs", "QuantizeTensorToInt8Kwargs");
   require_bool_or_null(t, "reduce_range");
@@ -91,11 +98,11 @@ Outer int4_opaque_outer(const NamedTensor& t) {
 Outer intx_outer(const NamedTensor& t) {
   const Tensor& qdata = require_payload(t, "qdata", {DType::int8});
   const std::vector<int64_t> blocks = blocks_of(t, qdata.shape);
-  require_shape(t, "scale", require_payload(t, "scale", kFloats), blocks);
-  require_shape(
+  require_block_shape(t, "scale", require_payload(t, "scale", kFloats), qdata.shape, blocks);
+  require_block_shape(
       t, "zero_point",
       require_payload(t, "zero_point", {DType::int8, DType::float32, DType::float16, DType::bfloat16}),
-      blocks);
+      qdata.shape, blocks);
   const Json& target = t.attributes["target_dtype"];
   const std::string name = data_name(target);
   if (name.size() != 4 || !name.starts_with("int") || name[3] < '1' || name[3] > '8')
@@ -289,6 +296,21 @@ const std::vector<ClassSchema>& classes() {
   return all;
 }
 
+// What the classes of torchao 0.5 to 0.17 set on themselves; torchao_v1.cc checks their parts.
+const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& first_generation() {
+  static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> all = {
+      {"AffineQuantizedTensor",
+       {"tensor_impl", "layout_tensor", "block_size", "quant_min", "quant_max", "zero_point_domain"}},
+      {"LinearActivationQuantizedTensor",
+       {"original_weight_tensor", "original_weight", "input_quant_func", "quant_kwargs"}},
+      {"WeightTensorWithLinearActivationQuantizationMetadata",
+       {"original_weight_tensor", "input_quant_func_static", "scale", "zero_point", "quant_kwargs"}},
+      {"FbgemmFp8Tensor", {"float8_data", "scale", "activation_scale_ub"}},
+      {"FbgemmInt4Tensor", {"packed_weight", "scale", "zero_point", "group_size"}},
+  };
+  return all;
+}
+
 bool holds(const std::vector<std::string_view>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -341,8 +363,9 @@ void arrange_attributes(const ClassSchema& schema, NamedTensor& tensor, bool len
 }  // namespace
 
 const ClassSchema* find_class(std::string_view name) {
-  for (const ClassSchema& candidate : classes())
-    if (candidate.name == name) return &candidate;
+  for (const auto* list : {&classes(), &training_classes()})
+    for (const ClassSchema& candidate : *list)
+      if (candidate.name == name) return &candidate;
   return nullptr;
 }
 
@@ -352,9 +375,24 @@ const ClassSchema* find_class(const NamedTensor& tensor) {
            std::ranges::all_of(schema.attributes,
                                [&](auto name) { return tensor.attributes.contains(name); });
   };
-  for (const ClassSchema& candidate : classes())
-    if (candidate.name == tensor.type && has_names(candidate)) return &candidate;
+  for (const auto* list : {&classes(), &training_classes()})
+    for (const ClassSchema& candidate : *list)
+      if (candidate.name == tensor.type && has_names(candidate)) return &candidate;
   return find_class(tensor.type);
+}
+
+bool is_of_class(std::string_view cls, std::string_view name) {
+  bool is_known = false;
+  for (const ClassSchema& candidate : classes()) {
+    if (candidate.name != cls) continue;
+    is_known = true;
+    for (const auto* names : {&candidate.tensors, &candidate.optional_tensors, &candidate.attributes,
+                              &candidate.optional_attributes, &candidate.former_attributes})
+      if (holds(*names, name)) return true;
+  }
+  for (const auto& [former, names] : first_generation())
+    if (former == cls) return holds(names, name);
+  return !is_known;
 }
 
 const Tensor* find_payload(const NamedTensor& tensor, std::string_view name) {

@@ -34,12 +34,19 @@ struct ClassSchema {
   std::vector<std::string_view> former_attributes = {};
 };
 
+// The schemas of classes that hold no weight for inference (training_schemas.cc). They check names alone.
+const std::vector<ClassSchema>& training_classes();
+
 // Finds the schema of a class, with the names that torchao 0.18 gives the parts.
 // Returns nullptr for an unknown class.
 const ClassSchema* find_class(std::string_view name);
 // Finds the schema of a tensor's class.
 // If the tensor has all part names of an older version, the schema has those names.
 const ClassSchema* find_class(const NamedTensor& tensor);
+
+// Returns true if a version of the class has a part or attribute of this name, also if torchao 0.5 to 0.17
+// had it, and for an unknown class.
+bool is_of_class(std::string_view cls, std::string_view name);
 
 // Sorts the payload in flatten order (required, then optional).
 // Sorts the attributes in the order of torchao's encoder (optional, then required).

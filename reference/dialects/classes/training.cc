@@ -96,7 +96,7 @@ std::optional<Tensor> dense_of_optimizer_state(const NamedTensor& tensor) {
   if (tensor.type != "OptimState8bit" && tensor.type != "OptimState4bit" && tensor.type != "OptimStateFp8")
     return std::nullopt;
   const Tensor *codes = find_payload(tensor, "codes"), *scale = find_payload(tensor, "scale");
-  if (!codes || !scale || scale->shape.size() != 1 || scale->dtype != DType::float32) return std::nullopt;
+  if (!codes || !scale || scale->shape.size() != 1 || !is_float(scale->dtype)) return std::nullopt;
   std::vector<float> values = unscaled_state(tensor, *codes);
   const std::vector<double> scales = numbers_of(*scale);
   if (values.size() != static_cast<size_t>(numel_of(tensor.shape)) || scales.empty() ||
@@ -109,7 +109,10 @@ std::optional<Tensor> dense_of_optimizer_state(const NamedTensor& tensor) {
 
 std::optional<Tensor> dense_of_training_weight(const NamedTensor& tensor) {
   if (tensor.type == "BitNetPacked2bitLinearWeight") return dense_of_bitnet(tensor);
-  if (tensor.type == "Float8TrainingTensor") return dense_of_float8_training(tensor);
+  // torchao up to 0.12 called the class Float8Tensor.
+  if (tensor.type == "Float8TrainingTensor" ||
+      (tensor.type == "Float8Tensor" && find_payload(tensor, "_data")))
+    return dense_of_float8_training(tensor);
   if (std::ranges::find(kDenseUntilMultiplied, std::string_view(tensor.type)) ==
       std::ranges::end(kDenseUntilMultiplied))
     return std::nullopt;

@@ -79,7 +79,7 @@ std::optional<NamedTensor> stacked(const NamedTensor& tensor) {
   if (blocks.is_null()) return std::nullopt;
   matrix.attributes["block_size"] = blocks;
   for (InnerTensor& inner : matrix.payload) {
-    if (inner.tensor.shape.size() != dims) continue;
+    if (inner.tensor.shape.size() != dims || is_beside_elements(inner.name)) continue;
     if (!inner.tensor.is_contiguous()) return std::nullopt;
     inner.tensor.shape = flat(inner.tensor.shape);
     inner.tensor.stride = contiguous_stride(inner.tensor.shape);

@@ -4,62 +4,16 @@
 // 0.7.0, Int4CPULayout moved in 0.8.0. int8_weight_only stores int64 zero points that are 0;
 // int8_dynamic_activation_int8_weight does so up to 0.8.0, and stores none since 0.9.0. 0.16.0 and later load
 // int4 in these classes, but write none.
-#include "reference/dialects/encoders/encoder.h"
+#include "reference/dialects/encoders/affine_state.h"
 
 namespace qcts {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr std::string_view kAffineModule = "torchao.dtypes.affine_quantized_tensor";
-constexpr std::string_view kAffine = "AffineQuantizedTensor";
-constexpr std::string_view kActivationModule = "torchao.quantization.linear_activation_quantized_tensor";
-constexpr std::string_view kActivation = "LinearActivationQuantizedTensor";
-
-// A class for the inner tensor, and the class of its layout.
-struct LayoutClasses {
-  std::string_view module, name, layout_module, layout;
-};
-
-// The names that some versions have in common: attributes and classes.
-struct Names {
-  std::string_view inner, layout;
-  LayoutClasses plain, tiles;
-};
-constexpr Names kNames05 = {
-    "layout_tensor",
-    "layout_type",
-    {kAffineModule, "PlainAQTLayout", "torchao.dtypes.utils", "PlainLayoutType"},
-    {kAffineModule, "TensorCoreTiledAQTLayout", kAffineModule, "TensorCoreTiledLayoutType"}};
-constexpr std::string_view kTilesModule = "torchao.dtypes.uintx.tensor_core_tiled_layout";
-constexpr Names kNames07 = {
-    "tensor_impl",
-    "_layout",
-    {"torchao.dtypes.uintx.plain_layout", "PlainAQTTensorImpl", "torchao.dtypes.utils", "PlainLayout"},
-    {kTilesModule, "TensorCoreTiledAQTTensorImpl", kTilesModule, "TensorCoreTiledLayout"}};
 
 constexpr LayoutClasses cpu_classes(std::string_view module) {
   return {module, "Int4CPUAQTTensorImpl", module, "Int4CPULayout"};
 }
 constexpr LayoutClasses kCpu07 = cpu_classes(kTilesModule);
 constexpr LayoutClasses kCpu08 = cpu_classes("torchao.dtypes.uintx.int4_cpu_layout");
-
-Json layout_json(const LayoutClasses& classes, Json data) {
-  Json object = typed_json(classes.layout, std::move(data));
-  object["_module"] = classes.layout_module;
-  return object;
-}
-
-Json affine_state(const SchemeTensor& tensor, const Names& names, Json inner, Json code_min, Json code_max,
-                  const char* domain) {
-  Json dict = Json::object();
-  dict[names.inner] = std::move(inner);
-  dict["block_size"] = typed_json("tuple", group_block(tensor));
-  dict["quant_min"] = std::move(code_min);
-  dict["quant_max"] = std::move(code_max);
-  dict["zero_point_domain"] = typed_json("ZeroPointDomain", domain);
-  return dict;
-}
 
 // Encoders of int8.
 
@@ -93,14 +47,9 @@ Json int8_state(const SchemeTensor& tensor, const Names& names, bool zero_points
 
 Json int8_dynamic_state(const SchemeTensor& tensor, const Names& names, bool zero_points) {
   const bool asymmetric = tensor.activation == "dyn_row_asym";
-  Json dict = Json::object();
-  dict["original_weight_tensor"] = wrapper_here(kAffineModule, kAffine, tensor.dtype, {tensor.n, tensor.k},
-                                                int8_state(tensor, names, zero_points));
-  dict["input_quant_func"] = typed_json(
-      "function",
-      std::string("torchao.quantization.quant_api.") +
-          (asymmetric ? "_int8_asymm_per_token_quant" : "_int8_symm_per_token_reduced_range_quant"));
-  return dict;
+  return activation_state(
+      tensor, int8_state(tensor, names, zero_points),
+      asymmetric ? "_int8_asymm_per_token_quant" : "_int8_symm_per_token_reduced_range_quant");
 }
 
 Json int8_dynamic_state_07(const SchemeTensor& tensor, bool zero_points) {
@@ -139,28 +88,62 @@ Json cpu_pack_state(const SchemeTensor& tensor, const LayoutClasses& classes) {
   return int4_state(tensor, kNames07, classes, Json::object());
 }
 
-constexpr TorchaoClass affine_class(std::string_view dialects, std::string_view writers) {
-  return {kAffineModule, kAffine, false, dialects, writers};
-}
-constexpr TorchaoClass activation_class(std::string_view dialects, std::string_view writers) {
-  return {kActivationModule, kActivation, false, dialects, writers};
+}  // namespace
+
+Json layout_json(const LayoutClasses& classes, Json data) {
+  Json object = typed_json(classes.layout, std::move(data));
+  object["_module"] = classes.layout_module;
+  return object;
 }
 
-}  // namespace
+Json of_one_weight(Json layout) {
+  layout["_shared"] = false;
+  return layout;
+}
+
+Json shared_object(std::string_view type, Json data) {
+  Json object = typed_json(type, std::move(data));
+  object["_shared"] = true;
+  return object;
+}
+
+Json affine_state(const SchemeTensor& tensor, const Names& names, Json inner, Json code_min, Json code_max,
+                  const char* domain) {
+  Json dict = Json::object();
+  dict[names.inner] = std::move(inner);
+  dict["block_size"] = typed_json("tuple", group_block(tensor));
+  dict["quant_min"] = std::move(code_min);
+  dict["quant_max"] = std::move(code_max);
+  dict["zero_point_domain"] = typed_json("ZeroPointDomain", domain);
+  return dict;
+}
+
+Json activation_state(const SchemeTensor& tensor, Json weight, std::string_view function) {
+  Json dict = Json::object();
+  dict["original_weight_tensor"] =
+      wrapper_here(kAffineModule, kAffine, tensor.dtype, {tensor.n, tensor.k}, std::move(weight));
+  dict["input_quant_func"] =
+      typed_json("function", "torchao.quantization.quant_api." + std::string(function));
+  return dict;
+}
 
 bool is_int8_v1(const Scheme& scheme) {
   return scheme.family() == "int8_row_v1" || scheme.family() == "int8_group_v1";
 }
 
+bool holds_first_generation(const TorchaoClass& cls) {
+  return cls.name == kAffine || cls.name == kActivation || cls.name == kStaticActivation;
+}
+
 extern const Encoder kEncoder_affine_int8 = {
-    affine_class("torchao_v1 torchao_0.8 torchao_0.7", "torchao 0.7.0 to 0.17.0"), makes_int8,
+    affine_class("torchao_v1 torchao_0.9 torchao_0.8 torchao_0.7", "torchao 0.7.0 to 0.17.0"), makes_int8,
     [](const SchemeTensor& tensor) { return int8_state(tensor, kNames07, true); }};
 extern const Encoder kEncoder_affine_int8_05 = {
     affine_class("torchao_0.6 torchao_0.5", "torchao 0.5.0 and 0.6.1"), makes_int8_05,
     [](const SchemeTensor& tensor) { return int8_state(tensor, kNames05, true); }};
 
 extern const Encoder kEncoder_affine_int8_dynamic = {
-    activation_class("torchao_v1", "torchao 0.9.0 to 0.17.0"), makes_int8_dynamic,
+    activation_class("torchao_v1 torchao_0.9", "torchao 0.9.0 to 0.17.0"), makes_int8_dynamic,
     [](const SchemeTensor& tensor) { return int8_dynamic_state_07(tensor, false); }};
 extern const Encoder kEncoder_affine_int8_dynamic_07 = {
     activation_class("torchao_0.8 torchao_0.7", "torchao 0.7.0 and 0.8.0"), makes_int8_dynamic,
@@ -170,13 +153,13 @@ extern const Encoder kEncoder_affine_int8_dynamic_05 = {
     [](const SchemeTensor& tensor) { return int8_dynamic_state(tensor, kNames05, true); }};
 
 extern const Encoder kEncoder_affine_int4_tiles = {
-    affine_class("torchao_v1 torchao_0.8 torchao_0.7", "torchao 0.7.0 to 0.15.0"), makes_tiles,
+    affine_class("torchao_v1 torchao_0.9 torchao_0.8 torchao_0.7", "torchao 0.7.0 to 0.15.0"), makes_tiles,
     [](const SchemeTensor& tensor) { return tiles_state(tensor, kNames07); }};
 extern const Encoder kEncoder_affine_int4_tiles_05 = {
     affine_class("torchao_0.6 torchao_0.5", "torchao 0.5.0 and 0.6.1"), makes_tiles,
     [](const SchemeTensor& tensor) { return tiles_state(tensor, kNames05); }};
 extern const Encoder kEncoder_affine_int4_cpu = {
-    affine_class("torchao_v1 torchao_0.8", "torchao 0.8.0 to 0.15.0"), makes_cpu_pack,
+    affine_class("torchao_v1 torchao_0.9 torchao_0.8", "torchao 0.8.0 to 0.15.0"), makes_cpu_pack,
     [](const SchemeTensor& tensor) { return cpu_pack_state(tensor, kCpu08); }};
 extern const Encoder kEncoder_affine_int4_cpu_07 = {
     affine_class("torchao_0.7", "torchao 0.7.0"), makes_cpu_pack,

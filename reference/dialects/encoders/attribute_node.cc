@@ -37,12 +37,15 @@ std::string_view module_of(std::string_view cls) {
 
 }  // namespace
 
-// One call of quantize_ gives all its weights one layout.
-pickle::Ref TorchaoEncoder::object(std::string_view module, std::string_view type, const Json& data) {
-  if (!type.ends_with("Layout") && !type.ends_with("LayoutType")) return new_object(module, type, data);
-  pickle::Ref& layout = layouts_[std::string(type) + data.dump()];
-  if (!layout) layout = new_object(module, type, data);
-  return layout;
+// One call of quantize_ gives all its weights one layout, unless the value says otherwise.
+pickle::Ref TorchaoEncoder::object(const Json& value) {
+  const std::string module = value.value("_module", ""), type = value.at("_type");
+  const Json& data = value.at("_data");
+  if (!value.value("_shared", type.ends_with("Layout") || type.ends_with("LayoutType")))
+    return new_object(module, type, data);
+  pickle::Ref& shared = shared_[type + data.dump()];
+  if (!shared) shared = new_object(module, type, data);
+  return shared;
 }
 
 pickle::Ref TorchaoEncoder::new_object(std::string_view module, std::string_view type, const Json& data) {
@@ -89,14 +92,15 @@ pickle::Ref TorchaoEncoder::attribute(const Json& value) {
   const std::string type = value.at("_type");
   const Json& data = value.at("_data");
   if (type == "tuple") return pickle::tuple(items(data));
+  if (type == "torch.Size")
+    return pickle::call(pickle::global("torch", "Size"), {pickle::tuple(items(data))});
   if (type == "torch.dtype") return pickle::global("torch", data.get<std::string>());
   if (type == "function") {
     const std::string path = data.get<std::string>();
     const size_t dot = path.rfind('.');
     return pickle::global(path.substr(0, dot), path.substr(dot + 1));
   }
-  return data.is_string() ? member(type, data.get<std::string>())
-                          : object(value.value("_module", ""), type, data);
+  return data.is_string() ? member(type, data.get<std::string>()) : object(value);
 }
 
 }  // namespace qcts

@@ -32,12 +32,22 @@ bool is_in_torchaos_safetensors(const NamedTensor& tensor) {
 // torch's own tensors. What else they hold than elements has names of its own.
 bool is_torchs(const NamedTensor& tensor) { return tensor.type == "Tensor" || tensor.type == "Parameter"; }
 
+// Values among the further attributes are left out, tensors never.
+void require_no_further_tensors(const NamedTensor& tensor) {
+  for (const InnerTensor& inner : tensor.payload)
+    if (inner.name.starts_with(kFurther))
+      cannot(tensor.name + "." + inner.name,
+             "a tensor among the attributes of a " + tensor.type + ", which safetensors cannot hold");
+}
+
 void require_only_elements(const NamedTensor& tensor) {
   if (tensor.attributes.contains("rebuild"))
     cannot(tensor.name, "not one array of elements (" + tensor.attributes["rebuild"].get<std::string>() +
                             "), which is all that safetensors holds");
   for (const auto& [key, value] : tensor.attributes.items())
-    cannot(tensor.name + "." + key, "an attribute of a " + tensor.type + ", which safetensors cannot hold");
+    if (!key.starts_with(kFurther) &&
+        key != "device")  // the device that a tensor without storages is moved to
+      cannot(tensor.name + "." + key, "an attribute of a " + tensor.type + ", which safetensors cannot hold");
   for (const InnerTensor& inner : tensor.payload)
     if (inner.name != "data")
       cannot(tensor.name + "." + inner.name,
@@ -46,7 +56,13 @@ void require_only_elements(const NamedTensor& tensor) {
 }
 
 [[noreturn]] void refuse_class(const NamedTensor& tensor, std::string_view dialect) {
-  cannot(tensor.name, "dialect " + std::string(dialect) + " has no place for the class " + tensor.type);
+  const bool first =
+      tensor.type == "AffineQuantizedTensor" || tensor.type == "LinearActivationQuantizedTensor";
+  cannot(tensor.name,
+         "dialect " + std::string(dialect) + " has no place for the class " + tensor.type +
+             (first ? "; qcts convert --as torchao_v2 writes its planes in a class of today, where "
+                      "one holds them"
+                    : ""));
 }
 
 using Entries = std::vector<std::pair<std::string, Tensor>>;
@@ -100,6 +116,7 @@ Json in_metadata(const Json& value, const std::string& where) {
 Json attributes_in_metadata(const NamedTensor& tensor, const ClassSchema& schema) {
   Json data = Json::object();
   for (const auto& [key, value] : tensor.attributes.items()) {
+    if (key.starts_with(kFurther)) continue;
     const bool former = std::ranges::find(schema.former_attributes, key) != schema.former_attributes.end();
     if (former && value.is_null()) continue;
     if (former)
@@ -135,14 +152,24 @@ EncodedSafetensors encode_today(std::span<const NamedTensor> tensors) {
   EncodedSafetensors encoded;
   Json names = Json::array();
   std::map<std::string, size_t> parts;  // by prefix
+  std::set<std::string> listed;
+  // The metadata has the names in memory, of which several tensors may be one.
+  const auto describe = [&](const NamedTensor& tensor, const std::string& text) {
+    const std::vector<std::string> own = {tensor.name};
+    for (const std::string& name : tensor.in_memory.empty() ? own : tensor.in_memory) {
+      if (!listed.insert(name).second) continue;
+      names.push_back(name);
+      encoded.metadata.emplace_back(name, text);
+    }
+  };
   for (const NamedTensor& tensor : tensors) {
-    names.push_back(tensor.name);
     const std::string prefix = torchao_prefix(tensor.name);
     if (!is_tinyq(tensor) && add_plain(tensor, encoded.entries)) {
-      encoded.metadata.emplace_back(tensor.name, python_json({{"_type", "Tensor"}}));
+      describe(tensor, python_json({{"_type", "Tensor"}}));
       continue;
     }
     if (!is_in_torchaos_safetensors(tensor)) refuse_class(tensor, "torchao_safetensors");
+    require_no_further_tensors(tensor);
     const ClassSchema& schema = *find_class(tensor.type);
     Json info = Json::object();
     info["_type"] = tensor.type;
@@ -154,7 +181,7 @@ EncodedSafetensors encode_today(std::span<const NamedTensor> tensors) {
     for (const InnerTensor& inner : tensor.payload)
       encoded.entries.emplace_back(prefix + inner.name, inner.tensor);
     parts[prefix] = tensor.payload.size();
-    encoded.metadata.emplace_back(tensor.name, python_json(info));
+    describe(tensor, python_json(info));
   }
   encoded.metadata.emplace_back("tensor_names", python_json(names));
   require_own_prefixes(encoded, parts);
@@ -186,7 +213,8 @@ const Tensor& wrapped_weight(const NamedTensor& tensor) {
 void add_2338(const NamedTensor& tensor, const std::string& prefix, EncodedSafetensors& encoded) {
   const Tensor& weight = wrapped_weight(tensor);
   for (const auto& [key, value] : tensor.attributes.items())
-    if (key != "input_quant_func" && key != "quant_kwargs" && key != "shape" && key != "dtype")
+    if (!key.starts_with(kFurther) && key != "input_quant_func" && key != "quant_kwargs" && key != "shape" &&
+        key != "dtype")
       cannot(tensor.name + "." + key, "an attribute that torchao_2338 cannot hold");
   const auto function = tensor.attributes.find("input_quant_func");
   if (function == tensor.attributes.end() || !function->is_object() ||

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <stdexcept>
 #include <unordered_set>
 
@@ -49,21 +50,33 @@ Tensor plane_tensor(const SchemeTensor& tensor, std::string_view name) {
   return make_tensor(source.dtype, source.shape, source.bytes);
 }
 
-// Converts a plane as plane_as() says: floating values to another floating type, int8 to int64.
+void store_integer(DType dtype, std::span<std::byte> bytes, size_t index, int64_t value) {
+  if (is_float(dtype))
+    return store_float(dtype, bytes, static_cast<int64_t>(index), static_cast<double>(value));
+  std::memcpy(&bytes[index * dtype_bytes(dtype)], &value, dtype_bytes(dtype));  // little-endian
+}
+
+// Two signed codes of four bits in a byte, the even one low.
+std::vector<std::byte> pairs_of(std::span<const std::byte> codes) {
+  std::vector<std::byte> pairs(codes.size() / 2);
+  for (size_t i = 0; i < pairs.size(); ++i)
+    pairs[i] = (codes[2 * i] & std::byte{15}) | (codes[2 * i + 1] << 4);
+  return pairs;
+}
+
+// Converts a plane as plane_as() and pairs_here() say.
 Tensor converted_plane(const SchemeTensor& tensor, const Json& asked) {
   const Plane& source = require_plane(tensor, asked.at("_plane").get<std::string>());
   const DType dtype = *dtype_from_name(asked.at("dtype").get<std::string>());
   const std::vector<int64_t> shape = asked.at("shape");
+  if (asked.contains("pairs")) return make_tensor(dtype, shape, pairs_of(source.bytes));
   if (source.dtype == dtype) return make_tensor(dtype, shape, source.bytes);
   std::vector<std::byte> bytes(bytes_of(dtype, shape));
-  const size_t size = dtype_bytes(dtype);
-  for (size_t i = 0; i * size < bytes.size(); ++i) {
-    if (is_float(dtype)) {
+  for (size_t i = 0; i * dtype_bytes(dtype) < bytes.size(); ++i) {
+    if (is_float(source.dtype))
       store_float(dtype, bytes, i, load_float(source.dtype, source.bytes, i));
-    } else {
-      const int64_t value = static_cast<int8_t>(source.bytes.at(i));
-      std::memcpy(&bytes[i * size], &value, sizeof value);
-    }
+    else
+      store_integer(dtype, bytes, i, static_cast<int8_t>(source.bytes.at(i)));
   }
   return make_tensor(dtype, shape, std::move(bytes));
 }
@@ -90,7 +103,8 @@ const Encoder& require_encoder(const SchemeTensor& tensor) {
   return *encoder;
 }
 
-// Does a wrapper's pickled state have the keys, the classes and the tensors of an encoder's state?
+// Does a wrapper's pickled state have the keys, the classes, the tensors and the numbers of an encoder's
+// state?
 bool spelled_as(const Json& state, const pickle::Ref& node) {
   if (!node || node->pairs.size() != state.size()) return false;
   auto pair = node->pairs.begin();
@@ -100,6 +114,7 @@ bool spelled_as(const Json& state, const pickle::Ref& node) {
     const bool plane = value.is_object() && value.contains("_plane");
     const bool wrapper = value.is_object() && value.contains("_wrapper");
     if ((plane || wrapper) != is_tensor_node(held)) return false;
+    if ((value.is_null() || value.is_number()) && attribute_json(held, key) != value) return false;
     if (wrapper) {
       const TensorNode parts = decode_tensor_node(held);
       const GlobalName cls = parts.cls ? split_global(parts.cls) : GlobalName();
@@ -124,6 +139,12 @@ Json plane_here() { return Json{{"_plane", true}}; }
 
 Json plane_as(std::string_view plane, DType dtype, const std::vector<int64_t>& shape) {
   return Json{{"_plane", plane}, {"dtype", dtype_name(dtype)}, {"shape", shape}};
+}
+
+Json pairs_here(const std::vector<int64_t>& shape) {
+  Json asked = plane_as("qdata", DType::int8, shape);
+  asked["pairs"] = true;
+  return asked;
 }
 
 Json wrapper_here(std::string_view module, std::string_view name, DType dtype,
@@ -153,8 +174,9 @@ const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy ac
 }
 
 std::span<const std::string_view> write_dialects() {
-  static constexpr std::string_view kWords[] = {"torchao_v2",  "torchao_v1",  "torchao_0.8",
-                                                "torchao_0.7", "torchao_0.6", "torchao_0.5"};
+  static constexpr std::string_view kWords[] = {"torchao_v2",  "torchao_v1",  "torchao_v1_qdq",
+                                                "torchao_0.9", "torchao_0.8", "torchao_0.7",
+                                                "torchao_0.6", "torchao_0.5"};
   return kWords;
 }
 
@@ -259,12 +281,21 @@ EditedZip encode_state_dict(const std::vector<OutputTensor>& tensors) {
 EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors) {
   EncodedSafetensors encoded;
   Json names = Json::array();
+  std::set<std::string> listed;
+  // The metadata has the names in memory, of which several tensors may be one.
+  const auto describe = [&](const OutputTensor& tensor, const std::string& text) {
+    const std::vector<std::string> own = {tensor.name};
+    for (const std::string& name : tensor.in_memory.empty() ? own : tensor.in_memory) {
+      if (!listed.insert(name).second) continue;
+      names.push_back(name);
+      encoded.metadata.emplace_back(name, text);
+    }
+  };
   for (const OutputTensor& tensor : tensors) {
-    names.push_back(tensor.name);
     if (tensor.plain) {
       encoded.entries.emplace_back(tensor.name, *tensor.plain);
       encoded.owners.push_back(tensor.name);
-      encoded.metadata.emplace_back(tensor.name, python_json({{"_type", "Tensor"}}));
+      describe(tensor, python_json({{"_type", "Tensor"}}));
       continue;
     }
     const TorchaoClass& cls = require_encoder(*tensor.quantized).cls;
@@ -276,12 +307,12 @@ EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors) 
     const ClassSchema& schema = *find_class(cls.name);
     // Entries are in flatten order; the encoder lists optional tensors before required ones.
     Json optional = Json::array(), parts = Json::array();
-    for (const auto* names : {&schema.tensors, &schema.optional_tensors}) {
-      for (std::string_view part : *names) {
+    for (const auto* part_names : {&schema.tensors, &schema.optional_tensors}) {
+      for (std::string_view part : *part_names) {
         if (!find_plane(*tensor.quantized, part)) continue;
         encoded.entries.emplace_back(prefix + std::string(part), plane_tensor(*tensor.quantized, part));
         encoded.owners.push_back(tensor.name);
-        (names == &schema.tensors ? parts : optional).push_back(part);
+        (part_names == &schema.tensors ? parts : optional).push_back(part);
       }
     }
     optional.insert(optional.end(), parts.begin(), parts.end());
@@ -291,7 +322,7 @@ EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors) 
     const Json attributes = encoded_attributes(*tensor.quantized);
     for (const auto& [key, value] : attributes.items()) info["_data"][key] = without_tuples(value);
     info["_tensor_data_names"] = optional;
-    encoded.metadata.emplace_back(tensor.name, python_json(info));
+    describe(tensor, python_json(info));
   }
   encoded.metadata.emplace_back("tensor_names", python_json(names));
   std::unordered_set<std::string_view> keys;

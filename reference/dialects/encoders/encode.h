@@ -12,6 +12,7 @@
 
 #include "reference/dialects/checkpoint.h"
 #include "reference/dialects/dialects.h"
+#include "reference/schemes/first_recipes.h"
 
 namespace qcts {
 
@@ -22,9 +23,12 @@ struct TorchaoClass {
   bool in_safetensors = false;                  // true if torchao's safetensors layer supports it
   std::string_view dialects = "torchao_v2";     // words of write_dialects(), separated by spaces
   std::string_view writers = "torchao 0.18.0";  // the versions that write this form
+  WeightRecipe recipe = WeightRecipe::current;  // how these versions quantize the weight
+  bool in_qdq_layout = false;                   // QDQLayout around a weight that other layouts hold too
 };
-// Returns "torchao_v2" (torchao 0.18.0), "torchao_v1" (0.9.0 to 0.17.0), and one word for each older version
-// that can be written, "torchao_0.8" to "torchao_0.5". For a reader, all but the first are torchao_v1.
+// Returns "torchao_v2" (torchao 0.18.0), "torchao_v1" (0.9.0 to 0.17.0; where their forms differ, 0.13.0),
+// "torchao_v1_qdq" (the same in QDQLayout), and one word for each older version that can be written,
+// "torchao_0.9" to "torchao_0.5". For a reader, all but the first are torchao_v1.
 std::span<const std::string_view> write_dialects();
 // Returns the class of a dialect, or of the first dialect that has one, starting with today's.
 // Returns nullptr if torchao has no class for these planes ("int4_tinygemm_g128" in layout "plain").
@@ -72,11 +76,11 @@ class TorchaoEncoder {
                       const pickle::Ref& state);
   // Converts a value in the encoding of attributes.h.
   pickle::Ref attribute(const nlohmann::ordered_json& value);
+  pickle::Ref object(const nlohmann::ordered_json& value);
   // An empty module is the one in which today's class `type` is.
-  pickle::Ref object(std::string_view module, std::string_view type, const nlohmann::ordered_json& data);
   pickle::Ref new_object(std::string_view module, std::string_view type, const nlohmann::ordered_json& data);
   pickle::Ref member(std::string_view type, const std::string& name_of_member);
-  std::unordered_map<std::string, pickle::Ref> names_, members_, layouts_;
+  std::unordered_map<std::string, pickle::Ref> names_, members_, shared_;
   pickle::Ref strided_;
 };
 
@@ -104,6 +108,7 @@ struct OutputTensor {
   std::string name;
   const Tensor* plain = nullptr;
   const SchemeTensor* quantized = nullptr;
+  std::vector<std::string> in_memory{};  // the names that metadata of safetensors lists, if not `name`
 };
 EditedZip encode_state_dict(const std::vector<OutputTensor>& tensors);
 

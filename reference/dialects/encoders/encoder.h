@@ -28,14 +28,20 @@ std::span<const Encoder* const> encoders();
 nlohmann::ordered_json plane_here();
 // Stands for the plane `plane` in another type and shape. Its values must fit the type.
 nlohmann::ordered_json plane_as(std::string_view plane, DType dtype, const std::vector<int64_t>& shape);
+// Stands for the plane "qdata" of signed four-bit codes, with two in a byte of int8, the even one low.
+nlohmann::ordered_json pairs_here(const std::vector<int64_t>& shape);
 // Stands for a wrapper subclass inside another one. `state` has the form of Encoder::state.
 nlohmann::ordered_json wrapper_here(std::string_view module, std::string_view name, DType dtype,
                                     const std::vector<int64_t>& shape, nlohmann::ordered_json state);
-// Returns {"_type": TYPE, "_data": DATA}. A "_module" may be added for a class that today's torchao lacks.
+// Returns {"_type": TYPE, "_data": DATA}. A "_module" may be added for a class that today's torchao lacks,
+// and
+// "_shared" says whether all weights of a file have one such object: without it, layouts alone are shared.
 nlohmann::ordered_json typed_json(std::string_view type, nlohmann::ordered_json data);
 // Returns the block [1, g], or [1, k] for scales of whole rows.
 nlohmann::ordered_json group_block(const SchemeTensor& tensor);
 // Returns true if the codes belong to torchao's first generation, for which today's torchao has no class.
 bool is_int8_v1(const Scheme& scheme);
+// Returns true for the classes that hold a weight of torchao's first generation.
+bool holds_first_generation(const TorchaoClass& cls);
 
 }  // namespace qcts

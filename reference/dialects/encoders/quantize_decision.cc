@@ -6,6 +6,7 @@
 #include <fnmatch.h>
 
 #include "reference/dialects/dense.h"
+#include "reference/dialects/encoders/encoder.h"
 #include "reference/dialects/encoders/linear_layers.h"
 
 namespace qcts {
@@ -59,7 +60,17 @@ std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules, con
   return no_candidate(tensor, layers);
 }
 
-std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout layout, Policy activation) {
+// torchao 0.9.0 and 0.13.0, quant_api.py, _fp8_mm_compat and the checks of its callers
+std::string not_for_scaled_mm(const NamedTensor& tensor, const Scheme& scheme) {
+  if (tensor.shape[0] % 16 != 0 || tensor.shape[1] % 16 != 0)
+    return "torchao leaves a layer float under float8 activations unless 16 divides both its sides";
+  if (scheme.params().group_rows == 1 && tensor.dtype != DType::bfloat16)
+    return "torchao quantizes only bfloat16 weights to rows under float8 activations";
+  return "";
+}
+
+std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout layout, Policy activation,
+                         const TorchaoClass* cls) {
   if (const std::string why = device_or_mesh(tensor); !why.empty()) return "it is " + why;
   if (!is_plain(tensor)) return "already " + quantized_as(tensor);
   if (tensor.shape.size() != 2) return "it is " + std::to_string(tensor.shape.size()) + "-D, not 2-D";
@@ -69,6 +80,8 @@ std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout
   // torchao 0.5.0 to 0.17.0, quant_api.py, int8_dynamic_activation_int8_weight
   if (scheme.family() == "int8_row_v1" && activation != kWeightOnly && tensor.shape[1] <= 16)
     return "torchao leaves a layer of 16 or fewer inputs float under dynamic int8 activations";
+  if (cls && holds_first_generation(*cls) && scheme.family().starts_with("fp8") && activation != kWeightOnly)
+    if (std::string why = not_for_scaled_mm(tensor, scheme); !why.empty()) return why;
   const DType dtype = recipe_dtype(scheme, tensor.dtype);
   return scheme.refusal({dtype, tensor.shape[0], tensor.shape[1]}, layout).value_or("");
 }
@@ -84,14 +97,14 @@ DType recipe_dtype(const Scheme& scheme, DType weight) {
 }
 
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
-                                                 Layout layout, const QuantizeRules& rules,
-                                                 Policy activation) {
+                                                 Layout layout, const QuantizeRules& rules, Policy activation,
+                                                 const TorchaoClass* cls) {
   std::vector<QuantizeDecision> decisions;
   const LinearLayers layers(checkpoint);
   for (const NamedTensor& tensor : checkpoint.tensors) {
     QuantizeDecision decision = {&tensor, false, not_asked(tensor, rules, layers, scheme)};
     decision.asked = decision.reason.empty();
-    if (decision.asked) decision.reason = not_possible(tensor, scheme, layout, activation);
+    if (decision.asked) decision.reason = not_possible(tensor, scheme, layout, activation, cls);
     decisions.push_back(std::move(decision));
   }
   return decisions;

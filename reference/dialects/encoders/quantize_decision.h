@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reference/dialects/checkpoint.h"
+#include "reference/dialects/encoders/encode.h"
 #include "reference/dialects/encoders/linear_layers.h"
 
 namespace qcts {
@@ -28,12 +29,13 @@ struct QuantizeDecision {
   std::string reason;  // the reason why it is not quantized; empty if it can be
 };
 
-// Returns one decision per tensor, in order.
+// Returns one decision per tensor, in order. `cls`: the class that will hold the quantized ones, if one does.
 // By default selects the weights of Linear layers (linear_layers.h).
 // With include or like, selects only the tensors that they name. Exclude always wins.
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
                                                  Layout layout, const QuantizeRules& rules,
-                                                 Policy activation = kWeightOnly);
+                                                 Policy activation = kWeightOnly,
+                                                 const TorchaoClass* cls = nullptr);
 
 // Names the source of the choice of layers:
 // "architecture gpt2", "names and shapes (no config.json)", "--include".

@@ -90,11 +90,12 @@ void fill_and_rename(int fd, const std::string& temporary, const std::filesystem
   if (::stat(target.c_str(), &old) == 0 && ::fchmod(file.get(), old.st_mode & 07777) != 0) {
     throw IoError(temporary, "fchmod", errno);
   }
-  FileSink sink(file.get(), temporary);
+  const std::string path = target.string();
+  FileSink sink(file.get(), path);
   fill(sink);
   sink.flush();
-  if (::fsync(file.get()) != 0) throw IoError(temporary, "fsync", errno);
-  if (file.close() != 0) throw IoError(temporary, "close", errno);
+  if (::fsync(file.get()) != 0) throw IoError(path, "fsync", errno);
+  if (file.close() != 0) throw IoError(path, "close", errno);
   if (::rename(temporary.c_str(), target.c_str()) != 0) throw IoError(target.string(), "rename", errno);
 }
 

@@ -104,6 +104,14 @@ bool is_dim_range(const Ref& cls, const Ref& state) {
                      [](const Ref& part) { return part->kind == Kind::integer || part->kind == Kind::none; });
 }
 
+// An attribute of this name would hide a method of the OrderedDict that it is set on.
+bool is_method_of_a_dict(std::string_view name) {
+  constexpr std::array<std::string_view, 12> kMethods = {"clear",   "copy",       "fromkeys",    "get",
+                                                         "items",   "keys",       "move_to_end", "pop",
+                                                         "popitem", "setdefault", "update",      "values"};
+  return name.starts_with("__") || std::find(kMethods.begin(), kMethods.end(), name) != kMethods.end();
+}
+
 }  // namespace
 
 std::optional<GlobalInfo> role_of(const Ref& node) {
@@ -143,10 +151,11 @@ void check_build(const Ref& target, const Ref& state, uint64_t offset) {
   if (!info || target->kind == Kind::global) refuse_type("BUILD of a value that takes no state", offset);
   if (target->state != nullptr) refuse_type("BUILD twice on one object", offset);
   if (info->role == Role::ordered_dict) {
-    const bool metadata_only = state->kind == Kind::dict && state->pairs.size() == 1 &&
-                               state->pairs[0].first->kind == Kind::string &&
-                               state->pairs[0].first->text == "_metadata";
-    if (!metadata_only) refuse_type("BUILD of an OrderedDict sets more than _metadata", offset);
+    if (state->kind != Kind::dict)
+      refuse_type("BUILD of an OrderedDict with a state that is no dict", offset);
+    for (const auto& [key, value] : state->pairs)
+      if (key->kind != Kind::string || is_method_of_a_dict(key->text))
+        refuse_type("BUILD of an OrderedDict replaces a method, or has a key that is no string", offset);
     return;
   }
   if (info->role != Role::library_type) refuse_type("BUILD of " + dotted(target->items[0]), offset);

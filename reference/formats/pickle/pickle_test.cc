@@ -108,6 +108,7 @@ std::vector<PickleCase> cases() {
       {"p12_build_ordered_int", kOrdered + ")RK\1b.", "PickleType"},
       {"p12_build_ordered_items", kOrdered + ")R}" + unicode("items") + "K\1sb.", "PickleType"},
       {"p12_build_ordered_metadata", kOrdered + ")R}" + unicode("_metadata") + "Nsb.", "accepted"},
+      {"p12_build_ordered_more", kOrdered + ")R}" + unicode("step") + "Nsb.", "accepted"},
       {"p12_build_twice", kOrdered + ")R}" + unicode("_metadata") + "Nsb}" + unicode("_metadata") + "Nsb.",
        "PickleType"},
       {"p14_tuples",

@@ -40,8 +40,9 @@ void check_call(const TorchObject& object, std::string_view function, const pick
     if (args[1]->kind != Kind::global) bad("its type is not a class");
     if (args[2]->kind != Kind::tuple || !count_fits(inner, args[2]->items.size()))
       bad("its arguments do not fit");
-    if (args[3]->kind != Kind::dict && args[3]->kind != Kind::tuple)
-      bad("its state is neither dict nor tuple");
+    // Since Python 3.11 an object without attributes has the state None.
+    if (args[3]->kind != Kind::dict && args[3]->kind != Kind::tuple && args[3]->kind != Kind::none)
+      bad("its state is neither dict, tuple nor None");
     check_call(object, inner, args[2]->items, limits, offset);
   } else {
     check_special_tensor(object, function, args, limits, offset);

@@ -130,8 +130,7 @@ uint64_t decode_arrays(TorchObject& object, uint64_t pickle_bytes, const Limits&
   pickle::for_each_holder(object.root, [&](const Ref& node) {
     const Ref* arguments = pickle::numpy_arguments_of(node);
     if (arguments == nullptr) return;
-    const auto& [array, type, device] =
-        std::tie((*arguments)->items[0], (*arguments)->items[1], (*arguments)->items[2]);
+    const auto& [array, type] = std::tie((*arguments)->items[0], (*arguments)->items[1]);
     const auto dtype = dtype_of_global(type);
     if (!dtype) refuse(RefusalClass::Dtype, "data.pkl: a device's tensor has no dtype", node->offset);
     if (const auto known = object.arrays.find(array.get()); known != object.arrays.end()) {
@@ -143,9 +142,6 @@ uint64_t decode_arrays(TorchObject& object, uint64_t pickle_bytes, const Limits&
     total += tensor.storage->bytes.size();
     if (total > pickle_bytes)  // each array has bytes of its own
       refuse(RefusalClass::LimitExceeded, "data.pkl: its numpy arrays share their bytes", node->offset);
-    auto storage = std::make_shared<Storage>(*tensor.storage);
-    if (device->kind == Kind::string) storage->location = device->text;
-    tensor.storage = std::move(storage);
     object.arrays.emplace(array.get(), std::move(tensor));
   });
   return total;

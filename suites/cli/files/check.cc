@@ -252,8 +252,12 @@ void print_open_questions(const std::string& whole, const std::vector<std::strin
   out.text("not judged: the meaning of " + unknown.front() + more);
 }
 
-// Reported beside the verdicts: no error is a failure.
+// Reported beside the verdicts: no error is a failure, but a tensor that the file lost is.
 void print_error(const QuantizationErrors& errors, Printout& out) {
+  if (const size_t missing = errors.missing.size())
+    out.item(status_name(Status::fail), 15,
+             "original: " + grouped(missing) + (missing == 1 ? " tensor of it is" : " tensors of it are") +
+                 " missing");
   out.blank();
   out.text("error against the original (reported, never a failure)");
   print_errors(errors, out);
@@ -328,6 +332,7 @@ int check(const CheckArguments& words) {
   if (!words.original.empty()) {
     const Checkpoint original = open_checkpoint(words.original, words.file.open);
     errors = quantization_errors(original, checkpoint, assumed_layout(original, words.cpu_pack), cpu_layout);
+    failed = failed || !errors->missing.empty();
     show([&](Printout& out) { print_error(*errors, out); });
   }
   const Json passed = failed ? Json(false) : whole.empty() ? Json(true) : Json(nullptr);
@@ -357,7 +362,8 @@ void add_check(CLI::App& app, int& exit_code) {
                       "a state dict, saved on meta or not, or a folder: do names and shapes fit the model?");
   command->add_option(
       "--original", words->original,
-      "the float checkpoint that FILE was quantized from: each layer's error, as for diff --error");
+      "the float checkpoint that FILE was quantized from: each layer's error, as for diff --error; fails if "
+      "FILE lacks a tensor of it");
   command->add_option("--cpu-pack", words->cpu_pack,
                       "avx512, avx2 or default: the pack of CPU int4 weights, which no file names");
   command->add_flag(

@@ -45,6 +45,26 @@ void print_keys(const std::string& title, const std::vector<MatchedKey>& keys, P
     out.item("", kLabel, "and " + std::to_string(keys.size() - kShownKeys) + " more: --json");
 }
 
+// null, or the words without which more names match.
+Json prefix_json(const KeyMatch& match) {
+  if (match.matched_without_prefix == 0) return nullptr;
+  return {{"model", match.skeleton_prefix},
+          {"file", match.file_prefix},
+          {"matched_without", match.matched_without_prefix}};
+}
+
+void print_prefix(const KeyMatch& match, Printout& out) {
+  if (match.matched_without_prefix == 0) return;
+  const auto side = [](const char* whose, const std::string& prefix) {
+    return prefix.empty() ? "" : std::string(whose) + " names begin with '" + prefix + "'";
+  };
+  const std::string model = side("the model's", match.skeleton_prefix),
+                    file = side("the file's", match.file_prefix);
+  out.item("", kLabel,
+           model + (model.empty() || file.empty() ? "" : " and ") + file + ": without it " +
+               std::to_string(match.matched_without_prefix) + " names match");
+}
+
 }  // namespace
 
 std::string peak_text(const Verdict& assign) {
@@ -58,6 +78,8 @@ Json model_json(const KeyMatch& match, const Verdict& assign) {
           {"missing", match.missing},
           {"unexpected", match.unexpected},
           {"mismatched", keys_json(match.mismatched)},
+          {"filled", match.filled},
+          {"prefix", prefix_json(match)},
           {"peak_bytes", bytes_json(assign, "peak_bytes")},
           {"peak_bound_bytes", bytes_json(assign, "peak_bound_bytes")},
           {"weights", keys_json(match.matched)}};
@@ -73,8 +95,10 @@ void print_model(const KeyMatch& match, const Verdict& assign, Printout& out) {
                  std::to_string(match.mismatched.size()) + " of another shape");
   if (const std::string peak = peak_text(assign); !peak.empty())
     out.item("", kLabel, peak + " while every byte was read");
+  print_prefix(match, out);
   print_names("missing", match.missing, out);
   print_names("unexpected", match.unexpected, out);
+  print_names("filled by load_state_dict, as BatchNorm had none before its version 2:", match.filled, out);
   print_keys("another shape ", match.mismatched, out);
   print_keys("", match.matched, out);
 }

@@ -17,11 +17,13 @@
 #include "reference/comparison/words.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/encoders/convert.h"
+#include "reference/dialects/not_stored.h"
 #include "reference/dialects/own_metadata.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/json_document.h"
 #include "suites/base/terminal.h"
 #include "suites/cli/commands.h"
+#include "suites/cli/files/convert_today.h"
 #include "suites/cli/files/file_command.h"
 
 namespace qcts::cli {
@@ -33,6 +35,7 @@ using Json = nlohmann::ordered_json;
 struct ConvertArguments {
   FileOptions options;
   std::string in, out, dialect;
+  std::string as;  // "torchao_v2": classes of today
 };
 
 // The file to write: its container and dialect.
@@ -287,12 +290,57 @@ void report(const ConvertArguments& words, const Target& target, const Checkpoin
   print_lost(lost);
 }
 
+// Writes quantized tensors in classes of today. The dense meaning of OUT is compared with IN's.
+int convert_to_today(const Checkpoint& checkpoint, const ConvertArguments& words) {
+  if (checkpoint.zips.size() + checkpoint.legacies.size() != 1 || checkpoint.format == Format::directory)
+    throw UsageError("--as is for one pickle: " + words.in + " is none");
+  require_ending(words.out);
+  const bool safetensors = ends_as_safetensors(words.out);
+  if (safetensors) {
+    for (const auto& zip : checkpoint.zips) require_names_and_tensors(zip->file->path(), *zip);
+    for (const auto& legacy : checkpoint.legacies) require_names_and_tensors(legacy->file->path(), *legacy);
+  }
+  const TodaysTensors today = todays_tensors(checkpoint, safetensors);
+  Part part(words.out, fs::path(words.out).extension().string());
+  save_file(part.path(), [&](ByteSink& sink) {
+    if (safetensors) {
+      const EncodedSafetensors encoded = encoded_today(checkpoint, today);
+      return write_safetensors(encoded.entries, encoded.metadata, sink);
+    }
+    const EditedZip edited = with_todays_tensors(checkpoint, today, words.options.open.limits);
+    write_torch_zip(archive_prefix(words.out), edited.root, edited.storages, sink);
+  });
+  const MeaningFindings meaning = compare_meaning(checkpoint, read_back(part.path(), words), "", "");
+  if (!meaning.different.empty()) {
+    const ContentDifference& first = meaning.different.kept().front();
+    throw Failure(first.where() + ": " + first.a + " in " + words.in + ", but " + first.b +
+                  " in what would be " + words.out + ", which is not written");
+  }
+  part.rename(words.out);
+  const std::string said = std::to_string(today.made.size()) + " of " +
+                           std::to_string(checkpoint.tensors.size()) + " tensors are in " + words.out +
+                           " in classes of torchao 0.18.0, read back and of the same meaning";
+  if (words.options.json)
+    print_json("convert", {{"out", words.out},
+                           {"format", safetensors ? "safetensors" : "torch_zip"},
+                           {"dialect", words.as},
+                           {"tensors", checkpoint.tensors.size()},
+                           {"no_place", Json::array()}});
+  else
+    std::cout << said << "\n";
+  return 0;
+}
+
 int convert(const ConvertArguments& words) {
   const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
   if (checkpoint.script)
     throw Failure(words.in + ": a TorchScript program, which no other container can hold");
   if (checkpoint.tensors.empty()) throw Failure(words.in + ": no tensor is in it");
   print_findings(checkpoint);
+  for (const CheckpointFinding& finding : checkpoint.findings)
+    if (is_about_not_stored(checkpoint, finding))
+      throw Failure(words.in + ": " + finding_text(finding) + ", so " + words.out + " is not written");
+  if (!words.as.empty()) return convert_to_today(checkpoint, words);
   Target target = target_of(checkpoint, words);
   if (target.safetensors) {
     for (const auto& zip : checkpoint.zips) require_names_and_tensors(zip->file->path(), *zip);
@@ -319,6 +367,10 @@ void add_convert(CLI::App& app, int& exit_code) {
   command->add_option(
       "--dialect", words->dialect,
       "dialect of OUT: torchao_safetensors, torchao_2338, plain; default: the one that holds IN");
+  command
+      ->add_option("--as", words->as,
+                   "torchao_v2: put the planes of torchao's first generation into the classes of 0.18.0")
+      ->check(CLI::IsMember({"torchao_v2"}).description(""));
   add_file_options(*command, words->options, "--read-dialect");
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] {

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "reference/comparison/object_values.h"
 #include "reference/dialects/dense.h"
+#include "reference/dialects/input_scale.h"
+#include "reference/dialects/not_stored.h"
 #include "reference/dialects/own_metadata.h"
 #include "reference/formats/io/utf8.h"
 #include "reference/formats/safetensors/header.h"
@@ -17,14 +20,21 @@
 namespace qcts::cli {
 namespace {
 
+using NamedDense = std::pair<std::string, Tensor>;
+
 struct DenseModel {
-  std::vector<std::pair<std::string, Tensor>> tensors;
+  std::vector<NamedDense> tensors;
   std::vector<std::string> left_out;  // "NAME: reason"
 };
 
 // An array that --allow keeps holds weights as well as a tensor does.
 bool is_numpy_array(const ObjectValue& held) {
   return held.part == ObjectValue::Part::value && held.text.starts_with("_reconstruct(numpy.ndarray");
+}
+
+// "first and 2 more"
+std::string with_more(const std::vector<std::string>& names) {
+  return names.front() + (names.size() > 1 ? " and " + grouped(names.size() - 1) + " more" : "");
 }
 
 // Without `partial`, throws Failure for the first tensor that cannot be dequantized.
@@ -37,8 +47,7 @@ DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, 
   std::map<std::string_view, const CheckpointFinding*> contradictions;
   for (const CheckpointFinding& finding : checkpoint.findings) {
     if (finding.kind != CheckpointFinding::Kind::contradiction) continue;
-    const bool stored = std::ranges::find(checkpoint.left_out, finding.tensor) == checkpoint.left_out.end();
-    if (finding.tensor.empty() || !stored) leave_out(finding.text);
+    if (finding.tensor.empty() || is_about_not_stored(checkpoint, finding)) leave_out(finding.text);
     contradictions.emplace(finding.tensor, &finding);
   }
   for_each_object_value(checkpoint, [&](const ObjectValue& held) {
@@ -66,20 +75,30 @@ DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, 
   return model;
 }
 
+struct LeftOut {
+  size_t count = 0;
+  std::string first;
+
+  void add(const ObjectValue& held) {
+    if (++count == 1) first = held.path.empty() ? held.text : held.path;
+  }
+  void note(const char* one, const char* several) const {
+    if (count > 0)
+      print_notes({std::to_string(count) + " " + (count > 1 ? several : one) + " not in OUT: " + first +
+                   (count > 1 ? ", ..." : "")});
+  }
+};
+
 // Notes the values that a file of tensors cannot hold.
 void note_values(const Checkpoint& checkpoint) {
   if (checkpoint.script) print_notes({"the program is not in OUT"});
-  size_t count = 0;
-  std::string first;
+  LeftOut values, attributes;
   for_each_object_value(checkpoint, [&](const ObjectValue& held) {
-    if (held.part == ObjectValue::Part::value && ++count == 1)
-      first = held.path.empty() ? held.text : held.path;
+    if (held.part == ObjectValue::Part::value) values.add(held);
+    if (held.part == ObjectValue::Part::attribute && !held.path.ends_with("_metadata")) attributes.add(held);
   });
-  if (count == 0) return;
-  const bool several = count > 1;
-  print_notes({std::to_string(count) +
-               (several ? " values that are not tensors are" : " value that is not a tensor is") +
-               " not in OUT: " + first + (several ? ", ..." : "")});
+  values.note("value that is not a tensor is", "values that are not tensors are");
+  attributes.note("attribute of a tensor or dict is", "attributes of tensors and dicts are");
 }
 
 // Notes the weights whose writer's dequantize() gives other bits than its kernel: choice int4_multiply_add.
@@ -91,6 +110,31 @@ void note_two_roundings(const Checkpoint& checkpoint) {
     print_notes(
         {"int4 weights are as their kernel multiplies by them (choice int4_fma_once); dequantize() of the "
          "torchao that wrote them rounds twice (int4_dequant_two_roundings)"});
+}
+
+// Names the scales of x that a dense weight has no place for: "0.weight.act_pre_scale".
+std::vector<std::string> input_parts(const Checkpoint& checkpoint, const std::vector<NamedDense>& written) {
+  std::set<std::string_view> names;
+  for (const auto& [name, tensor] : written) names.insert(name);
+  std::vector<std::string> parts;
+  for (const NamedTensor& tensor : checkpoint.tensors)
+    if (names.contains(tensor.name))
+      for (const std::string& part : parts_for_input(tensor)) parts.push_back(tensor.name + "." + part);
+  return parts;
+}
+
+void note_input_parts(const Checkpoint& checkpoint, const std::vector<std::string>& parts) {
+  if (parts.empty()) return;
+  std::vector<std::string> notes = {"OUT has no place for what acts on x: " + with_more(parts)};
+  std::vector<std::string> scaled;
+  for (const NamedTensor& tensor : checkpoint.tensors)
+    if (input_scale(tensor)) scaled.push_back(tensor.name);
+  if (!scaled.empty())
+    notes.push_back(
+        "the layer's weight is OUT's times the scale of its x, column by column, and a model of OUT "
+        "computes something else: " +
+        with_more(scaled));
+  print_notes(notes);
 }
 
 void require_safetensors_name(const std::string& out) {
@@ -123,7 +167,9 @@ void add_dequantize(CLI::App& app, int& exit_code) {
       print_findings(checkpoint);
       const std::string layout = assumed_layout(checkpoint, words->pack);
       const auto [tensors, left_out] = dense_model(checkpoint, layout, words->partial);
-      for (const std::string& why : left_out) print_notes({"left out: " + why});
+      std::vector<std::string> notes;
+      for (const std::string& why : left_out) notes.push_back("left out: " + why);
+      print_notes(notes);
       if (tensors.empty()) {
         note_values(checkpoint);
         print_notes({"there is no tensor to write: " + words->out + " is not written"});
@@ -136,9 +182,13 @@ void add_dequantize(CLI::App& app, int& exit_code) {
       save_file(words->out, [&](ByteSink& sink) { write_safetensors(dense, pairs, sink); });
       note_values(checkpoint);
       note_two_roundings(checkpoint);
+      const std::vector<std::string> not_in_out = input_parts(checkpoint, tensors);
+      note_input_parts(checkpoint, not_in_out);
       if (words->options.json) {
-        nlohmann::ordered_json report = {
-            {"out", words->out}, {"tensors", tensors.size()}, {"left_out", left_out}};
+        nlohmann::ordered_json report = {{"out", words->out},
+                                         {"tensors", tensors.size()},
+                                         {"left_out", left_out},
+                                         {"input_parts", not_in_out}};
         report["cpu_pack"] =
             layout.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(layout);
         print_json("dequantize", report);

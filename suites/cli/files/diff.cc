@@ -128,8 +128,11 @@ int run_diff(const DiffArguments& words) {
     if (!pack.empty()) cpu_layout(pack);
   const Checkpoint a = open_checkpoint(words.a, words.options.open),
                    b = open_checkpoint(words.b, words.options.open);
-  for (const Checkpoint* side : {&a, &b})
-    for (const std::string& note : side->warnings) print_notes({side->path.string() + ": " + note});
+  for (const Checkpoint* side : {&a, &b}) {
+    std::vector<std::string> notes;
+    for (const std::string& note : side->warnings) notes.push_back(side->path.string() + ": " + note);
+    print_notes(notes);
+  }
   const std::string pack_b = words.pack_b.empty() ? words.pack_a : words.pack_b;
   const std::string layout_a = assumed_layout(a, words.pack_a), layout_b = assumed_layout(b, pack_b);
   if (words.error) return print_error(words, quantization_errors(a, b, layout_a, layout_b));
@@ -169,7 +172,8 @@ void add_diff(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<DiffArguments>();
   CLI::App* command = app.add_subcommand(
       "diff",
-      "two checkpoints: equal in meaning, in all that they hold, in bytes? 1 when what they hold differs");
+      "two checkpoints: equal in meaning, in all that they hold, in bytes? 1 when what they hold differs, 5 "
+      "when one cannot be read");
   command->add_option("A", words->a, "a file or a directory")->required();
   command->add_option("B", words->b, "a file or a directory")->required();
   command->add_option("--cpu-pack", words->pack_a,
@@ -180,15 +184,22 @@ void add_diff(CLI::App& app, int& exit_code) {
   CLI::Option* all =
       command->add_flag("--all", words->all, "every difference instead of the first twenty of a list");
   command
-      ->add_flag(
-          "--error", words->error,
-          "B is quantized from A: each layer's SQNR, largest error, saturated codes and zero groups; never a "
-          "failure")
+      ->add_flag("--error", words->error,
+                 "B is quantized from A: each layer's SQNR, largest error, saturated codes and zero groups, "
+                 "and what "
+                 "only one of them has; never a failure")
       ->excludes(strict)
       ->excludes(all);
   add_file_options(*command, words->options);
-  command->callback(
-      [words, &exit_code] { exit_code = guarded(words->options.json, [&] { return run_diff(*words); }); });
+  command->callback([words, &exit_code] {
+    bool compared = false;
+    const int code = guarded(words->options.json, [&] {
+      const int result = run_diff(*words);
+      compared = true;
+      return result;
+    });
+    exit_code = code == 1 && !compared ? 5 : code;  // 1 says that the contents differ, and nothing else does
+  });
 }
 
 }  // namespace qcts::cli

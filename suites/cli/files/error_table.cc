@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cli/files/error_table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -31,6 +32,15 @@ std::string zero_groups(const LayerError& layer) {
   return text;
 }
 
+void print_input_scales(const std::vector<LayerError>& layers, Printout& out) {
+  const auto scales = [](const LayerError& layer) { return layer.scales_input; };
+  const auto count = static_cast<uint64_t>(std::ranges::count_if(layers, scales));
+  if (count == 0) return;
+  const std::string first = std::ranges::find_if(layers, scales)->name;
+  out.text("the scale of x is part of the weight: " + first +
+           (count > 1 ? " and " + count_text(count - 1) + " more" : ""));
+}
+
 Json sums_json(const ErrorSums& sums) {
   const std::optional<double> decibel = sums.sqnr_db();
   return {{"sqnr_db", decibel && std::isfinite(*decibel) ? Json(*decibel) : Json(nullptr)},
@@ -45,6 +55,7 @@ Json layer_json(const LayerError& layer) {
                {"shape", layer.shape}};
   json.update(sums_json(layer.sums));
   json["max_error_at"] = {layer.max_row, layer.max_column};
+  json["scales_input"] = layer.scales_input;
   const auto counted = [](bool known, uint64_t count) { return known ? Json(count) : Json(nullptr); };
   json["codes"] = counted(layer.has_codes, layer.codes);
   json["saturated_codes"] = counted(layer.has_codes, layer.saturated);
@@ -58,9 +69,17 @@ Json layer_json(const LayerError& layer) {
 }  // namespace
 
 Json error_json(const QuantizationErrors& errors) {
-  Json layers = Json::array();
-  for (const LayerError& layer : errors.layers) layers.push_back(layer_json(layer));
-  return {{"layers", layers}, {"not_compared", errors.not_compared}, {"all", sums_json(errors.all)}};
+  const auto list = [](const std::vector<LayerError>& layers) {
+    Json rows = Json::array();
+    for (const LayerError& layer : layers) rows.push_back(layer_json(layer));
+    return rows;
+  };
+  return {{"layers", list(errors.layers)},
+          {"missing", errors.missing},
+          {"not_compared", errors.not_compared},
+          {"unquantized", {{"same", errors.same}, {"different", list(errors.unquantized)}}},
+          {"complete", errors.is_complete()},
+          {"all", sums_json(errors.all)}};
 }
 
 void print_errors(const QuantizationErrors& errors, Printout& out) {
@@ -70,7 +89,8 @@ void print_errors(const QuantizationErrors& errors, Printout& out) {
                     layer.has_codes ? count_text(layer.saturated) : "-",
                     layer.has_codes ? count_text(layer.clipped) : "-", zero_groups(layer)});
   if (rows.size() > 1)
-    rows.push_back({"all layers", sqnr_text(errors.all), short_number(errors.all.max_error), "", "", ""});
+    rows.push_back({errors.is_complete() ? "all layers" : "the layers above", sqnr_text(errors.all),
+                    short_number(errors.all.max_error), "", "", ""});
   if (!rows.empty())
     out.table({{"layer"},
                {"SQNR dB", Align::right},
@@ -81,6 +101,12 @@ void print_errors(const QuantizationErrors& errors, Printout& out) {
               rows);
   if (errors.all.non_finite != 0)
     out.text(count_text(errors.all.non_finite) + " elements are NaN or infinite and count nowhere");
+  print_input_scales(errors.layers, out);
+  for (const LayerError& layer : errors.unquantized)
+    out.text("not quantized, and not the original's: " + layer.name + ": SQNR " + sqnr_text(layer.sums) +
+             " dB, max error " + short_number(layer.sums.max_error));
+  for (const std::string& name : errors.missing)
+    out.text("missing: " + name + ": only the original has a tensor of this name");
   for (const std::string& why : errors.not_compared) out.text("not compared: " + why);
 }
 

@@ -9,7 +9,8 @@
 
 namespace qcts::cli {
 
-// Returns {"layers": [...], "not_compared": [...], "all": {...}}. sqnr_db is null if nothing differs.
+// Returns {"layers", "missing", "not_compared", "unquantized", "complete", "all"}. sqnr_db is null if nothing
+// differs.
 nlohmann::ordered_json error_json(const QuantizationErrors& errors);
 void print_errors(const QuantizationErrors& errors, Printout& out);
 

@@ -15,6 +15,7 @@
 #include "suites/base/printable.h"
 #include "suites/base/terminal.h"
 #include "suites/cli/command_line.h"
+#include "suites/cli/files/notes.h"
 
 namespace qcts::cli {
 namespace {
@@ -176,7 +177,7 @@ int guarded(bool json, const std::function<int()>& body) {
 }
 
 void print_notes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) std::cerr << "qcts: note: " << printable(note) << "\n";
+  for (const std::string& note : condensed(notes)) std::cerr << "qcts: note: " << printable(note) << "\n";
 }
 
 std::string finding_text(const CheckpointFinding& finding) {

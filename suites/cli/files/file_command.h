@@ -48,7 +48,7 @@ std::string archive_prefix(const std::string& out);
 // With json, a refusal is also an object on stdout.
 int guarded(bool json, const std::function<int()>& body);
 
-// Prints "qcts: note: ..." on stderr for each note.
+// Prints "qcts: note: ..." on stderr for each note, or one line for many of a kind (notes.h).
 void print_notes(const std::vector<std::string>& notes);
 // Prints the warnings as notes, then one line "qcts: finding: ..." for each finding.
 void print_findings(const Checkpoint& checkpoint);

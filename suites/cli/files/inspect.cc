@@ -201,7 +201,7 @@ void print_tensors(const Checkpoint& checkpoint, Printout& out) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const TableRow& row = rows[i];
     out.text(row[0]);
-    const bool plain = is_plain(checkpoint.tensors[i]);
+    const bool plain = is_plain(checkpoint.tensors[i]) && checkpoint.tensors[i].payload.size() == 1;
     out.text((row[1] == "-" ? "" : row[1] + ", ") + row[3] + " " + row[4] + ", " + row[5] + " bytes, " +
                  row[2] + (plain ? "" : ": " + row[6]),
              2);

@@ -11,6 +11,7 @@
 #include "reference/comparison/object_values.h"
 #include "reference/dialects/dense.h"
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/encoders/tied_weights.h"
 #include "reference/numerics/soft_float.h"
 #include "suites/base/json_document.h"
 #include "suites/base/terminal.h"
@@ -66,7 +67,9 @@ SchemeTensor quantized(const QuantizePlan& plan, const NamedTensor& tensor) {
   const Tensor& data = tensor.payload[0].tensor;
   const WeightShape shape = {recipe_dtype(*plan.scheme, data.dtype), data.shape[0], data.shape[1]};
   const std::vector<std::byte> weight = in_dtype(data, shape.dtype);
-  const Planes plain = plan.scheme->quantize({shape.dtype, shape.n, shape.k, weight}, plan.layout);
+  const WeightRecipe recipe = plan.cls ? plan.cls->recipe : WeightRecipe::current;
+  const Planes plain =
+      quantize_by(recipe, *plan.scheme, {shape.dtype, shape.n, shape.k, weight}, plan.layout);
   const bool packed = plan.layout != kPlain;
   return {plan.scheme,
           plan.layout,
@@ -139,8 +142,9 @@ Replacements replacements_of(const std::vector<TensorLeaf>& leaves, const Quanti
   return places;
 }
 
+// `tied`: the tensors hold some that IN does not store, so they become a new state dict.
 void write_out(const QuantizePlan& plan, const QuantizeArguments& words, const Checkpoint& checkpoint,
-               const Quantized& replaced, ByteSink& out) {
+               const Quantized& replaced, bool tied, ByteSink& out) {
   if (plan.safetensors) {
     require_only_tensors(checkpoint);
     EncodedSafetensors encoded = encode_safetensors(output_tensors(checkpoint, replaced));
@@ -152,7 +156,7 @@ void write_out(const QuantizePlan& plan, const QuantizeArguments& words, const C
   }
   EditedZip edited;
   const TorchObject* object = nullptr;
-  if (checkpoint.zips.size() + checkpoint.legacies.size() == 1)
+  if (!tied && checkpoint.zips.size() + checkpoint.legacies.size() == 1)
     object = checkpoint.zips.empty() ? static_cast<const TorchObject*>(checkpoint.legacies[0].get())
                                      : checkpoint.zips[0].get();
   if (object != nullptr) {
@@ -170,9 +174,13 @@ void write_out(const QuantizePlan& plan, const QuantizeArguments& words, const C
   write_torch_zip(archive_prefix(words.out), edited.root, edited.storages, out);
 }
 
-void print_choice(const std::string& basis, const std::vector<QuantizeDecision>& decisions) {
+void print_choice(const std::string& basis, const std::vector<TiedWeight>& tied,
+                  const std::vector<QuantizeDecision>& decisions) {
   constexpr size_t kLabel = 12;
   Printout out(screen_of(STDOUT_FILENO));
+  for (const TiedWeight& weight : tied)
+    out.item("added", kLabel,
+             weight.name + ": config.json ties it to " + weight.source + ", and IN stores one");
   out.text("layers chosen by " + basis + "; --include, --exclude and --like change the choice");
   for (const QuantizeDecision& decision : decisions) {
     const std::string& name = decision.tensor->name;
@@ -185,7 +193,7 @@ void print_choice(const std::string& basis, const std::vector<QuantizeDecision>&
 }
 
 Json choice_json(const QuantizeArguments& words, const QuantizePlan& plan, const std::string& basis,
-                 const std::vector<QuantizeDecision>& decisions) {
+                 const std::vector<TiedWeight>& tied, const std::vector<QuantizeDecision>& decisions) {
   Json json = {{"scheme", words.scheme},
                {"layout", plan.layout.name()},
                {"activation", plan.activation.name()},
@@ -193,7 +201,10 @@ Json choice_json(const QuantizeArguments& words, const QuantizePlan& plan, const
                {"type", plan.type()},
                {"written_as", plan.cls ? Json(plan.cls->writers) : Json("TinyQ 006b7b9")},
                {"import", plan.cls ? Json(plan.cls->module) : Json(nullptr)},
-               {"chosen_by", basis}};
+               {"chosen_by", basis},
+               {"added", Json::array()}};
+  for (const TiedWeight& weight : tied)
+    json["added"].push_back({{"name", weight.name}, {"tied_to", weight.source}});
   json["quantized"] = Json::array();
   json["left"] = Json::array();
   for (const QuantizeDecision& decision : decisions) {
@@ -221,14 +232,17 @@ int run_quantize(const QuantizeArguments& given) {
   const QuantizePlan plan = quantize_plan(words);
   OpenOptions options = words.options.open;
   options.config_is_a_plan = true;
-  const Checkpoint checkpoint = open_checkpoint(words.in, options);
+  Checkpoint opened = open_checkpoint(words.in, options);
+  // A folder for transformers stores tied weights once; a state dict holds them all.
+  const std::vector<TiedWeight> tied = plan.folder ? std::vector<TiedWeight>() : add_tied_weights(opened);
+  const Checkpoint& checkpoint = opened;
   for (const CheckpointFinding& finding : checkpoint.findings)
     throw Failure(checkpoint.path.string() + ": " + finding_text(finding) +
                   ": quantize needs a float checkpoint");
   if (plan.folder) require_folder(words, plan, checkpoint);
   const QuantizeRules rules = rules_of(words, plan, checkpoint);
   const std::vector<QuantizeDecision> decisions =
-      quantize_decisions(checkpoint, *plan.scheme, plan.layout, rules, plan.activation);
+      quantize_decisions(checkpoint, *plan.scheme, plan.layout, rules, plan.activation, plan.cls);
   std::vector<std::string> notes = checkpoint.warnings;
   const std::vector<std::string> missed = unmatched(checkpoint, rules);
   notes.insert(notes.end(), missed.begin(), missed.end());
@@ -239,9 +253,9 @@ int run_quantize(const QuantizeArguments& given) {
     complete = complete && (decision.reason.empty() || !decision.asked);
     chosen += decision.reason.empty();
   }
-  if (!words.options.json) print_choice(basis, decisions);
+  if (!words.options.json) print_choice(basis, tied, decisions);
   const auto finish = [&](int exit_code) {
-    if (words.options.json) print_json("quantize", choice_json(words, plan, basis, decisions));
+    if (words.options.json) print_json("quantize", choice_json(words, plan, basis, tied, decisions));
     print_notes(notes);
     return exit_code;
   };
@@ -263,7 +277,12 @@ int run_quantize(const QuantizeArguments& given) {
     const std::vector<std::string> more = write_folder(words, plan, checkpoint, decisions, replaced);
     notes.insert(notes.end(), more.begin(), more.end());
   } else {
-    save_file(words.out, [&](ByteSink& out) { write_out(plan, words, checkpoint, replaced, out); });
+    save_file(words.out,
+              [&](ByteSink& out) { write_out(plan, words, checkpoint, replaced, !tied.empty(), out); });
+  }
+  if (!words.like.empty()) {
+    const std::vector<std::string> more = not_as_like(words, checkpoint);
+    notes.insert(notes.end(), more.begin(), more.end());
   }
   if (!words.options.json) print_summary(words, plan, chosen, decisions.size());
   print_written(words.out, words.options.json);
@@ -282,14 +301,14 @@ void add_quantize(CLI::App& app, int& exit_code) {
                    "transformers loads")
       ->required();
   command->add_option("--scheme", words->scheme,
-                      "a scheme of `qcts schemes`, or int4_weight_only, int8_weight_only, "
-                      "int8_dynamic_activation_int8_weight: torchao's first recipes in their own classes; "
+                      "a scheme of `qcts schemes`, or a recipe of torchao 0.9 or 0.13 by its name in "
+                      "quant_api.py, in its own class: int4_weight_only, float8_weight_only, ...; "
                       "default: that of --like");
   command
       ->add_option(
           "--as", words->dialect,
-          "write the classes of torchao_v2 (0.18.0, the default) or torchao_v1 (0.9.0 to 0.17.0), or a "
-          "file for an older version: torchao_0.8, torchao_0.7, torchao_0.6 or torchao_0.5")
+          "write the classes of torchao_v2 (0.18.0, the default) or torchao_v1 (0.9.0 to 0.17.0; "
+          "torchao_v1_qdq: in QDQLayout), or a file for an older version: torchao_0.9 to torchao_0.5")
       ->check(CLI::IsMember(std::vector<std::string>(write_dialects().begin(), write_dialects().end()))
                   .description(""));  // a line of help for all of them would be too long
   command->add_option("--layout", words->layout,

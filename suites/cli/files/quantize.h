@@ -48,6 +48,10 @@ QuantizeArguments spelled_out(QuantizeArguments words);
 // Throws UsageError, which names the part that cannot be written.
 QuantizePlan quantize_plan(const QuantizeArguments& words);
 
+// Returns a note for each class, policy, attribute and recipe of --like that OUT does not keep.
+// OUT is written, and IN is open.
+std::vector<std::string> not_as_like(const QuantizeArguments& words, const Checkpoint& in);
+
 using Quantized = std::unordered_map<const NamedTensor*, SchemeTensor>;
 // Returns all tensors of the checkpoint, with those in `replaced` quantized.
 // Throws Failure for a tensor that no new container can hold.

@@ -10,6 +10,7 @@
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/encoders/torchao_config.h"
+#include "reference/dialects/names/model_names.h"
 #include "reference/formats/io/python_json.h"
 #include "reference/formats/refusal.h"
 #include "suites/cli/files/quantize.h"
@@ -47,6 +48,22 @@ std::string kept_float(const std::string& name, std::string_view model_type, boo
   return "";
 }
 
+// The names in memory of the tensors of a folder.
+class FolderNames {
+ public:
+  explicit FolderNames(const Checkpoint& checkpoint) {
+    std::vector<std::string> on_disk;
+    for (const NamedTensor& tensor : checkpoint.tensors) on_disk.push_back(tensor.name);
+    std::vector<MemoryNames> found = memory_names(checkpoint.config, on_disk);
+    for (size_t i = 0; i < on_disk.size(); ++i) names_.emplace(on_disk[i], std::move(found[i]));
+  }
+  const MemoryNames& of(const std::string& on_disk) const { return names_.at(on_disk); }
+  const std::string& name(const std::string& on_disk) const { return of(on_disk).names[0]; }
+
+ private:
+  std::map<std::string, MemoryNames> names_;
+};
+
 // The entries of config.json.
 
 // The modules that stay float among those that would be quantized; null when they are transformers' own
@@ -55,13 +72,14 @@ SortedJson not_converted(const Checkpoint& checkpoint, const std::vector<Quantiz
   QuantizeRules usual;
   keep_as_transformers(checkpoint, usual);
   const LinearLayers layers(checkpoint);
+  const FolderNames names(checkpoint);
   bool as_usual = true;
   SortedJson modules = SortedJson::array();
   for (const QuantizeDecision& decision : decisions) {
     const std::string& name = decision.tensor->name;
     const bool done = decision.reason.empty(), candidate = is_candidate(*decision.tensor, layers);
     if (candidate || done) as_usual = as_usual && done == (candidate && !usual.kept.contains(name));
-    if (candidate && !done) modules.push_back(module_of(name));
+    if (candidate && !done) modules.push_back(module_of(names.name(name)));
   }
   if (as_usual) return nullptr;
   if (checkpoint.config.value("tie_word_embeddings", Config()) == Config(true)) modules.push_back("lm_head");
@@ -101,8 +119,9 @@ SortedJson config_of_like(const QuantizeArguments& words, const SortedJson& comp
 
 SortedJson config_to_write(const QuantizeArguments& words, const QuantizePlan& plan,
                            const Checkpoint& checkpoint, const std::vector<QuantizeDecision>& decisions) {
-  const SortedJson computed = quantization_config(*torchao_config(*plan.scheme, plan.layout, plan.activation),
-                                                  not_converted(checkpoint, decisions));
+  const SortedJson computed =
+      quantization_config(*torchao_config(*plan.cls, *plan.scheme, plan.layout, plan.activation),
+                          not_converted(checkpoint, decisions));
   const SortedJson copied = config_of_like(words, computed);
   return copied.is_object() ? copied : computed;
 }
@@ -170,7 +189,9 @@ std::vector<OutputTensor> in_order_of(const std::string& like, std::vector<Outpu
 
 void write_weights(const QuantizeArguments& words, const QuantizePlan& plan, const Checkpoint& checkpoint,
                    const Quantized& replaced, const fs::path& folder) {
-  const std::vector<OutputTensor> tensors = in_order_of(words.like, output_tensors(checkpoint, replaced));
+  std::vector<OutputTensor> tensors = in_order_of(words.like, output_tensors(checkpoint, replaced));
+  const FolderNames names(checkpoint);
+  for (OutputTensor& tensor : tensors) tensor.in_memory = names.of(tensor.name).names;
   EncodedSafetensors encoded;
   std::vector<WeightItem> items;
   if (plan.safetensors) {
@@ -252,8 +273,12 @@ void keep_as_transformers(const Checkpoint& checkpoint, QuantizeRules& rules) {
     return tensor.name.find(".experts.") != tensor.name.npos;
   });
   const LinearLayers layers(checkpoint);
+  const FolderNames names(checkpoint);
   for (const NamedTensor& tensor : checkpoint.tensors) {
-    std::string why = is_candidate(tensor, layers) ? kept_float(tensor.name, model, has_experts) : "";
+    if (!is_candidate(tensor, layers)) continue;
+    std::string why = kept_float(names.name(tensor.name), model, has_experts);
+    if (why.empty() && names.of(tensor.name).is_converted)
+      why = "a part of another tensor in transformers' memory";
     if (!why.empty()) rules.kept.emplace(tensor.name, std::move(why));
   }
 }
@@ -264,7 +289,7 @@ void require_folder(const QuantizeArguments& words, const QuantizePlan& plan, co
     throw UsageError("OUT '" + words.out +
                      "' is a folder, so IN must be one with config.json: give OUT an ending" +
                      " (.pt, .pth, .bin or .safetensors)");
-  if (!plan.cls || !torchao_config(*plan.scheme, plan.layout, plan.activation))
+  if (!plan.cls || !torchao_config(*plan.cls, *plan.scheme, plan.layout, plan.activation))
     throw UsageError("transformers has no configuration for " + words.scheme + " in the layout '" +
                      std::string(plan.layout.name()) + "' under the policy '" + words.activation +
                      "': give OUT an ending (.pt, .pth, .bin or .safetensors)");

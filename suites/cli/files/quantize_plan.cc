@@ -7,6 +7,7 @@
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/encoders/torchao_config.h"
 #include "suites/base/did_you_mean.h"
+#include "suites/cli/files/first_recipes.h"
 #include "suites/cli/files/quantize.h"
 
 namespace qcts::cli {
@@ -18,15 +19,6 @@ const Scheme& scheme_of(const std::string& word) {
   for (const Scheme* scheme : schemes()) known.emplace_back(scheme->name());
   throw UsageError("no scheme '" + word + "'" + did_you_mean(word, known));
 }
-
-// The names of the recipes in torchao's first generation.
-struct FirstRecipe {
-  std::string_view word, scheme, activation;
-};
-constexpr FirstRecipe kFirstRecipes[] = {
-    {"int4_weight_only", "int4_tinygemm_g128", "weight_only"},
-    {"int8_weight_only", "int8_row_v1", "weight_only"},
-    {"int8_dynamic_activation_int8_weight", "int8_row_v1", "dyn_row_sym_127"}};
 
 // The layouts of a class of the dialect; the first is the default.
 std::vector<std::string> writable_layouts(const Scheme& scheme, std::string_view dialect) {
@@ -120,7 +112,10 @@ const Scheme* scheme_of_config(const Checkpoint& like, const NamedTensor& tensor
     const auto layout = tensor.layout ? tensor.layout : scheme->find_layout("cpu_default");
     if (!layout || !scheme->find_layout(layout->name()) || !scheme->find_activation(tensor.activation.name()))
       continue;
-    const std::optional<nlohmann::json> config = torchao_config(*scheme, *layout, tensor.activation);
+    const TorchaoClass* cls = torchao_class(*scheme, *layout, tensor.activation,
+                                            like.dialect == "torchao_v1" ? like.dialect : "torchao_v2");
+    if (!cls) continue;
+    const std::optional<nlohmann::json> config = torchao_config(*cls, *scheme, *layout, tensor.activation);
     if (config && quantization_config(*config, nullptr)["quant_type"] == asked) return scheme;
   }
   return nullptr;
@@ -155,6 +150,14 @@ std::string_view dialect_of_like(const Checkpoint& like, const NamedTensor& tens
   return "torchao_v1";
 }
 
+// "AffineQuantizedTensor with UintxAQTTensorImpl"
+std::string class_of(const NamedTensor& tensor) {
+  for (const auto& [key, value] : tensor.attributes.items())
+    if ((key.ends_with("tensor_impl") || key.ends_with("layout_tensor")) && value.is_object())
+      return tensor.type + " with " + value.value("_type", "");
+  return tensor.type;
+}
+
 void take_from_like(QuantizeArguments& words) {
   OpenOptions options = words.options.open;
   options.dialect.clear();
@@ -163,8 +166,8 @@ void take_from_like(QuantizeArguments& words) {
   for (const NamedTensor& tensor : like.tensors) {
     if (tensor.type == "Tensor" || tensor.type == "Parameter") continue;
     if (tensor.scheme.empty())
-      throw Failure(words.like + ": " + tensor.name + " is a " + tensor.type +
-                    " of no known scheme: name one with --scheme");
+      throw Failure(words.like + ": " + tensor.name + " is " + class_of(tensor) +
+                    ", which is read, not written: name a scheme with --scheme");
     tensors.push_back(&tensor);
   }
   if (tensors.empty()) throw Failure(words.like + " has no quantized tensor, so --like chooses nothing");
@@ -187,11 +190,10 @@ QuantizeArguments spelled_out(QuantizeArguments words) {
   if (words.scheme.empty() && words.like.empty())
     throw UsageError("--scheme or --like has to say how to quantize");
   if (words.scheme.empty()) take_from_like(words);
-  for (const FirstRecipe& recipe : kFirstRecipes) {
-    if (words.scheme != recipe.word) continue;
-    words.scheme = recipe.scheme;
-    if (words.activation.empty()) words.activation = recipe.activation;
-    if (words.dialect.empty()) words.dialect = "torchao_v1";
+  if (const FirstRecipe* recipe = find_first_recipe(words.scheme, words.dialect)) {
+    words.scheme = recipe->scheme;
+    if (words.activation.empty()) words.activation = recipe->activation;
+    if (words.dialect.empty()) words.dialect = recipe->dialect;
   }
   if (words.activation.empty()) words.activation = kWeightOnly.name();
   return words;

@@ -53,8 +53,11 @@ size_t string_end(std::string_view text, size_t at) {
 uint64_t metadata_of(const Checkpoint& checkpoint, const Safetensors& file) {
   if (!checkpoint.dialect.starts_with("torchao")) return metadata_span_bytes(file.header);
   std::set<std::string_view> described = {"tensor_names"};
-  for (const NamedTensor& tensor : checkpoint.tensors) described.insert(tensor.name);
-  for (const std::string& name : checkpoint.left_out) described.insert(name);
+  for (const NamedTensor& tensor : checkpoint.tensors) {
+    described.insert(tensor.name);
+    described.insert(tensor.in_memory.begin(), tensor.in_memory.end());
+  }
+  for (const NotStored& name : checkpoint.left_out) described.insert(name.name);
   uint64_t bytes = 0;
   for (const auto& [key, value] : file.metadata)
     if (!described.contains(key)) bytes += key.size() + value.size() + std::string_view(R"("":"",)").size();

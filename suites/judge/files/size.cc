@@ -67,12 +67,13 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     uint64_t element_bytes = 0, fresh_bytes = 0;
     for (const InnerTensor& inner : named.payload) {
       ++count.inner_tensors;
-      if (inner.name.starts_with("dtensor.")) {  // the ranks of a mesh are no part of the weight
-        count.expected_bytes += bytes.add(inner.tensor);
+      const Storage* storage = inner.tensor.storage.get();
+      if (is_beside_elements(inner.name)) {
+        if (storage != nullptr && !of_weights.contains(storage))
+          count.expected_bytes += bytes.add_whole(*storage);
         continue;
       }
       element_bytes += bytes_of(inner.tensor.dtype, inner.tensor.shape);
-      const Storage* storage = inner.tensor.storage.get();
       if (storage == nullptr) continue;
       // A float tensor is expected to have its storage's size.
       const bool whole = !tensor && !of_weights.contains(storage);

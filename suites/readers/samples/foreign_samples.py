@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The names, dtypes and shapes of one layer in each of the formats of other libraries; all values are zeros."""
 
-SIZES = {"I8": 1, "U8": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "I64": 8, "F4": 1}
+SIZES = {"I8": 1, "U8": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "I64": 8, "F4": 1, "BOOL": 1, "U64": 8}
 SIZES |= {"F8_E4M3": 1, "F8_E5M2": 1, "BF16": 2, "F16": 2, "F32": 4}
 
 

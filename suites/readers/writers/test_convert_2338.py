@@ -29,7 +29,7 @@ def test_the_issues_files_go_to_a_pickle_and_back(form, tmp_path):
     assert found["e1"]["equal"] and found["e2"]["equal"] and not found["not_comparable"]
 
 
-TORCHAO_13 = '''
+TORCHAO_13 = """
 import sys, types, torch
 class LinearActivationQuantizedTensor(torch.Tensor):
     @staticmethod
@@ -52,7 +52,7 @@ def wrapped(i):
     weight = torch.arange(32.0).reshape(4, 8) * i
     return LinearActivationQuantizedTensor(weight, FbgemmFp8Tensor.from_float, {"activation_scale_ub": 0.25 * i})
 torch.save({f"layer{i}.weight": wrapped(i) for i in (1, 2)}, sys.argv[1])
-'''
+"""
 
 
 def test_a_pickle_of_torchao_0_13_becomes_the_issues_file(tmp_path):

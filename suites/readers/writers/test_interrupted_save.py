@@ -57,9 +57,7 @@ def test_killed_saves_leave_the_old_file_or_the_new_one(kind, tmp_path):
         assert time.monotonic() < deadline, "the kills come too late"
         if target.read_bytes() != old:
             target.write_bytes(old)
-        process = subprocess.Popen(
-            [BIN, "resave", source, target], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        process = subprocess.Popen([BIN, "resave", source, target], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         horizon = killed(process, draw, horizon, hit := [])
         hits += len(hit)
         data = target.read_bytes()
@@ -87,9 +85,7 @@ def test_killed_copies_of_a_directory_are_whole_or_not_there(tmp_path):
         assert time.monotonic() < deadline, "the kills come too late"
         target = tmp_path / f"copy{hits}"
         shutil.rmtree(target, ignore_errors=True)
-        process = subprocess.Popen(
-            [BIN, "resave", source, target], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        process = subprocess.Popen([BIN, "resave", source, target], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         horizon = killed(process, draw, horizon, hit := [])
         hits += len(hit)
         absent += not target.exists()

@@ -16,7 +16,16 @@ pinned("transformers", "5.24")
 import torchao.quantization as q  # noqa: E402
 from torchao.prototype.quantization.int4 import PrototypeInt4WeightOnlyConfig  # noqa: E402
 from torchao.quantization.granularity import PerGroup  # noqa: E402
-from transformers import AutoModelForCausalLM, LlamaConfig, OPTConfig, Qwen2Config, TorchAoConfig  # noqa: E402
+from transformers import (  # noqa: E402
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    LlamaConfig,
+    LlavaConfig,
+    MixtralConfig,
+    OPTConfig,
+    Qwen2Config,
+    TorchAoConfig,
+)
 
 SIZES = {
     "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
@@ -115,3 +124,45 @@ def test_a_choice_of_layers_is_transformers_own(floats, tmp_path):
     own = load(floats["llama"], quantization_config=TorchAoConfig(CONFIGS["int8_row weight_only"](), modules_to_not_convert=left))
     assert type(own.lm_head.weight).__name__ == "Int8Tensor"
     assert torch.equal(logits(load(tmp_path / "out")), logits(own))
+
+
+SIGHT = {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 28, "patch_size": 14}
+RENAMED = {
+    "mixtral": (AutoModelForCausalLM, MixtralConfig(**SIZES, num_local_experts=3, num_experts_per_tok=2)),
+    "llava": (
+        AutoModelForImageTextToText,
+        LlavaConfig(
+            text_config=SIZES | {"model_type": "llama"},
+            vision_config=SIGHT | {"model_type": "clip_vision_model", "projection_dim": 64},
+            image_token_index=95,
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_models_with_other_names_on_disk_are_those_of_transformers(name, tmp_path):
+    """Experts that are fused in memory, prefixes that are reversed: from_pretrained gives the same bits, and the
+    folder that transformers writes is read as the one of quantize.
+    """
+    auto, config = RENAMED[name]
+    torch.manual_seed(3)
+    auto.from_config(config, dtype=torch.bfloat16).save_pretrained(tmp_path / "float")
+    own = TorchAoConfig(CONFIGS["int8_row weight_only"]())
+    want = auto.from_pretrained(tmp_path / "float", dtype="auto", quantization_config=own)
+    want.save_pretrained(tmp_path / "theirs")
+    qcts("quantize", "--scheme", "int8_row", tmp_path / "float", tmp_path / "ours")
+    for folder in ("ours", "theirs"):
+        qcts("check", tmp_path / folder)
+    got, info = auto.from_pretrained(tmp_path / "ours", dtype="auto", output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"]
+    theirs, ours = want.state_dict(), got.state_dict()
+    assert {key: type(value) for key, value in theirs.items()} == {key: type(value) for key, value in ours.items()}
+    assert len({type(value) for value in theirs.values()}) > 1
+    for key, value in theirs.items():
+        plain = [t.dequantize() if hasattr(t, "qdata") else t for t in (value, ours[key])]
+        assert torch.equal(*plain), key
+    said = json.loads(
+        subprocess.run([BIN, "diff", tmp_path / "ours", tmp_path / "theirs", "--json"], capture_output=True, text=True).stdout
+    )
+    assert said["e1"]["equal"], said["e1"]

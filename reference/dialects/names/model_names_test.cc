@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Protects the names of transformers: the patterns behave as Python's, and each row of the data can be used.
+#include "reference/dialects/names/model_names.h"
+
+#include <gtest/gtest.h>
+
+namespace qcts {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string first_match(const std::string& pattern, std::string_view name) {
+  const std::optional<NameMatch> match = NamePattern({pattern}).search(name);
+  return match ? std::string(match->groups[0]) : "none";
+}
+
+TEST(NamePattern, MatchesAsPythonDoes) {
+  EXPECT_EQ(first_match(R"(layers\.(\d+)\.)", "model.layers.12.mlp"), "layers.12.");
+  EXPECT_EQ(first_match(R"(weight(?!\w))", "a.weight_scale"), "none");
+  EXPECT_EQ(first_match(R"(weight(?!\w))", "a.weight"), "weight");
+  EXPECT_EQ(first_match(R"((?<!image_vit\.)transformer\.)", "image_vit.transformer.a"), "none");
+  EXPECT_EQ(first_match(R"(^model(?!\.(language_model|visual)))", "model.visual.a"), "none");
+  EXPECT_EQ(first_match(R"(.experts..*\.w1.weight)", "a.experts.10.w1.weight"), ".experts.10.w1.weight");
+  EXPECT_EQ(first_match(R"((?:a|bc)+d?)", "xabcabd"), "abca");
+  EXPECT_EQ(first_match(R"((?:a|bc)+d?)", "xabcad"), "abcad");
+  EXPECT_EQ(first_match("[^.]+$", "a.bc"), "bc");
+  EXPECT_THROW(NamePattern({"(?P<a>b)"}), std::invalid_argument);
+  EXPECT_THROW(NamePattern({"a{2}"}), std::invalid_argument);
+}
+
+TEST(NamePattern, EndsForAHostileName) {
+  EXPECT_EQ(first_match("(a+)+b", std::string(1000, 'a')), "none");
+  EXPECT_EQ(first_match("a", std::string(2000, 'a')), "none");  // too long to be a name
+}
+
+TEST(ModelNames, EveryClassOfTheDataCanBeUsed) {
+  const std::vector<std::string> classes = ModelNames::renamed_classes();
+  EXPECT_GT(classes.size(), 300u);
+  for (const std::string& name : classes) {
+    ModelNames model = ModelNames::of_class(name);
+    EXPECT_FALSE(model.in_memory("model.layers.0.mlp.experts.0.w1.weight").name.empty()) << name;
+    const std::vector<std::string> names = {"lm_head.weight", "model.embed_tokens.weight"};
+    EXPECT_NO_THROW(model.tied(names)) << name;
+  }
+}
+
+TEST(ModelNames, FollowsTheModelsWithinAModel) {
+  const Json config = {{"architectures", {"LlavaForConditionalGeneration"}},
+                       {"model_type", "llava"},
+                       {"text_config", {{"model_type", "mixtral"}}},
+                       {"vision_config", {{"model_type", "clip_vision_model"}}}};
+  ModelNames model(config);
+  EXPECT_EQ(model.in_memory("language_model.lm_head.weight").name, "lm_head.weight");
+  EXPECT_EQ(model.in_memory("language_model.model.norm.weight").name, "model.language_model.norm.weight");
+  const MemoryName expert =
+      model.in_memory("language_model.model.layers.3.block_sparse_moe.experts.7.w3.weight");
+  EXPECT_EQ(expert.name, "model.language_model.layers.3.mlp.experts.gate_up_proj");
+  ASSERT_NE(expert.conversion, nullptr);
+  EXPECT_EQ(expert.source, 1u);
+}
+
+TEST(ModelNames, TiesWhatConfigJsonTies) {
+  const std::vector<std::string> names = {"lm_head.weight", "model.embed_tokens.weight", "model.norm.weight"};
+  const auto ties = [&](Json config) {
+    config["architectures"] = {"LlamaForCausalLM"};
+    config["model_type"] = "llama";
+    return ModelNames(config).tied(names).size();
+  };
+  EXPECT_EQ(ties(Json::object()), 0u);  // LlamaConfig's default
+  EXPECT_EQ(ties({{"tie_word_embeddings", true}}), 1u);
+  EXPECT_EQ(ties({{"tie_word_embeddings", false}, {"text_config", {{"tie_word_embeddings", true}}}}), 0u);
+  EXPECT_EQ(ties({{"text_config", {{"tie_word_embeddings", true}}}}), 1u);
+}
+
+}  // namespace
+}  // namespace qcts
