@@ -126,7 +126,8 @@ std::string ListedNames::owner_of(const std::string& key) const {
   if (names_.contains(key)) return key;
   const size_t dot = key.rfind("._");
   if (dot == std::string::npos) return "";
-  for (size_t end = key.find('_', dot + 2); end != std::string::npos; end = key.find('_', end + 1)) {
+  // Of names such as l.w and l.w_b, the longest has "l._w_b_qdata".
+  for (size_t end = key.rfind('_'); end > dot + 2; end = key.rfind('_', end - 1)) {
     std::string name = key.substr(0, dot + 1) + key.substr(dot + 2, end - dot - 2);
     if (names_.contains(name)) return name;
   }

@@ -89,13 +89,16 @@ class Reader : DescribedEntries {
     const uint64_t parsed = budget_.bytes() - before;
     if (!info.is_object() || !info.contains("_type") || !info["_type"].is_string())
       bad_entry(name + ": its metadata has no _type");
+    const std::string type = info["_type"];
+    const bool is_plain = type == "Tensor" || type == "torch.Tensor";
+    if (!is_plain && part_prefix(name, keys_).empty())
+      bad_entry(name + ": a quantized tensor's name needs a module and a parameter");
     if (!matched_->is_stored(name)) {
       view_.left_out.push_back({name, ""});
       budget_.give_back_bytes(parsed);
       return;
     }
-    const std::string type = info["_type"];
-    if (type == "Tensor" || type == "torch.Tensor") {
+    if (is_plain) {
       read_plain(name);
       budget_.give_back_bytes(parsed);
       return;
@@ -148,7 +151,6 @@ class Reader : DescribedEntries {
       bad_entry(name + ": its metadata has no _data");
     for (const auto& [key, value] : info["_data"].items()) check_attribute_json(value, name + ": " + key);
     const std::string prefix = part_prefix(name, keys_);
-    if (prefix.empty()) bad_entry(name + ": a quantized tensor's name needs a module and a parameter");
     // The parts by the tensor's name on disk, of which a conversion may have several.
     std::map<std::string, std::vector<std::pair<std::string, StoredEntry>>> stored;
     const std::vector<std::string> parts = part_names(schema, info, name, prefix);

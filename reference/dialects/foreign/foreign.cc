@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "reference/dialects/foreign.h"
+#include "reference/dialects/foreign/foreign.h"
 
 #include <algorithm>
 #include <span>
@@ -7,8 +7,8 @@
 
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
-#include "reference/dialects/foreign_words.h"
-#include "reference/dialects/scaled_codes.h"
+#include "reference/dialects/foreign/scaled_codes.h"
+#include "reference/dialects/foreign/words.h"
 #include "reference/numerics/soft_float.h"
 
 namespace qcts {

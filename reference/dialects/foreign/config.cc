@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/foreign.h"
+#include "reference/dialects/foreign/foreign.h"
 
 namespace qcts {
 namespace {

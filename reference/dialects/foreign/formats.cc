@@ -2,7 +2,7 @@
 // The formats of other libraries that are recognized but not read. A reader for one of them replaces its row.
 #include <array>
 
-#include "reference/dialects/foreign.h"
+#include "reference/dialects/foreign/foreign.h"
 
 namespace qcts {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "reference/dialects/scaled_codes.h"
+#include "reference/dialects/foreign/scaled_codes.h"
 
 #include <algorithm>
 
-#include "reference/dialects/foreign_words.h"
+#include "reference/dialects/foreign/words.h"
 #include "reference/numerics/soft_float.h"
 
 namespace qcts {
