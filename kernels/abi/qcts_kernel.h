@@ -29,7 +29,10 @@ typedef enum qcts_status {
   QCTS_OK = 0,
   QCTS_UNSUPPORTED = 1, /* the kernel does not handle this problem; a reason is given */
   QCTS_INVALID = 2,     /* the problem contradicts itself */
-  QCTS_FAILED = 3       /* the kernel tried and could not */
+  /* The values rule the problem out. `run` and `prepare` of every op may return it for planes with values
+   * that the scheme's recipe does not write for any finite weight, and for no others; QUANTIZE must for a
+   * weight that the scheme cannot hold (one that is not 2:4 sparse). */
+  QCTS_FAILED = 3
 } qcts_status;
 
 /* Element types. Values are part of the ABI. */
@@ -212,13 +215,20 @@ typedef struct qcts_program_call {
   void* context; /* passed to `emit` */
 } qcts_program_call;
 
+/* A word of qcts_provider.choices: the kernels also compute planes with values that the scheme's recipe does
+ * not write for any finite weight, such as a zero point in a symmetric scheme or a NaN scale. Without it they
+ * are not asked. x, the bias and the float weight of QUANTIZE may hold any value, whatever is declared. */
+#define QCTS_CHOICE_REPRESENTABLE_INPUTS "representable_inputs"
+
 typedef struct qcts_provider {
   uint32_t struct_size;
   uint32_t abi_version; /* the QCTS_ABI_VERSION that it was compiled with */
   const char* name;     /* [a-z0-9]+: "builtin", "aten" */
   const char* version;
-  const char* url;     /* where to report issues; may be NULL */
-  const char* choices; /* ledger choice ids, space separated; may be NULL */
+  const char* url; /* where to report issues; may be NULL */
+  /* Words, space separated; may be NULL: ids of the ledger's choices, and QCTS_CHOICE_REPRESENTABLE_INPUTS.
+   */
+  const char* choices;
   uint32_t n_kernels;
   uint32_t claims; /* QCTS_CLAIM_KEEPS_BYTES or 0 */
   const qcts_kernel* const* kernels;

@@ -111,7 +111,7 @@ struct PlanePart {
   Cases holding(double value) const {
     Cases found = 0;
     for (size_t c = 0; c < in_case.size(); ++c)
-      if (std::ranges::any_of(in_case[c], [&](const ValueRange& range) { return holds(range, value); }))
+      if (std::ranges::any_of(in_case[c], [&](const ValueRange& range) { return range.holds(value); }))
         found |= Cases{1} << c;
     return found;
   }

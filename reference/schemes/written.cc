@@ -36,18 +36,7 @@ WrittenCase affine_case(std::string_view when, std::string_view evidence, ValueR
 
 }  // namespace
 
-bool holds(const ValueRange& range, double value) {
-  return std::isnan(value) ? range.nan : range.min <= value && value <= range.max;
-}
-
-bool holds(const ValueRange& range, const ValueRange& part) {
-  return (range.nan || !part.nan) &&
-         (part.min > part.max || (range.min <= part.min && part.max <= range.max));
-}
-
-ValueRange hull(const ValueRange& a, const ValueRange& b) {
-  return {std::min(a.min, b.min), std::max(a.max, b.max), a.nan || b.nan};
-}
+bool ValueRange::holds(double value) const { return std::isnan(value) ? nan : min <= value && value <= max; }
 
 std::string described(const ValueRange& range) {
   if (range.min > range.max) return "NaN";

@@ -19,6 +19,7 @@ namespace qcts {
 struct ValueRange {
   double min = 0, max = 0;
   bool nan = false;  // NaN too
+  bool holds(double value) const;
   bool operator==(const ValueRange&) const = default;
 };
 inline constexpr ValueRange kZero = {0, 0};
@@ -27,11 +28,6 @@ inline constexpr ValueRange kInfinite = {std::numeric_limits<double>::infinity()
 inline constexpr ValueRange kNanAlone = {std::numeric_limits<double>::infinity(),
                                          -std::numeric_limits<double>::infinity(), true};
 
-bool holds(const ValueRange& range, double value);
-// Returns true if `range` holds every value of `part`.
-bool holds(const ValueRange& range, const ValueRange& part);
-// Returns the smallest range with the values of both.
-ValueRange hull(const ValueRange& a, const ValueRange& b);
 std::string described(const ValueRange& range);  // "0", "1.19209e-07 .. 513.5", "NaN"
 
 // A range of the elements first, first + step, first + 2 step, ... of a plane of layout "plain".

@@ -211,7 +211,7 @@ void note(const Scheme& scheme, const Planes& planes, const WeightShape& shape, 
         const double value =
             numbers.at(std::string(range.plane))[static_cast<size_t>(at - at % range.step + range.first)];
         bool& fit = fits[{std::string(range.plane), range.first}];
-        fit = fit || holds(range.values, value);
+        fit = fit || range.values.holds(value);
       }
       if (std::ranges::all_of(fits, [](const auto& each) { return each.second; })) cases.insert(c);
     }

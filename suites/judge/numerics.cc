@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "reference/numerics/soft_float.h"
+#include "suites/cases/offers.h"
 #include "suites/inputs/generate_related.h"
 #include "suites/judge/diagnosis/effective_weights.h"
 #include "suites/judge/expected/coverage.h"
@@ -38,8 +39,10 @@ class NumericsJudge {
  public:
   // Coverage is recorded only if `case_id` is not empty.
   NumericsJudge(std::string_view case_id, const qcts_kernel& kernel, const TestVector& test_vector,
-                const LinearReference* reference, const JudgeContext& context, Verdict& verdict)
+                const LinearReference* reference, InputKind kind, const JudgeContext& context,
+                Verdict& verdict)
       : case_id_(case_id),
+        kind_(kind),
         kernel_(kernel),
         context_(context),
         verdict_(verdict),
@@ -65,7 +68,9 @@ class NumericsJudge {
     if (context_.coverage && !case_id_.empty())
       verdict_.coverage = context_.coverage->note(case_id_, test_vector_);
     try {
-      const KernelAnswer answer = first.run(Poison::nan);
+      const std::optional<KernelAnswer> tried = first_answer(first);
+      if (!tried) return;
+      const KernelAnswer& answer = *tried;
       if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
       if (!run_irregular(answer) || !run_with_many_threads() || !threads_agree(answer) ||
           !relation_holds(answer))
@@ -80,6 +85,20 @@ class NumericsJudge {
   void fail(std::string reason) {
     verdict_.status = Status::fail;
     verdict_.reason = std::move(reason);
+  }
+
+  // A kernel may refuse values that no recipe writes, at once or never. nullopt: it does, and the verdict
+  // says so.
+  std::optional<KernelAnswer> first_answer(KernelRun& run) {
+    try {
+      return run.run(Poison::nan);
+    } catch (const FailedFault& fault) {
+      if (kind_ == InputKind::reachable) throw;
+      verdict_.status = Status::not_supported;
+      verdict_.reason = std::string("refuses the values of a ") + std::string(input_kind_name(kind_)) +
+                        " input: " + fault.what();
+      return std::nullopt;
+    }
   }
 
   void judge_refusal(KernelRun& run) {
@@ -294,6 +313,7 @@ class NumericsJudge {
   }
 
   const std::string case_id_;
+  const InputKind kind_;
   const qcts_kernel& kernel_;
   const JudgeContext& context_;
   Verdict& verdict_;
@@ -311,14 +331,18 @@ void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict
   TestVectorCache& cache = context.test_vectors ? *context.test_vectors : own;
   const TestVector& test_vector = cache.get(c, context.seed);
   const LinearReference* reference = c.id.op == Op::linear ? &cache.reference() : nullptr;
-  NumericsJudge(c.id.text(), *c.implementation->kernel, test_vector, reference, context, verdict).run();
+  NumericsJudge(c.id.text(), *c.implementation->kernel, test_vector, reference, kind_of(c).kind, context,
+                verdict)
+      .run();
 }
 
 void judge_test_vector(const qcts_kernel& kernel, const TestVector& test_vector, const JudgeContext& context,
                        Verdict& verdict) {
   std::optional<LinearReference> reference;
   if (test_vector.input.op == Op::linear) reference.emplace(test_vector.input);
-  NumericsJudge("", kernel, test_vector, reference ? &*reference : nullptr, context, verdict).run();
+  NumericsJudge("", kernel, test_vector, reference ? &*reference : nullptr, InputKind::reachable, context,
+                verdict)
+      .run();
 }
 
 }  // namespace qcts

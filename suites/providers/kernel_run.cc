@@ -134,7 +134,10 @@ void KernelRun::prepare_once() {
   qcts_problem at_load = problem_;
   at_load.x = at_load.bias = nullptr;
   at_load.y = nullptr;
-  if (provider_prepare(kernel_, at_load, buffer->data()) != QCTS_OK)
+  const qcts_status status = provider_prepare(kernel_, at_load, buffer->data());
+  if (status == QCTS_FAILED)
+    throw FailedFault("prepare() failed on a problem that supports() accepts" + provider_failure(kernel_));
+  if (status != QCTS_OK)
     throw ProviderFault("prepare() failed on a problem that supports() accepts" + provider_failure(kernel_));
   problem_.prepared = buffer->data();
   problem_.prepared_bytes = bytes;
@@ -166,10 +169,11 @@ qcts_status KernelRun::attempt(Poison poison, const KernelAnswer* previous) {
 }
 
 KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {
-  if (const qcts_status status = attempt(poison, previous); status != QCTS_OK)
-    throw ProviderFault("run() returned " + std::to_string(static_cast<int>(status)) +
-                        " on a problem that supports() accepts" +
-                        (status == QCTS_FAILED ? provider_failure(kernel_) : ""));
+  const qcts_status status = attempt(poison, previous);
+  const std::string what =
+      "run() returned " + std::to_string(static_cast<int>(status)) + " on a problem that supports() accepts";
+  if (status == QCTS_FAILED) throw FailedFault(what + provider_failure(kernel_));
+  if (status != QCTS_OK) throw ProviderFault(what);
   KernelAnswer answer;
   if (y_) answer.y = y_->read();
   for (size_t i = 0; i < out_specs_.size(); ++i)
