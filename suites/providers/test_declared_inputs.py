@@ -16,7 +16,7 @@ READS_ZERO_POINTS = '.astype(np.float32) - p.planes["zero_point"].reshape(-1, 1)
 REFUSES = """\
     if {condition}:
         raise Refused("zero points", "failed")
-    codes = p.planes"""
+    p.y[...] = narrow(codes * """
 
 
 def sample(declares, *changes):
@@ -57,7 +57,7 @@ def test_nothing_is_left_to_ask(tmp_path):
 
 
 def refusing(condition):
-    return ("    codes = p.planes", REFUSES.format(condition=condition))
+    return ("    p.y[...] = narrow(codes * ", REFUSES.format(condition=condition))
 
 
 def test_failed_is_accepted_where_no_recipe_writes_the_values(tmp_path):
