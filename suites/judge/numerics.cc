@@ -13,6 +13,7 @@
 #include "suites/judge/expected/sensitivity.h"
 #include "suites/judge/expected/test_vector.h"
 #include "suites/judge/judge.h"
+#include "suites/judge/no_rows.h"
 #include "suites/judge/replay.h"
 
 namespace qcts {
@@ -275,7 +276,7 @@ class NumericsJudge {
         verdict_.measures.push_back(
             {"unbounded_outputs", "elems", static_cast<double>(unbounded), {}, {}, {}});
       verdict_.measures.push_back({"code_flips_noticed", "fraction", noticed, {}, {}, {}});
-      sensitive = noticed > 0;
+      sensitive = noticed > 0 || notices_skipped_zeros(test_vector_, expectation_);
       if (!sensitive && !expectation_.is_exact()) {
         const std::optional<double> of_few = sensitivity_on_sparse_x();
         if (!of_few) return;
@@ -330,6 +331,8 @@ void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict
   TestVectorCache own;
   TestVectorCache& cache = context.test_vectors ? *context.test_vectors : own;
   const TestVector& test_vector = cache.get(c, context.seed);
+  if (test_vector.input.has_no_rows())
+    return judge_without_rows(*c.implementation->kernel, test_vector.input, context.threads, verdict);
   const LinearReference* reference = c.id.op == Op::linear ? &cache.reference() : nullptr;
   NumericsJudge(c.id.text(), *c.implementation->kernel, test_vector, reference, kind_of(c).kind, context,
                 verdict)
@@ -338,6 +341,8 @@ void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict
 
 void judge_test_vector(const qcts_kernel& kernel, const TestVector& test_vector, const JudgeContext& context,
                        Verdict& verdict) {
+  if (test_vector.input.has_no_rows())
+    return judge_without_rows(kernel, test_vector.input, context.threads, verdict);
   std::optional<LinearReference> reference;
   if (test_vector.input.op == Op::linear) reference.emplace(test_vector.input);
   NumericsJudge("", kernel, test_vector, reference ? &*reference : nullptr, InputKind::reachable, context,

@@ -169,6 +169,8 @@ qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
 }
 
 qcts_status answer(const qcts_problem* problem) {
+  const bool reads_rows = problem->op == QCTS_OP_LINEAR || problem->op == QCTS_OP_QUANTIZE_ACTIVATION;
+  if (reads_rows && problem->m == 0) return QCTS_OK;
   try {
     run_op(*problem);
     return QCTS_OK;

@@ -19,7 +19,7 @@ qcts_kernel entry_of(const qcts_kernel& kernel) {
       planted(q8_threads_lose_tail_unclaimed) || planted(d8_threads_lose_tail_unclaimed) ||
       planted(a8_threads_lose_tail_unclaimed))
     entry.claims &= ~static_cast<uint32_t>(QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT);
-  if (planted(l8_prepared_by_m) && &kernel == &linear_int8_row) {
+  if ((planted(l8_prepared_by_m) || planted(l8_prepares_for_rows)) && &kernel == &linear_int8_row) {
     entry.prepared_bytes = prepared_bytes;
     entry.prepare = prepare_int8;
   }
