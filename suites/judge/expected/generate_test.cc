@@ -2,6 +2,7 @@
 // Tests that inputs have the properties their names promise; otherwise the mutants they target would survive.
 #include "suites/inputs/generate.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
