@@ -39,10 +39,11 @@ bool suits_policy(Generator generator) {
 // Does the input test a length, whatever the values? It is large, so one policy that quantizes x has it.
 bool is_of_size(Generator generator) { return generator == Generator::deep || generator == Generator::tall; }
 
-// True for weight_only and for the first policy that quantizes x.
+// True for weight_only and for the first policy that quantizes x as it is, not scaled before.
 bool is_first_of_its_kind(const Scheme& scheme, Policy policy) {
   for (const Policy other : scheme.activations())
-    if (other != kWeightOnly) return policy == kWeightOnly || policy == other;
+    if (other != kWeightOnly && !other.name().starts_with("pre_"))
+      return policy == kWeightOnly || policy == other;
   return true;
 }
 
