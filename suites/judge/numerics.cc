@@ -12,6 +12,7 @@
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/expected/sensitivity.h"
 #include "suites/judge/expected/test_vector.h"
+#include "suites/judge/first_answer.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/no_rows.h"
 #include "suites/judge/replay.h"
@@ -69,7 +70,7 @@ class NumericsJudge {
     if (context_.coverage && !case_id_.empty())
       verdict_.coverage = context_.coverage->note(case_id_, test_vector_);
     try {
-      const std::optional<KernelAnswer> tried = first_answer(first);
+      const std::optional<KernelAnswer> tried = first_answer(first, kind_, verdict_);
       if (!tried) return;
       const KernelAnswer& answer = *tried;
       if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
@@ -86,20 +87,6 @@ class NumericsJudge {
   void fail(std::string reason) {
     verdict_.status = Status::fail;
     verdict_.reason = std::move(reason);
-  }
-
-  // A kernel may refuse values that no recipe writes, at once or never. nullopt: it does, and the verdict
-  // says so.
-  std::optional<KernelAnswer> first_answer(KernelRun& run) {
-    try {
-      return run.run(Poison::nan);
-    } catch (const FailedFault& fault) {
-      if (kind_ == InputKind::reachable) throw;
-      verdict_.status = Status::not_supported;
-      verdict_.reason = std::string("refuses the values of a ") + std::string(input_kind_name(kind_)) +
-                        " input: " + fault.what();
-      return std::nullopt;
-    }
   }
 
   void judge_refusal(KernelRun& run) {
