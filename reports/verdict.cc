@@ -100,6 +100,7 @@ Json to_json(const Verdict& verdict) {
   for (const LoadedType& type : verdict.loaded)
     json["loaded"].push_back({{"before", type.before}, {"after", type.after}, {"tensors", type.tensors}});
   json["evidence"] = verdict.evidence;
+  if (!verdict.input_kind.empty()) json["input_kind"] = verdict.input_kind;
   if (verdict.program_not_run) json["program_not_run"] = true;
   if (!verdict.copied.empty()) json["copied"] = verdict.copied;
   json["rerun"] = verdict.rerun;
@@ -135,6 +136,7 @@ Verdict verdict_from_json(const Json& json) {
   if (json.contains("loaded"))
     for (const Json& type : json["loaded"]) verdict.loaded.push_back(loaded_from(type));
   verdict.evidence = field<std::vector<std::string>>(json, "evidence");
+  if (json.contains("input_kind")) verdict.input_kind = field<std::string>(json, "input_kind");
   if (json.contains("program_not_run")) verdict.program_not_run = field<bool>(json, "program_not_run");
   if (json.contains("copied")) verdict.copied = field<std::string>(json, "copied");
   verdict.rerun = field<std::string>(json, "rerun");

@@ -68,6 +68,8 @@ struct Verdict {
   // "golden": compared with a file of a real library. "emulated": an operation of that file was emulated.
   // "reference": compared with the reference of qcts.
   std::vector<std::string> evidence;
+  // The kind of the planes that a kernel read: "reachable", "representable" or "hostile". Empty for files.
+  std::string input_kind;
   // weak_evidence for a TorchScript program: load and save kept its contents, but no run of it is recorded
   bool program_not_run = false;
   // weak_evidence for a round trip that kept the file's contents (E2): the part of the rebuilt file that is a

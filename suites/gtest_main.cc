@@ -188,7 +188,7 @@ void register_plugin_cases(RegisteredCases& registered) {
     OfferTable offers;
     offers.add(ready.offers);
     const ExpandInputs inputs{registered.fixtures.goldens, registered.fixtures.malformed};
-    for (const auto& [c, found] : expand_paired(registered.plan, inputs, offers, {})) {
+    for (const auto& [c, found, undeclared] : expand_paired(registered.plan, inputs, offers, {})) {
       if (c.id.kind == Kind::latency) continue;
       for (const Offer* offer : found) {
         if (c.id.op == Op::file) registered.run_elsewhere.insert(c.id.text());

@@ -86,6 +86,10 @@ uint32_t plane_dtype(const qcts_plane* planes, uint32_t count, const char* name)
   return plane == nullptr ? static_cast<uint32_t>(QCTS_NONE) : plane->dtype;
 }
 
+bool has_no_rows(uint32_t op, const qcts_problem& problem) {
+  return problem.m == 0 && (op == QCTS_OP_LINEAR || op == QCTS_OP_QUANTIZE_ACTIVATION);
+}
+
 uint32_t dtype_bytes(uint32_t dtype) {
   switch (dtype) {
     case QCTS_F64:

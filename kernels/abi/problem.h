@@ -39,6 +39,9 @@ const qcts_plane* find_plane(const qcts_plane* planes, uint32_t count, const cha
 void* plane_data(const qcts_plane* planes, uint32_t count, const char* name);
 uint32_t plane_dtype(const qcts_plane* planes, uint32_t count, const char* name);
 
+// True for an op on rows of x that has none. Its run() then returns QCTS_OK, and no pointer is used.
+bool has_no_rows(uint32_t op, const qcts_problem& problem);
+
 // Returns 1, 2, 4 or 8; returns 0 for QCTS_NONE and for dtypes that store two elements in a byte.
 uint32_t dtype_bytes(uint32_t dtype);
 

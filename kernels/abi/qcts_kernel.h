@@ -29,7 +29,10 @@ typedef enum qcts_status {
   QCTS_OK = 0,
   QCTS_UNSUPPORTED = 1, /* the kernel does not handle this problem; a reason is given */
   QCTS_INVALID = 2,     /* the problem contradicts itself */
-  QCTS_FAILED = 3       /* the kernel tried and could not */
+  /* The values rule the problem out. `run` and `prepare` of every op may return it for planes with values
+   * that the scheme's recipe does not write for any finite weight, and for no others; QUANTIZE must for a
+   * weight that the scheme cannot hold (one that is not 2:4 sparse). */
+  QCTS_FAILED = 3
 } qcts_status;
 
 /* Element types. Values are part of the ABI. */
@@ -82,6 +85,11 @@ typedef struct qcts_problem {
    * the planes, "plain" or one of the kernel's reads_layouts; else "plain" */
   const char* layout;
   const char* activation; /* activation policy: "weight_only", "dyn_row_sym", ... */
+  /* m: rows of x. LINEAR and QUANTIZE_ACTIVATION may have m = 0, for example for an expert without tokens.
+   * Then x, y and the out_planes with a row for each row of x may be NULL, nothing is read or written through
+   * them, and `run` returns QCTS_OK. An out_plane for all rows together, such as one scale of x, need not be
+   * written. workspace_bytes, prepared_bytes and prepare behave as for m = 1. `supports` may refuse m = 0
+   * until 0.12. */
   int64_t m, n, k;
   int64_t group; /* elements along k that share a scale; 0 = the row */
   int64_t tile;  /* the layout's parameter if it has one, else 0 */
@@ -212,13 +220,20 @@ typedef struct qcts_program_call {
   void* context; /* passed to `emit` */
 } qcts_program_call;
 
+/* A word of qcts_provider.choices: the kernels also compute planes with values that the scheme's recipe does
+ * not write for any finite weight, such as a zero point in a symmetric scheme or a NaN scale. Without it they
+ * are not asked. x, the bias and the float weight of QUANTIZE may hold any value, whatever is declared. */
+#define QCTS_CHOICE_REPRESENTABLE_INPUTS "representable_inputs"
+
 typedef struct qcts_provider {
   uint32_t struct_size;
   uint32_t abi_version; /* the QCTS_ABI_VERSION that it was compiled with */
   const char* name;     /* [a-z0-9]+: "builtin", "aten" */
   const char* version;
-  const char* url;     /* where to report issues; may be NULL */
-  const char* choices; /* ledger choice ids, space separated; may be NULL */
+  const char* url; /* where to report issues; may be NULL */
+  /* Words, space separated; may be NULL: ids of the ledger's choices, and QCTS_CHOICE_REPRESENTABLE_INPUTS.
+   */
+  const char* choices;
   uint32_t n_kernels;
   uint32_t claims; /* QCTS_CLAIM_KEEPS_BYTES or 0 */
   const qcts_kernel* const* kernels;

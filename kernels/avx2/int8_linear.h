@@ -315,6 +315,7 @@ qcts_status run_checked(const qcts_problem* problem) {
   if (supports_linear<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
       check_run(kKernel, &copy) != QCTS_OK)
     return QCTS_INVALID;
+  if (copy.m == 0) return QCTS_OK;
   auto* x = static_cast<int16_t*>(copy.workspace);
   auto* x_sums = reinterpret_cast<int32_t*>(x + copy.m * padded_k<Scheme>(copy));
   auto* rows = reinterpret_cast<RowScale*>(x_sums + copy.m * groups<Scheme>(copy));

@@ -88,12 +88,12 @@ template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 qcts_status run_launched(const qcts_problem* problem) {
   if (kKernel.supports(problem, nullptr, 0) != QCTS_OK || check_run(kKernel, problem) != QCTS_OK)
     return QCTS_INVALID;
-  return kRun(*problem);
+  return has_no_rows(kKernel.op, *problem) ? QCTS_OK : kRun(*problem);
 }
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 qcts_status run_launched_activation(const qcts_problem* problem) {
   if (check_run_activation<kKernel>(problem) != QCTS_OK) return QCTS_INVALID;
-  return kRun(*problem);
+  return problem->m == 0 ? QCTS_OK : kRun(*problem);
 }
 
 using Supports = qcts_status (*)(const qcts_problem*, char*, size_t);

@@ -81,7 +81,7 @@ qcts_status check_linear(const qcts_kernel& kernel, const qcts_problem& p, char*
     return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s: this linear reads %s%s", p.layout,
                   kernel.reads_layouts == nullptr ? "plain planes only" : "plain planes and ",
                   kernel.reads_layouts == nullptr ? "" : kernel.reads_layouts);
-  if (p.m <= 0) return refuse(QCTS_UNSUPPORTED, why, why_size, "m = %lld", static_cast<long long>(p.m));
+  if (p.m < 0) return refuse(QCTS_UNSUPPORTED, why, why_size, "m = %lld", static_cast<long long>(p.m));
   if (!is_float(p.x_dtype) || !is_float(p.y_dtype))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "x and y must be float32, float16 or bfloat16");
   if (p.bias_dtype != QCTS_NONE && !is_float(p.bias_dtype))
@@ -191,7 +191,7 @@ qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* prob
                   p.activation == nullptr ? "NULL" : p.activation);
   if (!is_float(p.x_dtype))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "x must be float32, float16 or bfloat16");
-  if (p.device != 0 || p.m <= 0 || p.k <= 0 ||
+  if (p.device != 0 || p.m < 0 || p.k <= 0 ||
       (p.m > 1 && p.ldx_bytes < p.k * static_cast<int64_t>(dtype_bytes(p.x_dtype))))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "x of %lld x %lld on device %u",
                   static_cast<long long>(p.m), static_cast<long long>(p.k), p.device);
@@ -206,8 +206,9 @@ qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem) {
       kernel.op != QCTS_OP_QUANTIZE && (kernel.prepare == nullptr || kernel.op != QCTS_OP_LINEAR);
   const bool writes_planes =
       kernel.op == QCTS_OP_QUANTIZE || kernel.op == QCTS_OP_PACK || kernel.op == QCTS_OP_UNPACK;
-  const bool reads_x = kernel.op == QCTS_OP_QUANTIZE || kernel.op == QCTS_OP_LINEAR;
-  const bool writes_y = kernel.op == QCTS_OP_DEQUANTIZE || kernel.op == QCTS_OP_LINEAR;
+  const bool any_rows = !has_no_rows(kernel.op, p);
+  const bool reads_x = any_rows && (kernel.op == QCTS_OP_QUANTIZE || kernel.op == QCTS_OP_LINEAR);
+  const bool writes_y = any_rows && (kernel.op == QCTS_OP_DEQUANTIZE || kernel.op == QCTS_OP_LINEAR);
   if ((reads_planes && p.n_planes == 0) || (writes_planes && p.n_out_planes == 0)) return QCTS_INVALID;
   if ((reads_x && p.x == nullptr) || (writes_y && p.y == nullptr)) return QCTS_INVALID;
   if (reads_planes && any_null(p.planes, p.n_planes)) return QCTS_INVALID;

@@ -12,7 +12,8 @@ namespace qcts {
 // Returns QCTS_OK, or QCTS_UNSUPPORTED with a reason.
 qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem, char* why, size_t why_size);
 
-// Checks the same, and that every pointer that the op uses is set. run() calls it first.
+// Checks the same, and that every pointer that the op uses is set. run() calls it first. Without rows of x,
+// x and y may be NULL (has_no_rows() in kernels/abi/problem.h), and run() returns QCTS_OK at once.
 // Returns QCTS_OK or QCTS_INVALID.
 qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem);
 

@@ -37,6 +37,7 @@ qcts_status prepare_checked(const qcts_problem* problem, void* prepared) {
 template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
 qcts_status run_checked(const qcts_problem* problem) {
   if (check_run(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
+  if (has_no_rows(kKernel.op, *problem)) return QCTS_OK;
   kRun(problem);
   return QCTS_OK;
 }
@@ -156,6 +157,7 @@ void call_rows(void* context, int64_t first, int64_t last) {
 template <const qcts_kernel& kKernel, Rows kRows>
 qcts_status run_rows(const qcts_problem* problem) {
   if (check_run(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
+  if (has_no_rows(kKernel.op, *problem)) return QCTS_OK;
   qcts_problem copy = *problem;
   parallel_for(problem->threads, problem->n, 1, call_rows<kRows>, &copy);
   return QCTS_OK;
@@ -175,9 +177,11 @@ qcts_status supports_activation(const qcts_problem* problem, char* why, size_t w
 
 template <const qcts_kernel& kKernel>
 qcts_status check_run_activation(const qcts_problem* problem) {
-  if (kKernel.supports(problem, nullptr, 0) != QCTS_OK || problem->x == nullptr ||
-      problem->n_out_planes == 0 || !gives_scale(kKernel, *problem))
+  if (kKernel.supports(problem, nullptr, 0) != QCTS_OK || problem->n_out_planes == 0 ||
+      !gives_scale(kKernel, *problem))
     return QCTS_INVALID;
+  if (problem->m == 0) return QCTS_OK;
+  if (problem->x == nullptr) return QCTS_INVALID;
   for (uint32_t i = 0; i < problem->n_out_planes; ++i)
     if (problem->out_planes[i].data == nullptr) return QCTS_INVALID;
   return QCTS_OK;
@@ -186,7 +190,7 @@ qcts_status check_run_activation(const qcts_problem* problem) {
 template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
 qcts_status run_checked_activation(const qcts_problem* problem) {
   if (check_run_activation<kKernel>(problem) != QCTS_OK) return QCTS_INVALID;
-  kRun(problem);
+  if (problem->m > 0) kRun(problem);
   return QCTS_OK;
 }
 

@@ -110,7 +110,7 @@ qcts_status run_float_weight(const qcts_problem* problem) {
   const qcts_problem copy = as_weight_only(*problem);
   if (supports(problem, nullptr, 0) != QCTS_OK || check_run(kFloatWeight, &copy) != QCTS_OK)
     return QCTS_INVALID;
-  run(problem);
+  if (copy.m > 0) run(problem);
   return QCTS_OK;
 }
 

@@ -52,6 +52,7 @@ qcts_status run_float_weight(const qcts_problem* problem) {
   if (supports_policy<kFloatWeight>(problem, nullptr, 0) != QCTS_OK ||
       check_run(kFloatWeight, &copy) != QCTS_OK || !gives_scale(kFloatWeight, *problem))
     return QCTS_INVALID;
+  if (copy.m == 0) return QCTS_OK;
   quantize_x(*problem, QuantizedX(*problem));
   parallel_for(copy.threads, copy.n, 1, float_weight_columns, &copy);
   return QCTS_OK;

@@ -72,6 +72,7 @@ qcts_status run_int8(const qcts_problem* problem) {
   if (supports_int8<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
       check_run(kKernel, &copy) != QCTS_OK || !gives_scale(kKernel, *problem))
     return QCTS_INVALID;
+  if (copy.m == 0) return QCTS_OK;
   char* workspace = static_cast<char*>(copy.workspace);
   Int8Task task = {&copy, Scheme::group(copy), Scheme::kOneScale, reinterpret_cast<int8_t*>(workspace),
                    reinterpret_cast<RowScale*>(workspace + rows_offset_bytes(copy))};

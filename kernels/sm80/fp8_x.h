@@ -43,7 +43,7 @@ qcts_status run_fp8_policy(const qcts_problem* p) {
   if (kKernel.supports(p, nullptr, 0) != QCTS_OK || check_run(kKernel, &copy) != QCTS_OK ||
       !gives_scale(kKernel, *p))
     return QCTS_INVALID;
-  return kRun(*p);
+  return copy.m == 0 ? QCTS_OK : kRun(*p);
 }
 
 }  // namespace

@@ -212,6 +212,7 @@ qcts_status run_int8_rows(const qcts_problem* p) {
   if (kKernel.supports(p, nullptr, 0) != QCTS_OK || check_run(kKernel, &copy) != QCTS_OK ||
       !gives_scale(kKernel, *p))
     return QCTS_INVALID;
+  if (copy.m == 0) return QCTS_OK;
   return run_int8_linear(*p, kWeight(*p), kPolicy(*p));
 }
 

@@ -95,7 +95,7 @@ qcts_status supports_nf4(const qcts_problem* p, char* why, size_t why_size) {
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 qcts_status run_supported_launch(const qcts_problem* p) {
   if (kKernel.supports(p, nullptr, 0) != QCTS_OK || check_run(kKernel, p) != QCTS_OK) return QCTS_INVALID;
-  return kRun(*p);
+  return p->m == 0 ? QCTS_OK : kRun(*p);
 }
 
 // mma.sync of Ampere adds eight products at a time to the sum so far. mma.sync of Hopper adds sixteen, and

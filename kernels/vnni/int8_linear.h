@@ -366,6 +366,7 @@ qcts_status run_linear(const qcts_problem* problem) {
   if (supports_linear<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
       check_run(kKernel, &copy) != QCTS_OK)
     return QCTS_INVALID;
+  if (copy.m == 0) return QCTS_OK;
   auto* x = static_cast<int8_t*>(copy.workspace);
   const Layout layout = layout_of<Scheme>(copy);
   const int64_t stride = layout.x_stride, rows = MicroKernel::padded_rows(copy.m);

@@ -44,10 +44,13 @@ class Float8Scheme final : public Scheme {
   std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override;
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout) const override;
   Planes quantize(const Matrix& weight, Layout layout) const override;
+  Written written(const WeightShape& shape, Layout layout, Magnitudes of) const override;
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row, int64_t k) const override;
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override;
   std::span<const ActivationInfo> activations() const override;
   std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const override;
+  std::vector<WrittenRange> policy_ranges(const WeightShape& shape, Policy activation) const override;
   std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override;
   Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const override;
   void exact_activation(const Planes& planes, const Matrix& x, Policy activation, int64_t row,

@@ -38,6 +38,9 @@ class FloatWeight final : public Float8RowsOfX {
   std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const override {
     return x_rows().policy_specs(shape, activation);
   }
+  std::vector<WrittenRange> policy_ranges(const WeightShape& shape, Policy activation) const override {
+    return x_rows().policy_ranges(shape, activation);
+  }
 
   std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
@@ -52,6 +55,13 @@ class FloatWeight final : public Float8RowsOfX {
     Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, kPlain));
     planes[0].bytes.assign(weight.bytes.begin(), weight.bytes.end());
     return planes;
+  }
+
+  Written written(const WeightShape&, Layout, Magnitudes of) const override {
+    return {{"", source(), {{"original_weight", {-of.most, of.most}}}}};
+  }
+  int64_t element_of(const WeightShape& shape, std::string_view, int64_t row, int64_t k) const override {
+    return row * shape.k + k;
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,

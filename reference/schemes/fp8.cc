@@ -157,6 +157,53 @@ Planes Float8Scheme::quantize(const Matrix& weight, Layout layout) const {
   return planes;
 }
 
+// Choice fp8_zero_row_nan: where a scale is 0, a weight of 0 is 0/0, and the others overflow and are clamped.
+// The smallest other scale is the smallest number of the weight's type. layout "mslk": float8_scale_floored.
+Written Float8Scheme::written(const WeightShape& shape, Layout layout, Magnitudes of) const {
+  const double max = float_format(p_.code).max;
+  const auto scale = [&](double largest) -> double {
+    return layout == "mslk" ? float8_scale_floored(static_cast<float>(largest))
+                            : float8_scale(shape.dtype, p_.code, static_cast<float>(largest));
+  };
+  const double least = scale(of.least);
+  Written written = {
+      {"",
+       source(),
+       {{"qdata", {-max, max}},
+        {"scale", {least > 0 ? least : float_format(shape.dtype).min_subnormal, scale(of.most)}}}}};
+  if (least == 0)
+    written.push_back({"the scale is 0",
+                       "fp8_zero_row_nan",
+                       {{"qdata", {max, max, true}}, {"qdata", {-max, -max}}, {"scale", kZero}}});
+  return written;
+}
+
+int64_t Float8Scheme::element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                                 int64_t k) const {
+  if (plane == "qdata") return row * shape.k + k;
+  return Blocks(shape.n, shape.k, p_.block_rows, p_.block_cols).of(row, k);
+}
+
+// A calibration finds a scale as quantize_activation finds those of a dynamic policy (by
+// float8_scale_at_least in torchao's first generation), and the bound is the user's: torchao 0.18.0
+// float8_static_quant, PrototypeFloat8Tensor; torchao 0.13.0 FbgemmConfig(activation_scale_ub).
+std::vector<WrittenRange> Float8Scheme::policy_ranges(const WeightShape& shape, Policy activation) const {
+  const float max = static_cast<float>(float_format(shape.dtype).max);
+  const bool floored = activation.name().ends_with("_recip");
+  const auto scale = [&](float largest) -> double {
+    return floored ? float8_scale_at_least(shape.dtype, p_.code, largest)
+                   : float8_scale(shape.dtype, p_.code, largest);
+  };
+  const ValueRange scales = {scale(0), scale(max)};
+  std::vector<WrittenRange> ranges;
+  if (activation.name().starts_with("static_tensor")) ranges.push_back({"act_quant_scale", scales});
+  if (activation == "static_tensor_out") ranges.push_back({"output_act_quant_scale", scales});
+  if (activation == "dyn_row_fbgemm")
+    ranges.push_back({"activation_scale_ub",
+                      {float_format(DType::float32).min_subnormal, float_format(DType::float32).max}});
+  return ranges;
+}
+
 void Float8Scheme::exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                              std::span<ExactWeight> out) const {
   require_planes(plain, plane_specs(shape, kPlain));

@@ -116,6 +116,40 @@ class Fp8Sparse24 final : public Float8RowsOfX {
     return planes;
   }
 
+  // No scale is 0: below it, weights of 0 have the code NaN, and no two of four are zero.
+  Written written(const WeightShape& shape, Layout, Magnitudes of) const override {
+    const auto scale = [&](double largest) -> double {
+      return float8_scale(shape.dtype, kCode, static_cast<float>(largest));
+    };
+    const double most = float_format(kCode).max, least = float_format(kCode).min_subnormal;
+    const ValueRange scales = {of.least > 0 ? scale(of.least) : float_format(shape.dtype).min_subnormal,
+                               scale(of.most)};
+    const auto row = [&](std::string_view when, std::initializer_list<double> nibbles, bool first,
+                         bool second) {
+      WrittenCase made{when, source(), {{"scale", scales}}};
+      for (const double nibble : nibbles) made.ranges.push_back({"sparse_metadata", {nibble, nibble}});
+      for (const int value : {0, 1}) {
+        if (value == 0 ? first : second) {
+          made.ranges.push_back({"qdata", {-most, -least}, value, 2});
+          made.ranges.push_back({"qdata", {least, most}, value, 2});
+        } else {
+          made.ranges.push_back({"qdata", kZero, value, 2});
+        }
+      }
+      return made;
+    };
+    return {row("", {4, 8, 9, 12, 13, 14}, true, true),
+            row("one weight, not the last of four", {12, 13, 14}, true, false),
+            row("the last weight of four alone", {12}, false, true),
+            row("no weight of four", {0}, false, false)};
+  }
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                     int64_t k) const override {
+    if (plane == "scale") return row;
+    if (plane == "qdata") return row * shape.k / 2 + k;
+    return metadata_nibble(kPlain, shape, row, k / 2);
+  }
+
   Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
     return moved(plain, shape, kPlain, layout);
   }

@@ -40,6 +40,17 @@ BlockParameters range_of(DType dtype, std::span<const float> block) {
   return {div_in(dtype, sub_in(dtype, high, low), kSteps), low};
 }
 
+// Returns the largest finite codes of both signs. A code is largest where a block's weights differ by one
+// unit in the last place, 32 times the smallest subnormal number, so that its scale rounds to two of them and
+// the recovered scale to one: w is then (2^p - 1) * 32 times the recovered scale. A minimum below 0 becomes
+// 0. One above 0 is recovered as 0 if it is small beside the largest of its super block; in float16 none
+// below 521 times the smallest subnormal number is, and the others of the block are at most 37 of these above
+// it.
+ValueRange largest_codes(DType dtype) {
+  const double largest = (std::ldexp(1.0, float_format(dtype).mantissa_bits + 1) - 1) * 32;
+  return {-largest, dtype == DType::float16 ? 520 + 37 : largest};
+}
+
 // Planes in flatten order.
 enum Part { kScaleScale, kMinScale, kScale, kMin, kCodes };
 
@@ -87,6 +98,50 @@ class GgufProto final : public Scheme {
     for (int64_t s = 0; s < shape.n * shape.k / kSuperBlock; ++s)
       quantize_super_block(shape.dtype, {values.data() + s * kSuperBlock, kSuperBlock}, s, planes);
     return planes;
+  }
+
+  // A code is (w - recovered minimum) / recovered scale, so it is infinite or NaN where that scale is 0, as
+  // in a block of equal weights, and NaN where a parameter is, which is 0/0 where all eight blocks have none.
+  Written written(const WeightShape& shape, Layout, Magnitudes of) const override {
+    const DType dtype = shape.dtype;
+    const float most = static_cast<float>(of.most);
+    const float max = static_cast<float>(float_format(dtype).max);
+    const bool overflows = std::isinf(sub_in(dtype, most, -most));
+    const float widest = div_in(dtype, overflows ? max : 2 * most, kSteps);
+    const double tiny = float_format(dtype).min_subnormal;
+    const ValueRange scale_scales = {tiny, div_in(dtype, widest, kLargestCode)};
+    const ValueRange scales = {tiny, kLargestCode}, mins = {0, kLargestCode},
+                     all_scales = {0, kLargestCode, true};
+    const std::vector<ValueRange> by_zero = {kInfinite, {-INFINITY, -INFINITY, true}};
+    const auto row = [&](std::string_view when, const std::vector<ValueRange>& codes, ValueRange of_scales,
+                         ValueRange of_mins, ValueRange scale, ValueRange min) {
+      WrittenCase made{when,
+                       source(),
+                       {{"super_block_scale_scale", of_scales},
+                        {"super_block_min_scale", of_mins},
+                        {"quantized_block_scale", scale},
+                        {"quantized_block_min", min}}};
+      for (const ValueRange& range : codes) made.ranges.push_back({"int_data", range});
+      return made;
+    };
+    const ValueRange min_scales = {0, div_in(dtype, most, kLargestCode)};
+    Written written = {
+        row("", {largest_codes(dtype)}, scale_scales, min_scales, scales, mins),
+        row("the scale of the block is 0", by_zero, scale_scales, min_scales, kZero, mins),
+        row("every scale of the super block rounds to 0", by_zero, kZero, min_scales,
+            {kLargestCode, kLargestCode}, mins),
+        row("every scale of the super block is 0", {kNanAlone}, kZero, min_scales, kNanAlone, mins),
+        row("every minimum of the super block is 0", {kNanAlone}, {0, scale_scales.max}, kZero, all_scales,
+            kNanAlone)};
+    if (overflows)
+      written.push_back(row("max - min overflows the weight's type", {kNanAlone}, kInfinite, min_scales,
+                            {0, 0, true}, mins));
+    return written;
+  }
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                     int64_t k) const override {
+    const int64_t element = row * shape.k + k;
+    return element / (plane == "int_data" ? 1 : plane.starts_with("super") ? kSuperBlock : kBlock);
   }
 
   // Rounds the product and the sum to the weight's dtype.

@@ -126,6 +126,23 @@ class Int4E4m3 final : public Float8RowsOfX {
     return planes;
   }
 
+  // The largest of a group's float8 numbers divided by 8, which e4m3 rounds to 0 below 2^-10; its codes are
+  // kept.
+  Written written(const WeightShape&, Layout, Magnitudes of) const override {
+    return {{"",
+             source(),
+             {{"qdata", {-8, 7}},
+              {"scale", {0, float_format(kE4m3).max / 8}},
+              {"row_scale",
+               {float8_scale_floored(static_cast<float>(of.least)),
+                float8_scale_floored(static_cast<float>(of.most))}}}}};
+  }
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                     int64_t k) const override {
+    if (plane == "row_scale") return row;
+    return plane == "qdata" ? nibble_place(false, shape, row, k) : k / group() * shape.n + row;
+  }
+
   Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
     require_planes(plain, plane_specs(shape, kPlain));
     if (layout == kPlain) return plain;

@@ -76,6 +76,14 @@ class Int4Int32 final : public Scheme {
     return planes;
   }
 
+  Written written(const WeightShape& shape, Layout, Magnitudes of) const override {
+    return written_affine(recipe_of(shape.dtype), of, source());
+  }
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                     int64_t k) const override {
+    return plane == "qdata" ? row * shape.k + k : k / group() * shape.n + row;
+  }
+
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, kPlain));

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "reference/numerics/block_scales.h"
 #include "reference/numerics/soft_float.h"
@@ -41,7 +42,7 @@ bool is_shuffled(Layout layout) { return layout == "preshuffled_bf16"; }
 // Returns the index of weight [n, k] in the packed codes; two per byte, the even one low. Preshuffled: tiles
 // of 16 rows and 16 columns, n fastest; in a tile each of 32 lanes t = (k % 8) / 2 + 4 * (n % 8) has eight
 // consecutive codes: bit 0 is n % 16 / 8, bit 1 is k % 16 / 8, bit 2 is k % 2.
-int64_t element_of(Layout layout, const WeightShape& shape, int64_t n, int64_t k) {
+int64_t nibble_in(Layout layout, const WeightShape& shape, int64_t n, int64_t k) {
   if (!is_shuffled(layout)) return n * shape.k + k;
   const int64_t tile = k / 16 * ((shape.n + 15) / 16) + n / 16;
   const int64_t lane = k % 8 / 2 + 4 * (n % 8);
@@ -72,6 +73,10 @@ GroupParameters choose_parameters(std::span<const float> group, bool symmetric) 
   const float scale = std::max(high - low, kMinRange) / 15;
   return {scale, low + scale * 8, low};
 }
+
+struct StoredParameters {
+  double scale = 0, zero = 0;  // as stored
+};
 
 int quantize_one(float w, GroupParameters group, bool symmetric) {
   const float steps = std::nearbyint((w - group.min) / group.scale);
@@ -134,13 +139,39 @@ class Int4Plain final : public Float8RowsOfX {
         const std::span<const float> elements(values.data() + n * shape.k + g * group(), group());
         const GroupParameters chosen = choose_parameters(elements, symmetric_);
         for (int64_t i = 0; i < group(); ++i)
-          put_nibble(planes[0].bytes, element_of(kPlain, shape, n, g * group() + i),
+          put_nibble(planes[0].bytes, nibble_in(kPlain, shape, n, g * group() + i),
                      quantize_one(elements[i], chosen, symmetric_));
         store_float(shape.dtype, planes[1].bytes, g * shape.n + n, chosen.scale);
         store_float(shape.dtype, planes[2].bytes, g * shape.n + n, chosen.zero);
       }
     }
     return planes;
+  }
+
+  Written written(const WeightShape& shape, Layout, Magnitudes of) const override {
+    const float most = static_cast<float>(of.most), max = std::numeric_limits<float>::max();
+    const auto chosen = [&](std::initializer_list<float> weights) {
+      const GroupParameters group = choose_parameters(weights, symmetric_);
+      return StoredParameters{round_to(shape.dtype, group.scale), round_to(shape.dtype, group.zero)};
+    };
+    const auto row = [&](std::string_view when, ValueRange codes, ValueRange scales, ValueRange zeros) {
+      return WrittenCase{when, source(), {{"qdata", codes}, {"scale", scales}, {"zero_point", zeros}}};
+    };
+    const float least = symmetric_ ? static_cast<float>(of.least) : 0;  // a constant group has no span
+    StoredParameters widest = chosen({-most, most});
+    const bool overflows = std::isinf(widest.scale);
+    if (overflows) widest = chosen({0, max});
+    Written written = {
+        row("", {-8, 7}, {chosen({least}).scale, widest.scale}, {chosen({-most}).zero, chosen({most}).zero})};
+    if (overflows) {
+      written.push_back(row("max - min overflows float32", {-8, -8}, kInfinite, kInfinite));
+      written.push_back(row("max - min and w - min overflow float32", kZero, kInfinite, kInfinite));
+    }
+    return written;
+  }
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                     int64_t k) const override {
+    return plane == "qdata" ? nibble_in(kPlain, shape, row, k) : k / group() * shape.n + row;
   }
 
   Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
@@ -170,7 +201,7 @@ class Int4Plain final : public Float8RowsOfX {
     const std::vector<std::byte>&scales = plane(plain, "scale").bytes,
           &zeros = plane(plain, "zero_point").bytes;
     for (int64_t k = 0; k < shape.k; ++k) {
-      const double code = code_at(qdata, element_of(kPlain, shape, row, k));
+      const double code = code_at(qdata, nibble_in(kPlain, shape, row, k));
       const double scale = load_float(shape.dtype, scales, k / group() * shape.n + row);
       out[k] = {.product = code * scale,
                 .zero = load_float(shape.dtype, zeros, k / group() * shape.n + row),
@@ -187,7 +218,7 @@ class Int4Plain final : public Float8RowsOfX {
     if (plane_name != "qdata")
       return named_indices("group", "row", offset / dtype_bytes(shape.dtype), shape.n);
     return named_nibbles(shape, shape, offset,
-                         [&](int64_t n, int64_t k) { return element_of(layout, shape, n, k); });
+                         [&](int64_t n, int64_t k) { return nibble_in(layout, shape, n, k); });
   }
 
  private:
@@ -198,8 +229,8 @@ class Int4Plain final : public Float8RowsOfX {
     std::fill(codes.bytes.begin(), codes.bytes.end(), std::byte{0});
     for (int64_t n = 0; n < shape.n; ++n)
       for (int64_t k = 0; k < shape.k; ++k)
-        put_nibble(codes.bytes, element_of(to, shape, n, k),
-                   code_at(plane(planes, "qdata").bytes, element_of(from, shape, n, k)));
+        put_nibble(codes.bytes, nibble_in(to, shape, n, k),
+                   code_at(plane(planes, "qdata").bytes, nibble_in(from, shape, n, k)));
     return out;
   }
 

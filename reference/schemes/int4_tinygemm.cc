@@ -197,6 +197,31 @@ class Int4Tinygemm final : public Scheme {
     return planes;
   }
 
+  Written written(const WeightShape& shape, Layout layout, Magnitudes of) const override {
+    const float most = static_cast<float>(of.most), max = static_cast<float>(float_format(shape.dtype).max);
+    const auto chosen = [&](std::initializer_list<float> group_of_weights) {
+      return choose_parameters(shape.dtype, group_of_weights, min_scale(shape.dtype, layout));
+    };
+    const auto row = [&](std::string_view when, ValueRange codes, ValueRange scales, ValueRange zeros) {
+      return WrittenCase{
+          when,
+          source(),
+          {{"qdata", codes}, {"scale_and_zero", scales, 0, 2}, {"scale_and_zero", zeros, 1, 2}}};
+    };
+    const bool overflows = std::isinf(chosen({-most, most}).scale);
+    const float largest = overflows ? chosen({0, max}).scale : chosen({-most, most}).scale;
+    Written written = {
+        row("", {0, kCodeMax}, {chosen({0}).scale, largest}, {chosen({-most}).zero, chosen({most}).zero})};
+    if (overflows)
+      written.push_back(row("max - min overflows the weight's type", kZero, kInfinite, kInfinite));
+    return written;
+  }
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                     int64_t k) const override {
+    if (plane == "qdata") return plain_nibble(shape, row, k);
+    return static_cast<int64_t>(scale_index(shape, k / group(), row));
+  }
+
   Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
     require_planes(plain, plane_specs(shape, kPlain));
     const WeightShape stored = stored_shape(shape, layout);
@@ -275,6 +300,10 @@ class Int4Tinygemm final : public Scheme {
   std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const override {
     if (!is_pre_scaled(activation)) return {};
     return {pre_scale_spec(shape)};
+  }
+  std::vector<WrittenRange> policy_ranges(const WeightShape& shape, Policy activation) const override {
+    if (!is_pre_scaled(activation)) return {};
+    return {pre_scale_range(shape)};
   }
   std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override {
     if (!is_pre_scaled(activation)) return Scheme::activation_specs(x, activation);

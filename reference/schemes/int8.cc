@@ -201,9 +201,16 @@ class Int8 final : public Scheme {
   }
 
   Planes quantize(const Matrix& weight, Layout) const override {
-    AffineRecipe recipe = recipe_of(weight.dtype, reduced_, false);
-    if (first_) recipe.scale = weight.dtype;
-    return quantize_blocks(weight, block(weight.rows, weight.cols), recipe);
+    return quantize_blocks(weight, block(weight.rows, weight.cols), weight_recipe(weight.dtype));
+  }
+
+  Written written(const WeightShape& shape, Layout, Magnitudes of) const override {
+    return written_affine(weight_recipe(shape.dtype), of, source());
+  }
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                     int64_t k) const override {
+    const int64_t element = row * shape.k + k;
+    return plane == "qdata" ? element : block_of(shape, element);
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
@@ -226,6 +233,18 @@ class Int8 final : public Scheme {
     if (has_zero_point(activation)) specs.push_back({"act_quant_zero_point", DType::int8, {1, 1}});
     if (is_pre_scaled(activation)) specs.push_back(pre_scale_spec(shape));
     return specs;
+  }
+
+  // A calibration computes them as quantize_activation computes those of a dynamic policy.
+  std::vector<WrittenRange> policy_ranges(const WeightShape& shape, Policy activation) const override {
+    const WrittenCase of_x = written_affine(activation_recipe(shape.dtype, reduced_, activation),
+                                            any_finite(shape.dtype), kInt8Static)
+                                 .front();
+    std::vector<WrittenRange> ranges;
+    if (is_static(activation)) ranges.push_back({"act_quant_scale", of_x.ranges[1].values});
+    if (has_zero_point(activation)) ranges.push_back({"act_quant_zero_point", of_x.ranges[2].values});
+    if (is_pre_scaled(activation)) ranges.push_back(pre_scale_range(shape));
+    return ranges;
   }
 
   std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override {
@@ -298,6 +317,11 @@ class Int8 final : public Scheme {
   }
 
  private:
+  AffineRecipe weight_recipe(DType weight) const {
+    AffineRecipe recipe = recipe_of(weight, reduced_, false);
+    if (first_) recipe.scale = weight;
+    return recipe;
+  }
   Block block(int64_t rows, int64_t cols) const {
     if (granularity_.kind == Granularity::tensor) return {rows, cols};
     return {1, granularity_.size ? granularity_.size : cols};

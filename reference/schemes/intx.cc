@@ -207,6 +207,14 @@ class Intx final : public Scheme {
     return quantize_groups(weight, length(weight.cols), weight_recipe(weight.dtype));
   }
 
+  Written written(const WeightShape& shape, Layout, Magnitudes of) const override {
+    return written_affine(weight_recipe(shape.dtype), of, source());
+  }
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                     int64_t k) const override {
+    return (row * shape.k + k) / (plane == "qdata" ? 1 : length(shape.k));
+  }
+
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, kPlain));

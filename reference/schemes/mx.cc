@@ -165,6 +165,39 @@ class Mx final : public Scheme {
     return planes;
   }
 
+  // The largest weight of a block is at most 2^max_exponent after "ceil", and below twice as much after
+  // "floor" and "even", which end at the largest element. A scale byte of 0 divides by 2^-126 instead of
+  // 2^-127 (rceil: by 1), which halves these. No finite weight has a NaN.
+  Written written(const WeightShape&, Layout, Magnitudes of) const override {
+    const auto scale = [&](double largest) {
+      const std::array<float, kMxBlock> block = {static_cast<float>(largest)};
+      const ScaledBlock scaled =
+          mode_ == Mode::rceil ? scale_block_rceil(element_, block) : scale_block(element_, mode_, block);
+      return std::ldexp(1.0, scaled.scale - kBias);
+    };
+    const double power = std::ldexp(1.0, element_.max_exponent), max = float_format(element_.type).max;
+    const double most = mode_ == Mode::ceil ? power : max;
+    const double most_unscaled =
+        mode_ == Mode::rceil  ? 0
+        : mode_ == Mode::ceil ? power / 2
+        : mode_ == Mode::even ? power * (1 - std::ldexp(0.5, -float_format(element_.type).mantissa_bits))
+                              : power;
+    const double first = 0x1p-126, zero = 0x1p-127;
+    Written written = {
+        {"",
+         source(),
+         {{"qdata", {-most, most}}, {"scale", {std::max(scale(of.least), first), scale(of.most)}}}}};
+    if (scale(of.least) == zero)
+      written.push_back({"the scale byte is 0",
+                         mode_ == Mode::rceil ? "mx_rceil_zero_unscaled" : "mx_scale_floor_normal",
+                         {{"qdata", {-most_unscaled, most_unscaled}}, {"scale", {zero, zero}}}});
+    return written;
+  }
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                     int64_t k) const override {
+    return (row * shape.k + k) / (plane == "qdata" ? 1 : kMxBlock);
+  }
+
   Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
     require_planes(plain, plane_specs(shape, kPlain));
     Planes packed = make_planes(plane_specs(shape, layout));

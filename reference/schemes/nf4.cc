@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "reference/numerics/block_scales.h"
 #include "reference/numerics/float8.h"
@@ -109,6 +110,50 @@ class Nf4 final : public Scheme {
     return planes;
   }
 
+  // A mean is infinite where the sum of the scalers overflows float32. A factor is 256 / (2 * the largest
+  // distance from the mean): infinite for a small distance or none, and 0 for one whose double overflows.
+  Written written(const WeightShape& shape, Layout, Magnitudes of) const override {
+    const DType dtype = shape.dtype;
+    const FloatFormat& format = float_format(dtype);
+    const double blocks = static_cast<double>(shape.n * shape.k / kNf4Block);
+    const double sums = std::min(of.most * blocks, double{std::numeric_limits<float>::max()});
+    const double mean = round_to(dtype, static_cast<float>(sums) / static_cast<float>(blocks));
+    double finite = 128 / format.max;  // the smallest distance with a finite factor, from below
+    for (finite = round_to(dtype, finite * (1 - 8 * format.unit_roundoff));
+         std::isinf(factor_of(dtype, static_cast<float>(finite)));)
+      finite += format.unit_roundoff * std::exp2(std::floor(std::log2(finite)));
+    const auto row = [&](std::string_view when, std::initializer_list<ValueRange> scalers, ValueRange factors,
+                         ValueRange means) {
+      WrittenCase made{
+          when,
+          source(),
+          {{"quantized_data", {0, 15}}, {"scaler_mean", means}, {"quantization_factor", factors}}};
+      for (const ValueRange& range : scalers) made.ranges.push_back({"quantized_scalers", range});
+      for (int i = 0; i < 16; ++i) {
+        const double entry = round_to(dtype, kTable[static_cast<size_t>(i)]);
+        made.ranges.push_back({"nf4", {entry, entry}, i, 16});
+      }
+      return made;
+    };
+    Written written = {
+        row("", {{-128, 127}},
+            {factor_of(dtype, static_cast<float>(format.max / 2)),
+             factor_of(dtype, static_cast<float>(finite))},
+            {0, mean}),
+        row("the scalers are near their mean", {kZero, {-128, -128}, {127, 127}}, kInfinite, {0, mean}),
+        row("a scaler is far from the mean", {kZero}, kZero, {0, mean})};
+    if (of.most * blocks > std::numeric_limits<float>::max())
+      written.push_back(row("the sum of the scalers overflows float32", {kZero}, kZero, kInfinite));
+    return written;
+  }
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                     int64_t k) const override {
+    const int64_t element = row * shape.k + k;
+    if (plane == "quantized_data") return element ^ 1;
+    if (plane == "quantized_scalers") return element / kNf4Block;
+    return plane == "quantization_factor" ? element / (kNf4Block * kScalerBlock) : 0;
+  }
+
   double dequantized(DType dtype, const ExactWeight& w) const override {
     return mul_in(dtype, static_cast<float>(w.code), static_cast<float>(w.scale));
   }
@@ -157,6 +202,11 @@ class Nf4 final : public Scheme {
   }
 
  private:
+  // 256 / t is t.reciprocal() * 256 in torch (torch/_tensor.py, __rtruediv__).
+  static float factor_of(DType dtype, float largest) {
+    return mul_in(dtype, div_in(dtype, 1.0f, mul_in(dtype, 2.0f, largest)), 256.0f);
+  }
+
   // double_quantize_scalers
   static void quantize_scalers(DType dtype, std::span<const float> scalers, Planes& planes) {
     const float mean = mean_of(dtype, scalers);
@@ -165,9 +215,7 @@ class Nf4 final : public Scheme {
     for (float scaler : scalers) centred.push_back(sub_in(dtype, scaler, mean));
     for (size_t block = 0; block < centred.size() / kScalerBlock; ++block) {
       const std::span<const float> source = std::span(centred).subspan(block * kScalerBlock, kScalerBlock);
-      // 256 / t is t.reciprocal() * 256 in torch (torch/_tensor.py, __rtruediv__).
-      const float twice = mul_in(dtype, 2.0f, largest_magnitude(source));
-      const float factor = mul_in(dtype, div_in(dtype, 1.0f, twice), 256.0f);
+      const float factor = factor_of(dtype, largest_magnitude(source));
       store_float(dtype, planes[2].bytes, block, factor);
       for (size_t i = 0; i < source.size(); ++i)
         planes[3].bytes[block * kScalerBlock + i] =

@@ -112,6 +112,41 @@ class Nvfp4 final : public Scheme {
     return planes;
   }
 
+  // Choice nvfp4_zero_tensor_nan: where the weight's scale is 0, a block of zeros is 0/0. One with other
+  // weights, which float32 has below 2^-149 * 1344, is clamped.
+  Written written(const WeightShape& shape, Layout, Magnitudes of) const override {
+    const auto whole = [](double largest) -> double {
+      const std::array<float, 1> one = {static_cast<float>(largest)};
+      return tensor_scale(one);
+    };
+    const ValueRange codes = {-kNvfp4LargestCode, kNvfp4LargestCode};
+    Written written = {{"", source(), {{"qdata", codes}, {"scale", {kNvfp4MinScale, kLargestScale}}}}};
+    if (levels_ == Levels::one) return written;
+    const double least = std::max({whole(of.least), whole(float_format(shape.dtype).min_subnormal),
+                                   float_format(DType::float32).min_subnormal});
+    written.front().ranges.push_back({"per_tensor_scale", {least, whole(of.most)}});
+    if (whole(of.least) == 0) {
+      written.push_back({"the weight's scale is 0",
+                         "nvfp4_zero_tensor_nan",
+                         {{"qdata", codes}, {"scale", kNanAlone}, {"per_tensor_scale", kZero}}});
+      if (whole(float_format(shape.dtype).min_subnormal) == 0)
+        written.back().ranges.push_back({"scale", {kLargestScale, kLargestScale}});
+    }
+    return written;
+  }
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                     int64_t k) const override {
+    const int64_t element = row * shape.k + k;
+    return plane == "qdata" ? element : plane == "scale" ? element / kNvfp4Block : 0;
+  }
+
+  // A calibration takes the largest magnitude of finite x: per_tensor_amax_to_scale.
+  std::vector<WrittenRange> policy_ranges(const WeightShape& shape, Policy activation) const override {
+    if (activation != "static_tensor_block16") return {};
+    const std::array<float, 1> max = {static_cast<float>(float_format(shape.dtype).max)};
+    return {{"act_per_tensor_scale", {0, tensor_scale(max)}}};
+  }
+
   Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
     require_planes(plain, plane_specs(shape, kPlain));
     Planes packed = make_planes(plane_specs(shape, layout));

@@ -13,6 +13,11 @@ std::string_view without_pre_scale(Policy activation) {
 
 PlaneSpec pre_scale_spec(const WeightShape& shape) { return {"act_pre_scale", shape.dtype, {shape.k}}; }
 
+WrittenRange pre_scale_range(const WeightShape& shape) {
+  const FloatFormat& format = float_format(shape.dtype);
+  return {"act_pre_scale", {format.min_subnormal, format.max}};
+}
+
 std::vector<std::byte> pre_scaled(const Matrix& x, const Planes& weight) {
   require_planes(weight, {pre_scale_spec({x.dtype, 1, x.cols})});
   const std::vector<float> factors = load_floats(x.dtype, plane(weight, "act_pre_scale").bytes);

@@ -121,6 +121,7 @@ std::span<const ActivationInfo> Scheme::activations() const {
 }
 
 std::vector<PlaneSpec> Scheme::policy_specs(const WeightShape&, Policy) const { return {}; }
+std::vector<WrittenRange> Scheme::policy_ranges(const WeightShape&, Policy) const { return {}; }
 
 std::vector<PlaneSpec> Scheme::activation_specs(const Matrix&, Policy activation) const {
   no_policy(*this, activation);

@@ -22,6 +22,7 @@
 #include "reference/numerics/affine.h"
 #include "reference/schemes/linear_stages.h"
 #include "reference/schemes/scheme_tables.h"
+#include "reference/schemes/written.h"
 
 namespace qcts {
 
@@ -149,6 +150,16 @@ class Scheme {
   // Returns false if the planes are the weight itself, and only x is quantized.
   virtual bool quantizes_weight() const { return true; }
 
+  // Returns the values that quantize() writes for finite weights of these magnitudes, case by case.
+  virtual Written written(const WeightShape& shape, Layout layout, Magnitudes of) const = 0;
+  Written written(const WeightShape& shape, Layout layout = kPlain) const {
+    return written(shape, layout, any_finite(shape.dtype));
+  }
+  // Returns the index in a plane of layout "plain" of the element that decodes weight [row, k].
+  // Two codes of a byte are elements, counted as load_nibble() counts. A 2:4 sparse weight has k / 2 columns.
+  virtual int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                             int64_t k) const = 0;
+
   virtual CodeSet codes() const = 0;
   // Returns the k codes of one row of layout "plain" as indices of codes().values.
   // -1 means that the element has no code (2:4 sparsity). Not available if codes() is empty.
@@ -163,6 +174,8 @@ class Scheme {
   // Such planes are the scales of a static policy, and count in the size formula of a file.
   // The policy's planes follow the weight's planes wherever a policy reads them.
   virtual std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const;
+  // Returns the values that a calibration of finite x writes into the planes of policy_specs().
+  virtual std::vector<WrittenRange> policy_ranges(const WeightShape& shape, Policy activation) const;
   // Quantizes x [m, k] under a policy of activations() other than weight_only.
   // x.dtype is float32, float16 or bfloat16; activation_specs does not read x.bytes.
   // Integer planes are "qdata" [m, k], "scale" and "zero_point" ([m, 1], or [1, 1] for all of x).

@@ -62,6 +62,11 @@ class Tinyq : public Scheme {
     }
   }
 
+  int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
+                     int64_t k) const override {
+    return plane == "int8_weights" ? row * shape.k + k : row;
+  }
+
   std::string place(const WeightShape& shape, Layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset);
@@ -88,6 +93,29 @@ class W8A32 final : public Tinyq {
 
   bool takes(DType dtype) const override { return dtype == DType::float32; }
 
+  // A scale that rounds to 0 divides weights to infinity, which is clamped, and 0 to NaN. A subnormal scale
+  // that was rounded down gives codes beyond 127.
+  Written written(const WeightShape&, Layout, Magnitudes of) const override {
+    const double least = scale_of(static_cast<float>(of.least));
+    const WrittenRange zeros = {"zero_points", kZero};
+    Written written = {{"",
+                        source(),
+                        {{"int8_weights", {kCodeMin, kTinyqCodeMax}},
+                         {"scales",
+                          {least > 0 ? least : float_format(DType::float32).min_subnormal,
+                           scale_of(static_cast<float>(of.most))}},
+                         zeros}}};
+    if (least == 0)
+      written.push_back({"the scale is 0",
+                         "tinyq_zero_row",
+                         {{"int8_weights", kZero},
+                          {"int8_weights", {kCodeMin, kCodeMin}},
+                          {"int8_weights", {kTinyqCodeMax, kTinyqCodeMax}},
+                          {"scales", kZero},
+                          zeros}});
+    return written;
+  }
+
   // TinyQ 006b7b9, w8_a32_forward: q.float() * s in float32, F.linear, then + bias.
   LinearStages recorded_stages(const WeightShape&, Policy, DType y) const override {
     return {.weight_cast = DType::float32, .product_cast = DType::float32, .output_cast = y};
@@ -104,8 +132,7 @@ class W8A32 final : public Tinyq {
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (int64_t n = 0; n < weight.rows; ++n) {
       const std::span<const float> row(values.data() + n * weight.cols, weight.cols);
-      // r_max / q_max on Python floats, then stored in a float32 tensor.
-      const float scale = static_cast<float>(static_cast<double>(row_maximum(row)) / 127.0);
+      const float scale = scale_of(row_maximum(row));
       store_float(DType::float32, planes[1].bytes, n, scale);
       for (int64_t k = 0; k < weight.cols; ++k) {
         const float rounded = std::nearbyint(row[k] / scale + 0.0f);
@@ -115,6 +142,10 @@ class W8A32 final : public Tinyq {
     }
     return planes;
   }
+
+ private:
+  // r_max / q_max on Python floats, then stored in a float32 tensor.
+  static float scale_of(float largest) { return static_cast<float>(static_cast<double>(largest) / 127.0); }
 };
 
 class W8A16 final : public Tinyq {
@@ -144,6 +175,22 @@ class W8A16 final : public Tinyq {
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     return {{"int8_weights", DType::int8, {shape.n, shape.k}}, {"scales", shape.dtype, {shape.n}}};
+  }
+
+  // Where the scale is 0, every quotient is infinite or NaN, whose int8 is 0.
+  Written written(const WeightShape& shape, Layout, Magnitudes of) const override {
+    const auto scale = [&](double largest) -> double {
+      return round_to(shape.dtype, static_cast<float>(largest) / kTinyqCodeMax);
+    };
+    const double least = scale(of.least);
+    Written written = {
+        {"",
+         source(),
+         {{"int8_weights", {kCodeMin, kTinyqCodeMax}},
+          {"scales", {least > 0 ? least : float_format(shape.dtype).min_subnormal, scale(of.most)}}}}};
+    if (least == 0)
+      written.push_back({"the scale is 0", "tinyq_zero_row", {{"int8_weights", kZero}, {"scales", kZero}}});
+    return written;
   }
 
   // Choice tinyq_w8a16_no_clamp: if the dtype rounds the scale down, the row's largest weight becomes 128,

@@ -62,6 +62,7 @@ class Cases {
     this.first = new Uint32Array(packed.cells.length + 1);
     const pass = this.statuses.indexOf("pass");
     let i = 0;
+    this.kinds = packed.cells.map(cell => cell[4]);
     packed.cells.forEach(([steps, statuses, why, again], c) => {
       let input = 0, reason = 0;
       this.first[c] = i;
@@ -81,6 +82,7 @@ class Cases {
   caseId(i) { return this.cells[this.cell[i]].prefix + this.inputs[this.input[i]]; }
   id(i) { return this.caseId(i) + this.cells[this.cell[i]].suffix; }
   statusOf(i) { return this.statuses[this.status[i]]; }
+  kindOf(i) { return { c: "reachable", r: "representable", h: "hostile" }[this.kinds[this.cell[i]][i - this.first[this.cell[i]]]]; }
   reasonOf(i) { return this.reason[i] < 0 ? "" : this.reasons[this.reason[i]]; }
   rerunOf(i) { return this.reruns[this.rerun[i]].replace("\u0001", () => this.id(i)); }
 

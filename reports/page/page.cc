@@ -57,8 +57,14 @@ std::string rerun_pattern(const Verdict& verdict) {
   return pattern;
 }
 
+char kind_letter(std::string_view input_kind) {
+  if (input_kind == "reachable") return 'c';
+  return input_kind == "representable" ? 'r' : input_kind == "hostile" ? 'h' : '-';
+}
+
 // Every verdict by cell, in the order of the report's cells: inputs as differences between their numbers,
-// statuses as one letter each ("a" is the first), and the reasons of those that did not pass.
+// statuses as one letter each ("a" is the first), the reasons of those that did not pass, and the kinds of
+// their inputs: "c" reachable, "r" representable, "h" hostile, "-" none.
 Json cases_json(const std::vector<Verdict>& verdicts) {
   Numbered inputs, reasons, reruns;
   std::map<std::string, int> sorted;  // numbers follow the alphabet, so that the differences are small
@@ -67,7 +73,7 @@ Json cases_json(const std::vector<Verdict>& verdicts) {
   Json cells = Json::array();
   for (const Cell& cell : cells_of(verdicts)) {
     Json steps = Json::array(), why = Json::array(), again = Json::array();
-    std::string statuses;
+    std::string statuses, kinds;
     int64_t last = 0;
     for (const Verdict* verdict : cell.verdicts) {
       const auto input = static_cast<int64_t>(inputs(verdict->case_id.input));
@@ -76,9 +82,10 @@ Json cases_json(const std::vector<Verdict>& verdicts) {
       statuses += static_cast<char>('a' + static_cast<int>(verdict->status));
       if (verdict->status != Status::pass) why.push_back(reasons(clipped_text(verdict->reason)));
       again.push_back(reruns(rerun_pattern(*verdict)));
+      kinds += kind_letter(verdict->input_kind);
     }
     const bool one_line = std::ranges::all_of(again, [&](const Json& line) { return line == again[0]; });
-    cells.push_back({steps, statuses, why, one_line ? again[0] : again});
+    cells.push_back({steps, statuses, why, one_line ? again[0] : again, kinds});
   }
   Json statuses = Json::array();
   for (int i = 0; i < kStatusCount; ++i) statuses.push_back(status_name(static_cast<Status>(i)));

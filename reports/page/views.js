@@ -51,6 +51,7 @@ async function caseView(model, id) {
     facts([
       ["status", statusText(cases.statusOf(i))],
       ["reason", cases.reasonOf(i)],
+      ["input", cases.kindOf(i)],
       ["hypothesis", failure && failure.hypothesis],
       ["first difference", failure && failure.mismatch && `${failure.mismatch.where}: want ${failure.mismatch.want}, got ${failure.mismatch.got}; ${failure.mismatch.count} of ${failure.mismatch.total} differ`],
       ["scheme", link(schemeHref(cell.scheme), cell.scheme)],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cases/candidates.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace qcts {
@@ -12,11 +13,14 @@ Candidates::Candidates(const Fixtures& fixtures, const OfferTable& offers,
 void Candidates::add(const Plan& plan, const Selection& selection) {
   const IdFilter filter(selection, offers_.suffixes());
   const auto files = slot_of_.find(kFileProvider);
-  for (auto& [c, offers] :
+  for (auto& [c, offers, undeclared] :
        expand_paired(plan, {fixtures_.goldens, fixtures_.malformed}, offers_, ask_, filter)) {
     const size_t index = cases_.size();
     for (const Offer* offer : offers)
       candidates_.push_back(
+          {{c.id, full_id(c, *offer), offer->variant}, slot_of_.at(offer->provider), index});
+    for (const Offer* offer : undeclared)
+      undeclared_.push_back(
           {{c.id, full_id(c, *offer), offer->variant}, slot_of_.at(offer->provider), index});
     if (files != slot_of_.end() && is_judged_by_suite(c, offers))
       candidates_.push_back({{c.id, c.full_id(), ""}, files->second, index});
@@ -31,14 +35,43 @@ void Candidates::add_exact(const Plan& plan, const Selection& selection) {
     if (is_exact && !names_exactly(filter, candidates_)) missing.filters.push_back(filter);
   }
   if (missing.filters.empty()) return;
-  const size_t before = candidates_.size();
+  const size_t before = candidates_.size(), undeclared_before = undeclared_.size();
   add(plan, missing);
+  std::vector<Candidate> exactly;
+  for (size_t i = undeclared_before; i < undeclared_.size(); ++i)
+    if (std::ranges::any_of(missing.filters, [&](const std::string& filter) {
+          return names_exactly(filter, {undeclared_[i]});
+        }))
+      exactly.push_back(undeclared_[i]);
+  undeclared_.resize(undeclared_before);
+  undeclared_.insert(undeclared_.end(), exactly.begin(), exactly.end());
   const std::vector<Candidate> found(candidates_.begin() + static_cast<std::ptrdiff_t>(before),
                                      candidates_.end());
   candidates_.resize(before);
   for (const std::string& filter : missing.filters)
     for (const Candidate& candidate : found)
       if (names_exactly(filter, {candidate})) candidates_.push_back(candidate);
+}
+
+void Candidates::count_not_asked(const Selection& selection, nlohmann::ordered_json& providers) const {
+  std::map<size_t, uint64_t> counts;
+  for (const Candidate& candidate : select(selection, undeclared_)) ++counts[candidate.slot];
+  for (nlohmann::ordered_json& provider : providers)
+    if (const auto found = counts.find(slot_of_.at(provider["name"].get<std::string>()));
+        found != counts.end())
+      provider["not_asked"] = found->second;
+}
+
+std::string Candidates::input_text(const Candidate& candidate) const {
+  if (candidate.name.id.op == Op::file) return "-";
+  const KindOfInput input = kind_of(case_of(candidate));
+  return std::string(input_kind_name(input.kind)) + (input.outside.empty() ? "" : " (" + input.outside + ")");
+}
+
+const nlohmann::ordered_json* with_cases_not_asked(const nlohmann::ordered_json& providers) {
+  for (const nlohmann::ordered_json& provider : providers)
+    if (provider.contains("not_asked")) return &provider;
+  return nullptr;
 }
 
 }  // namespace qcts

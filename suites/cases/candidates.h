@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "fixtures/golden.h"
 #include "suites/cases/expand.h"
 #include "suites/cases/selection.h"
@@ -25,6 +27,11 @@ class Candidates {
   void add_exact(const Plan& plan, const Selection& selection);
 
   const std::vector<Candidate>& all() const { return candidates_; }  // Candidate::index is for case_of()
+  // Adds "not_asked" to each provider that `selection` would ask more cases if it declared
+  // "representable_inputs".
+  void count_not_asked(const Selection& selection, nlohmann::ordered_json& providers) const;
+  // Returns "representable (scale: draws ..)", or "-" for a file.
+  std::string input_text(const Candidate& candidate) const;
   const Case& case_of(const Candidate& candidate) const { return cases_[candidate.index]; }
 
  private:
@@ -33,7 +40,10 @@ class Candidates {
   const std::map<std::string, size_t>& slot_of_;
   AskSupport ask_;
   std::vector<Case> cases_;
-  std::vector<Candidate> candidates_;
+  std::vector<Candidate> candidates_, undeclared_;
 };
+
+// Returns the first provider with "not_asked", or nullptr.
+const nlohmann::ordered_json* with_cases_not_asked(const nlohmann::ordered_json& providers);
 
 }  // namespace qcts

@@ -78,6 +78,56 @@ TEST_F(DefaultPlan, AsksEveryKernelForLongInputsOnce) {
   }
 }
 
+// The inputs of the sizes of published models, by the kernel that is asked: one scheme of a family has all of
+// them, and nightly asks more schemes.
+TEST_F(DefaultPlan, AsksOneSchemeAFamilyForTheSizesOfModels) {
+  struct Sizes {
+    std::set<std::string> schemes;
+    std::set<std::pair<int64_t, int64_t>> m_and_k;
+  };
+  const auto sizes_of = [&](const char* plan) {
+    std::map<std::pair<Asked, Generator>, Sizes> found;
+    for (const Case& c : expanded(plan)) {
+      if (c.id.kind != Kind::numerics) continue;
+      const Synthetic& input = *c.synthetic;
+      if (input.generator != Generator::deep && input.generator != Generator::batches) continue;
+      Sizes& sizes = found[{asked_of(c), input.generator}];
+      sizes.schemes.insert(std::string(c.scheme->name()));
+      sizes.m_and_k.insert({input.m, input.generator == Generator::deep ? input.weight.k : 0});
+    }
+    return found;
+  };
+  const std::set<std::pair<int64_t, int64_t>> deep = {{1, 16384}, {3, 16384}, {1, 28672},
+                                                      {3, 28672}, {1, 53248}, {3, 53248}},
+                                              batches = {{0, 0}, {256, 0}, {512, 0}, {1025, 0}},
+                                              no_rows = {{0, 0}};
+  const auto asked = sizes_of("default"), complete = sizes_of("nightly");
+  ASSERT_GT(asked.size(), 50u);
+  size_t of_more = 0, all_batches = 0;
+  for (const auto& [key, sizes] : asked) {
+    EXPECT_EQ(sizes.schemes.size(), 1u) << *sizes.schemes.begin();
+    const bool one_size = sizes.m_and_k.size() == 1;  // of all policies that quantize x, one has all sizes
+    EXPECT_EQ(sizes.m_and_k, key.second == Generator::deep ? deep
+                             : one_size                    ? no_rows
+                                                           : batches)
+        << *sizes.schemes.begin();
+    all_batches += sizes.m_and_k == batches;
+    of_more += complete.at(key).schemes.size() > 1;
+  }
+  EXPECT_GT(of_more, asked.size() / 4);
+  EXPECT_GT(all_batches, 50u);
+}
+
+TEST_F(DefaultPlan, AsksEveryOpForMoreRowsThan16BitsCount) {
+  std::map<Op, std::set<std::string>> families;
+  for (const Case& c : expanded("default"))
+    if (c.id.kind == Kind::numerics && std::max(c.synthetic->m, c.synthetic->weight.n) > 0xFFFF)
+      families[c.id.op].insert(std::string(c.scheme->family()));
+  for (const Op op :
+       {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear})
+    EXPECT_GE(families[op].size(), 3u) << op_name(op);
+}
+
 // Every m and dtype of every kind of input keeps some scheme.
 TEST_F(DefaultPlan, DealsDeterminismToFewerSchemes) {
   using Input = std::tuple<Asked, DType, int64_t>;  // m

@@ -41,8 +41,10 @@ std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const Off
 struct PairedCase {
   Case asked;
   std::vector<const Offer*> offers;  // offers in the table, best first; may be empty for a file
+  // Offers that are not asked because their provider does not declare "representable_inputs".
+  std::vector<const Offer*> undeclared = {};
 };
-// Returns the cases of expand() that are files or have offers, in the order of expand().
+// Returns the cases of expand() that are files or have offers of either kind, in the order of expand().
 std::vector<PairedCase> expand_paired(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                                       const AskSupport& ask, const IdFilter& filter = {});
 

@@ -27,6 +27,12 @@ void keep_cheapest(std::vector<FamilyInput>& inputs) {
   std::erase_if(inputs, [&](const FamilyInput& each) { return cost(each) != cost(least); });
 }
 
+// An input of `long` with many rows, which the inputs `tall` have too.
+bool is_tall_and_long(const FamilyInput& each) {
+  return each.input->generator == Generator::long_rows &&
+         std::max(each.input->m, each.input->weight.n) > 0xFFFF;
+}
+
 // Deals inputs to fewer schemes: of the schemes of a family that have the same input but for n and k, every
 // `share`-th keeps it, and always one. It starts at a different scheme for each input.
 void deal(const std::vector<std::vector<Synthetic>*>& by_scheme, size_t share) {
@@ -58,6 +64,36 @@ void deal(const std::vector<std::vector<Synthetic>*>& by_scheme, size_t share) {
     }
     *inputs = std::move(kept);
   }
+}
+
+// The inputs that a scheme has of one input family under one policy.
+struct Lot {
+  std::vector<Synthetic>* of_scheme;
+  int64_t inputs = 0;
+  int64_t cost = 0;  // multiplications
+};
+
+// Keeps the inputs of an input family for `limit` schemes: those with the most inputs, then the cheapest,
+// then in turn from `start`.
+void limit_schemes(const std::vector<std::vector<Synthetic>*>& by_scheme, Generator generator, Policy policy,
+                   size_t limit, size_t start) {
+  const auto is_of_lot = [&](const Synthetic& input) {
+    return input.generator == generator && input.activation == policy;
+  };
+  std::vector<Lot> lots;
+  for (auto* inputs : by_scheme) {
+    Lot lot{inputs};
+    for (const Synthetic& input : *inputs) {
+      if (!is_of_lot(input)) continue;
+      ++lot.inputs;
+      lot.cost += std::max<int64_t>(input.m, 1) * input.weight.n * input.weight.k;
+    }
+    if (lot.inputs > 0) lots.push_back(lot);
+  }
+  if (lots.size() <= limit) return;
+  std::rotate(lots.begin(), lots.begin() + static_cast<std::ptrdiff_t>(start % lots.size()), lots.end());
+  std::ranges::stable_sort(lots, {}, [](const Lot& lot) { return std::pair(-lot.inputs, lot.cost); });
+  for (const Lot& lot : std::span(lots).subspan(limit)) std::erase_if(*lot.of_scheme, is_of_lot);
 }
 
 }  // namespace
@@ -110,7 +146,9 @@ std::vector<Synthetic> InputSampler::sampled_inputs(Kind kind, Op op, const Sche
         return !input_family(input.generator).excluded_from_sampling;
       }));
       for (size_t i = 0; i < sampled.size(); ++i) {
-        if (!only_listed && !is_sampled(kind, op, scheme, i, std::max<size_t>(turns, 1))) continue;
+        const bool is_limited = plan_.schemes_a_family.contains(sampled[i].generator);
+        if (!only_listed && !is_limited && !is_sampled(kind, op, scheme, i, std::max<size_t>(turns, 1)))
+          continue;
         const std::string id = synthetic_case(kind, op, scheme, layout, sampled[i]).id.text();
         if ((!only_listed || listed_.contains(id)) && taken.insert(id).second) out.push_back(sampled[i]);
       }
@@ -135,6 +173,13 @@ const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op o
     if (sibling->family() != scheme.family() || !own) continue;
     by_scheme.push_back(&(family.by_scheme[sibling] = sampled_inputs(kind, op, *sibling, *own)));
   }
+  std::set<Policy> policies;
+  for (const auto* inputs : by_scheme)
+    for (const Synthetic& input : *inputs) policies.insert(input.activation);
+  size_t start = 0;
+  for (const auto& [generator, limit] : plan_.schemes_a_family)
+    for (const Policy policy : policies)
+      limit_schemes(by_scheme, generator, policy, static_cast<size_t>(limit), 7 * start++);
   if (kind == Kind::determinism && plan_.determinism_share)
     deal(by_scheme, static_cast<size_t>(*plan_.determinism_share));
   std::map<ChoiceKey, std::vector<FamilyInput>> all;
@@ -147,6 +192,10 @@ const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op o
   std::map<Policy, size_t> turns;
   for (auto& [key, candidates] : all) {
     if (kind == Kind::determinism && plan_.determinism_once) keep_cheapest(candidates);
+    if (is_once_a_family(kind, std::get<Generator>(key)) &&
+        plan_.schemes_a_family.contains(Generator::tall) &&
+        !std::ranges::all_of(candidates, is_tall_and_long))
+      std::erase_if(candidates, is_tall_and_long);
     const FamilyInput& chosen = candidates[turn++ * 7 % candidates.size()];
     family.chosen[key] = {chosen.scheme, input_name(*chosen.input, op, layout),
                           turns[std::get<Policy>(key)]++};
@@ -164,6 +213,7 @@ InputSampler::ChoiceKey InputSampler::choice_key(const Synthetic& input) const {
 
 bool InputSampler::samples_by_family(Kind kind) const {
   return plan_.emulated_once || !plan_.once_a_family.empty() || !plan_.emulated_once_a_family.empty() ||
+         !plan_.schemes_a_family.empty() ||
          ((plan_.determinism_once || plan_.determinism_share) && kind == Kind::determinism);
 }
 
@@ -176,7 +226,8 @@ bool InputSampler::is_for_emulated(Kind kind, Generator generator, bool is_chose
   if (!plan_.emulated_once)
     return is_chosen ||
            std::ranges::find(plan_.emulated_once_a_family, generator) == plan_.emulated_once_a_family.end();
-  if (!is_chosen || generator == Generator::large || generator == Generator::long_rows) return false;
+  const bool never = std::ranges::find(plan_.emulated_never, generator) != plan_.emulated_never.end();
+  if (!is_chosen || never) return false;
   if (!plan_.emulated_share) return true;
   return kind != Kind::determinism && turn % static_cast<size_t>(*plan_.emulated_share) == 0;
 }

@@ -16,7 +16,7 @@ std::vector<std::string> load_mustpass(const std::filesystem::path& path);
 std::vector<FloorEntry> load_floor(const std::filesystem::path& path);
 
 // Returns the case ids that mustpass lists for a plan. They belong to files and to builtin kernels.
-// Latency is left out, so that any machine can run them.
+// Latency is left out, so that any machine can run them, and inputs that no recipe writes (kind_of).
 std::vector<std::string> mustpass_ids(const std::string& plan,
                                       const std::vector<std::filesystem::path>& fixtures);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 
 #include "kernels/abi/problem.h"
@@ -22,6 +23,17 @@ Offer offer_of(const Implementation& implementation) {
           .is_runnable = implementation.machine_refusal().empty(),
           .is_builtin = implementation.builtin,
           .layouts = kernel.reads_layouts == nullptr ? "" : kernel.reads_layouts};
+}
+
+// The word in qcts_provider::choices with which a provider takes inputs that no recipe writes.
+bool takes_any_input(const Registry& registry, std::string_view provider) {
+  for (const ProviderInfo& info : registry.providers())
+    if (info.name == provider) {
+      std::istringstream words(info.choices);
+      for (std::string word; words >> word;)
+        if (word == QCTS_CHOICE_REPRESENTABLE_INPUTS) return true;
+    }
+  return false;
 }
 
 // An emulator's time means nothing, and a scalar prefill takes too long.
@@ -48,10 +60,16 @@ bool is_left_out(const Case& c, const Plan& plan, const Offer& offer, bool with_
 }
 
 // Returns the kernels of the case's op, family, policy and layout, best first.
-std::vector<const Offer*> kernel_offers(const Case& c, const OfferTable& offers) {
+std::vector<const Offer*> kernel_offers(const Case& c, const OfferTable& offers, bool declared) {
   std::vector<const Offer*> found;
   for (const Offer* offer : offers.find(c.id.op, c.scheme->family()))
     if (offer->takes(c.activation) && offer->reads(c.layout)) found.push_back(offer);
+  // The kind is asked only where it decides.
+  const bool some_undeclared =
+      std::ranges::any_of(found, [](const Offer* offer) { return !offer->takes_any_input; });
+  const bool needs_declaration = some_undeclared && kind_of(c).kind != InputKind::reachable;
+  std::erase_if(
+      found, [&](const Offer* offer) { return (offer->takes_any_input || !needs_declaration) != declared; });
   return found;
 }
 
@@ -70,6 +88,11 @@ std::vector<const Offer*> file_offers(const Case& c, const OfferTable& offers) {
 }
 
 }  // namespace
+
+KindOfInput kind_of(const Case& c) {
+  if (!c.synthetic || c.scheme == nullptr) return {};
+  return kind_of_input(*c.scheme, c.id.op, *c.synthetic);
+}
 
 std::string_view Offer::family() const { return std::string_view(scheme).substr(0, scheme.find(':')); }
 
@@ -92,13 +115,17 @@ std::vector<Offer> offers_of(const Registry& registry, std::string_view provider
     offer.runs_programs = runs_programs(*registry.provider(provider));
     if (offer.runs_programs) offer.variant = kProgramVariant;
   }
+  const bool any_input = takes_any_input(registry, provider);
+  for (Offer& offer : offers) offer.takes_any_input = any_input;
   return offers;
 }
 
 nlohmann::ordered_json to_json(const Offer& offer) {
-  return {{"provider", offer.provider},      {"op", op_name(offer.op)},       {"scheme", offer.scheme},
-          {"variant", offer.variant},        {"emulated", offer.is_emulated}, {"runnable", offer.is_runnable},
-          {"programs", offer.runs_programs}, {"builtin", offer.is_builtin},   {"layouts", offer.layouts}};
+  return {{"provider", offer.provider},      {"op", op_name(offer.op)},
+          {"scheme", offer.scheme},          {"variant", offer.variant},
+          {"emulated", offer.is_emulated},   {"runnable", offer.is_runnable},
+          {"programs", offer.runs_programs}, {"builtin", offer.is_builtin},
+          {"layouts", offer.layouts},        {"any_input", offer.takes_any_input}};
 }
 
 Offer offer_from_json(const nlohmann::ordered_json& json) {
@@ -113,7 +140,8 @@ Offer offer_from_json(const nlohmann::ordered_json& json) {
           .is_runnable = json.at("runnable"),
           .runs_programs = json.at("programs"),
           .is_builtin = json.at("builtin"),
-          .layouts = json.at("layouts")};
+          .layouts = json.at("layouts"),
+          .takes_any_input = json.at("any_input")};
 }
 
 void OfferTable::add(std::vector<Offer> offers) {
@@ -147,7 +175,7 @@ bool may_be_offered(const Case& c, const Plan& plan, const OfferTable& offers, b
 std::vector<SupportQuestion> support_questions(const Case& c, const Plan& plan, const OfferTable& offers) {
   std::vector<SupportQuestion> questions;
   if (c.id.op == Op::file || !takes_best_alone(c, plan)) return questions;
-  for (const Offer* offer : kernel_offers(c, offers))
+  for (const Offer* offer : kernel_offers(c, offers, true))
     if (is_asked(c, *offer)) questions.push_back({&c, offer});
   return questions;
 }
@@ -155,8 +183,16 @@ std::vector<SupportQuestion> support_questions(const Case& c, const Plan& plan, 
 std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
                                      const std::function<bool(const Offer&)>& serves, bool with_reference) {
   if (c.id.op == Op::file) return file_offers(c, offers);
-  std::vector<const Offer*> found = kernel_offers(c, offers);
+  std::vector<const Offer*> found = kernel_offers(c, offers, true);
   if (takes_best_alone(c, plan)) found = best_of(c, found, serves);
+  std::erase_if(found, [&](const Offer* offer) { return is_left_out(c, plan, *offer, with_reference); });
+  return found;
+}
+
+std::vector<const Offer*> undeclared_offers(const Case& c, const Plan& plan, const OfferTable& offers,
+                                            bool with_reference) {
+  if (c.id.op == Op::file) return {};
+  std::vector<const Offer*> found = kernel_offers(c, offers, false);
   std::erase_if(found, [&](const Offer* offer) { return is_left_out(c, plan, *offer, with_reference); });
   return found;
 }

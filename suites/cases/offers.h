@@ -19,6 +19,7 @@
 #include "suites/cases/best_variants.h"
 #include "suites/cases/case.h"
 #include "suites/cases/plan.h"
+#include "suites/inputs/input_kind.h"
 
 namespace qcts {
 
@@ -29,10 +30,11 @@ struct Offer {
   std::string scheme;  // as qcts_kernel::scheme: a family, or "family:policy,..."
   std::string variant;
   bool is_emulated = false;
-  bool is_runnable = true;     // false: this machine lacks a feature that the variant needs
-  bool runs_programs = false;  // Op::file only: the provider loads, runs and saves TorchScript
-  bool is_builtin = false;     // the kernel is part of this program
-  std::string layouts{};       // as qcts_kernel::reads_layouts; empty for NULL
+  bool is_runnable = true;       // false: this machine lacks a feature that the variant needs
+  bool runs_programs = false;    // Op::file only: the provider loads, runs and saves TorchScript
+  bool is_builtin = false;       // the kernel is part of this program
+  std::string layouts{};         // as qcts_kernel::reads_layouts; empty for NULL
+  bool takes_any_input = false;  // the provider declares "representable_inputs"
 
   std::string_view family() const;
   bool takes(Policy activation) const;
@@ -59,6 +61,10 @@ class OfferTable {
   std::map<std::pair<Op, std::string>, std::vector<const Offer*>, std::less<>> by_op_;
 };
 
+// Returns the kind of the planes that a case of kernels reads (suites/inputs/input_kind.h). A golden's are
+// reachable.
+KindOfInput kind_of(const Case& c);
+
 // Returns true if an offer may judge `c`, which has an op of kernels.
 // This is true for more cases than offers_for() finds offers for, because no kernel is asked.
 // `with_reference` includes the reference on synthetic inputs, where it is compared with itself.
@@ -73,6 +79,11 @@ std::vector<SupportQuestion> support_questions(const Case& c, const Plan& plan, 
 // `serves` answers the support_questions().
 std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
                                      const std::function<bool(const Offer&)>& serves, bool with_reference);
+
+// Returns the offers that would judge `c` if their providers declared "representable_inputs". None if its
+// input is reachable.
+std::vector<const Offer*> undeclared_offers(const Case& c, const Plan& plan, const OfferTable& offers,
+                                            bool with_reference);
 
 // Returns true if this program's own readers judge `c` as well. They judge every file.
 // The only exception is a program's round trip, which they judge only if no provider runs programs.

@@ -24,7 +24,9 @@ std::vector<PairedCase> expand_paired(const Plan& plan, const ExpandInputs& inpu
   for (Case& c : cases) {
     const auto serves = [&](const Offer& offer) { return !declined.contains({&c, &offer}); };
     std::vector<const Offer*> found = offers_for(c, plan, offers, serves, inputs.with_reference);
-    if (c.id.op == Op::file || !found.empty()) paired.push_back({std::move(c), std::move(found)});
+    std::vector<const Offer*> undeclared = undeclared_offers(c, plan, offers, inputs.with_reference);
+    if (c.id.op == Op::file || !found.empty() || !undeclared.empty())
+      paired.push_back({std::move(c), std::move(found), std::move(undeclared)});
   }
   return paired;
 }

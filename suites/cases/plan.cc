@@ -64,6 +64,20 @@ std::vector<Generator> read_generators(PlanReader& reader, const Json& json, con
   return found;
 }
 
+// Returns none if the plan does not have the key.
+std::map<Generator, int64_t> read_scheme_limits(PlanReader& reader, const Json& json) {
+  constexpr const char* kKey = "schemes_a_family";
+  std::map<Generator, int64_t> limits;
+  if (!json.contains(kKey)) return limits;
+  for (const auto& [name, limit] : reader.get<std::map<std::string, int64_t>>(kKey)) {
+    const std::optional<Generator> generator = find_generator(name);
+    if (!generator) reader.fail(kKey, "names nothing known: '" + name + "'");
+    if (limit < 1) reader.fail(kKey, "must have positive numbers");
+    limits[*generator] = limit;
+  }
+  return limits;
+}
+
 std::optional<int64_t> read_share(PlanReader& reader, const Json& json, const char* key) {
   if (!json.contains(key)) return std::nullopt;
   const auto share = reader.get<int64_t>(key);
@@ -166,7 +180,9 @@ Plan load_plan(const std::filesystem::path& path) {
   plan.determinism_share = read_share(reader, json, "determinism_share");
   plan.emulated_share = read_share(reader, json, "emulated_share");
   plan.once_a_family = read_generators(reader, json, "once_a_family");
+  plan.schemes_a_family = read_scheme_limits(reader, json);
   plan.best_variant_alone = read_generators(reader, json, "best_variant_alone");
+  plan.emulated_never = read_generators(reader, json, "emulated_never");
   plan.emulated_once_a_family = read_generators(reader, json, "emulated_once_a_family");
   if (json.contains("kills")) read_kills(reader, plan);
   if (json.contains("determinism_once")) plan.determinism_once = reader.get<bool>("determinism_once");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,8 +30,9 @@ struct LatencyBlocks {
 
 // The fields of suites/plans/<name>.json are its keys, and it has no other keys.
 // The optional keys are `cover`, `schemes_per_input`, `determinism_share`, `once_a_family`,
-// `best_variant_alone`, `determinism_once`, `emulated_once`, `emulated_share`, `emulated_once_a_family`,
-// `kills` and `latency_blocks`. The keys from latency_ops on are required if the kinds include latency.
+// `schemes_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once`, `emulated_never`,
+// `emulated_share`, `emulated_once_a_family`, `kills` and `latency_blocks`. The keys from latency_ops on are
+// required if the kinds include latency.
 struct Plan {
   std::string name;
   std::string description;
@@ -50,13 +52,18 @@ struct Plan {
   // Input families that run only on each provider's best variant and never on an emulated one.
   // Such families are the slowest.
   std::vector<Generator> best_variant_alone;
+  // Input families that run, with all their inputs, on at most this many schemes of a family, for each kind,
+  // operation, layout and policy. The cheapest schemes are chosen, and other ones for another input family
+  // if they cost the same. A larger number keeps the schemes of a smaller one.
+  std::map<Generator, int64_t> schemes_a_family;
   // If true, determinism is tested on one input of each input family.
   // The input is chosen as `once_a_family` chooses, but among the cheapest.
   // One input is enough because determinism is a property of kernels.
   bool determinism_once = false;
   // If true, emulated variants run on one input of each input family, chosen in the same way.
-  // They skip `large` and `long` inputs, which take them seconds each.
   bool emulated_once = false;
+  // Input families that emulated variants never run, because they take seconds each.
+  std::vector<Generator> emulated_never;
   // Emulated variants run one in this many of the inputs of each policy that `emulated_once` chooses, and
   // skip determinism. Absent: they run all of them.
   std::optional<int64_t> emulated_share;

@@ -49,6 +49,8 @@ void add_list(CLI::App& app, int& exit_code) {
   command->add_option("--provider", request.providers, "as for run")->allow_extra_args(false);
   command->add_option("--fixtures", request.fixtures, "as for run")->allow_extra_args(false);
   command->add_flag("--json", request.json, "print JSON");
+  command->add_flag("--inputs", request.list_inputs,
+                    "print the kind of each case's input too, and the values that make it unreachable");
   command->add_flag(
       "--names", words->names,
       "print case ids without implementations and latency: the lines of suites/mustpass/default.txt");

@@ -13,6 +13,7 @@
 #include "suites/inputs/generate_parts.h"
 #include "suites/inputs/generate_related.h"
 #include "suites/inputs/generate_special.h"
+#include "suites/inputs/generate_zero_codes.h"
 
 namespace qcts {
 namespace {
@@ -259,15 +260,15 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   if (synthetic.generator == Generator::zero_rows)
     for (int64_t c = 0; c < k; ++c) x.at(0, c) = 0;
   if (synthetic.generator == Generator::hard_x) harden_x(x, has_rows_apart(scheme, synthetic));
-  if (generator == Generator::panels || generator == Generator::long_rows) make_sparse(x, 5);
+  const bool is_long = generator == Generator::long_rows || generator == Generator::deep;
+  if (generator == Generator::panels || is_long) make_sparse(x, 5);
   if (synthetic.generator == Generator::tiles)
     synthetic.activation == kWeightOnly ? make_sparse(x, 0) : fill_near_max(x);
   input.x = x.bytes();
   // A bias would hide small answers.
   const bool is_small = generator == Generator::half_subnormal || generator == Generator::hard_x;
-  const bool has_bias = generator == Generator::tiles || generator == Generator::panels ||
-                        generator == Generator::long_rows || generator == Generator::wide_bias ||
-                        (shape.n + m) % 2 == 0;
+  const bool has_bias = generator == Generator::tiles || generator == Generator::panels || is_long ||
+                        generator == Generator::wide_bias || (shape.n + m) % 2 == 0;
   const DType bias_dtype = generator == Generator::wide_bias ? DType::float32 : shape.dtype;
   if (has_bias && !is_small) input.bias = noise_rows(bias_dtype, 1, shape.n, seed + 2, 0.5).bytes();
 }
@@ -296,7 +297,7 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
 void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, Op op,
                       KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
-  if (synthetic.generator == Generator::large) {
+  if (synthetic.generator == Generator::large || synthetic.generator == Generator::tall) {
     input.planes = random_planes(scheme, shape, seed);
     return;
   }
@@ -346,6 +347,8 @@ Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& 
     made = exact_sums(scheme, synthetic, seed);
   } else if (op == Op::linear && synthetic.generator == Generator::outliers) {
     made = outliers(scheme, synthetic, seed);
+  } else if (op == Op::linear && synthetic.generator == Generator::zero_codes) {
+    made = zero_codes(scheme, synthetic, seed);
   } else if (op == Op::linear && synthetic.generator == Generator::swamped) {
     made = swamped(scheme, synthetic, seed);
   } else if (op == Op::linear && synthetic.generator == Generator::one_sign) {

@@ -47,9 +47,9 @@ Planes policy_planes(const Scheme& scheme, const WeightShape& shape, Policy acti
 std::vector<std::byte> noise_weight_for(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 
 // Returns planes of a large weight without the cost of quantizing all of it.
-// Every unit of 32 rows is a random unit of some quantized rows of noise.
+// Every unit of 32 rows, or of 16 if 32 do not divide n, is a random unit of some quantized rows of noise.
 // If the planes cannot be assembled in this way, the whole weight is quantized.
-// Such a weight has an n that is not a multiple of 32, or a scale that covers more than 32 rows.
+// Such a weight has an n that is not a multiple of 16, or a scale that covers more than 32 rows.
 Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 
 }  // namespace qcts

@@ -121,6 +121,16 @@ std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightSha
   });
 }
 
+namespace {
+// Returns -3, or 0 if a calibration writes no other zero point.
+int8_t zero_point_of(const Scheme& scheme, const WeightShape& shape, Policy activation,
+                     std::string_view name) {
+  for (const WrittenRange& range : scheme.policy_ranges(shape, activation))
+    if (range.plane == name && range.values.holds(-3)) return -3;
+  return 0;
+}
+}  // namespace
+
 Planes policy_planes(const Scheme& scheme, const WeightShape& shape, Policy activation, bool exact) {
   Planes planes = make_planes(scheme.policy_specs(shape, activation));
   for (Plane& plane : planes) {
@@ -132,7 +142,7 @@ Planes policy_planes(const Scheme& scheme, const WeightShape& shape, Policy acti
       if (has_float_elements(plane.dtype))
         store_float(plane.dtype, plane.bytes, i, exact ? 1.0 : 0.0371 + 0.0013 * static_cast<double>(i % 7));
       else
-        plane.bytes[i * dtype_bytes(plane.dtype)] = std::byte{0xfd};  // -3 as int8
+        plane.bytes[i] = static_cast<std::byte>(zero_point_of(scheme, shape, activation, plane.name));
     }
   }
   return planes;

@@ -9,7 +9,7 @@
 namespace qcts {
 namespace {
 
-constexpr int64_t kUnitRows = 32, kQuantizedRows = 512, kUnits = kQuantizedRows / kUnitRows;
+constexpr int64_t kUnitRows = 32, kHalfUnitRows = 16, kQuantizedRows = 512;
 
 // Sets two random elements of every four to zero.
 void keep_two_of_four(std::vector<std::byte>& weight, size_t element_bytes, uint64_t seed) {
@@ -40,28 +40,32 @@ Planes quantized_noise(const Scheme& scheme, const WeightShape& shape, uint64_t 
 
 // Returns the dimension along which a plane grows with the rows, unit after unit; -1 if it does not grow, -2
 // if it grows in another way.
-int growing_dimension(const Plane& small, const Plane& large, int64_t n) {
+int growing_dimension(const Plane& small, const Plane& large, int64_t n, int64_t units) {
   if (small.shape == large.shape) return -1;
   if (small.shape.size() != large.shape.size()) return -2;
   int found = -2;
   for (size_t d = 0; d < small.shape.size(); ++d) {
     if (small.shape[d] == large.shape[d]) continue;
     const bool by_units =
-        small.shape[d] % kUnits == 0 && large.shape[d] * kQuantizedRows == small.shape[d] * n;
+        small.shape[d] % units == 0 && large.shape[d] * kQuantizedRows == small.shape[d] * n;
     if (found != -2 || !by_units) return -2;
     found = static_cast<int>(d);
   }
   return found;
 }
 
-void fill_from_units(const Plane& small, Plane& large, size_t dimension, uint64_t seed) {
+void fill_from_units(const Plane& small, Plane& large, size_t dimension, int64_t units, uint64_t seed) {
   size_t outer = 1;
   for (size_t d = 0; d < dimension; ++d) outer *= static_cast<size_t>(small.shape[d]);
   const size_t small_bytes = small.bytes.size() / outer, large_bytes = large.bytes.size() / outer;
-  const size_t unit_bytes = small_bytes / kUnits;
+  const auto count = static_cast<size_t>(units);
+  const size_t unit_bytes = small_bytes / count;
   for (size_t o = 0; o < outer; ++o)
     for (size_t unit = 0; unit * unit_bytes < large_bytes; ++unit) {
-      const size_t taken = splitmix64(seed, unit) % kUnits;
+      size_t taken = splitmix64(seed, unit) % count;
+      // A row number cut to 16 bits must find other rows.
+      if (unit == 0x10000 / kHalfUnitRows && taken == splitmix64(seed, 0) % count)
+        taken = (taken + 1) % count;
       std::memcpy(large.bytes.data() + o * large_bytes + unit * unit_bytes,
                   small.bytes.data() + o * small_bytes + taken * unit_bytes, unit_bytes);
     }
@@ -79,17 +83,19 @@ std::vector<std::byte> noise_weight_for(const Scheme& scheme, const WeightShape&
 
 Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
   const WeightShape few{shape.dtype, kQuantizedRows, shape.k};
-  if (shape.n % kUnitRows != 0 || shape.n <= kQuantizedRows || scheme.refusal(few))
+  const int64_t unit_rows = shape.n % kUnitRows == 0 ? kUnitRows : kHalfUnitRows;
+  const int64_t units = kQuantizedRows / unit_rows;
+  if (shape.n % unit_rows != 0 || shape.n <= kQuantizedRows || scheme.refusal(few))
     return quantized_noise(scheme, shape, seed);
   const Planes small = quantized_noise(scheme, few, seed);
   Planes large = make_planes(scheme.plane_specs(shape));
   for (size_t i = 0; i < large.size(); ++i) {
-    const int dimension = growing_dimension(small[i], large[i], shape.n);
+    const int dimension = growing_dimension(small[i], large[i], shape.n, units);
     if (dimension == -2) return quantized_noise(scheme, shape, seed);
     if (dimension == -1)
       large[i].bytes = small[i].bytes;
     else
-      fill_from_units(small[i], large[i], static_cast<size_t>(dimension), seed + 1);
+      fill_from_units(small[i], large[i], static_cast<size_t>(dimension), units, seed + 1);
   }
   return large;
 }

@@ -87,14 +87,23 @@ void plant_in_linear(KernelInput& input) {
   store_float(input.bias_dtype, input.bias, static_cast<uint64_t>(n - 3), kNan);
 }
 
-void spread_zero_points(const WeightShape& shape, uint64_t seed, Planes& planes) {
-  for (Plane& plane : planes)
-    if (plane.name == "zero_point" || plane.name == "zero_points")
-      for (size_t i = 0; i < plane.bytes.size(); i += dtype_bytes(plane.dtype))
-        plane.bytes[i] = i == 0 ? std::byte{0x80}
-                         : i == static_cast<size_t>(shape.n) - 1
-                             ? std::byte{0x7f}
-                             : static_cast<std::byte>(splitmix64(seed, i));
+// The first row has the least code, the last one the largest.
+void spread_zero_points(const Scheme& scheme, const WeightShape& shape, uint64_t seed, Planes& planes) {
+  const int64_t least = scheme.params().code_min, most = scheme.params().code_max, codes = most - least + 1;
+  for (Plane& plane : planes) {
+    if ((plane.name != "zero_point" && plane.name != "zero_points") || has_float_elements(plane.dtype))
+      continue;
+    const size_t bytes = static_cast<size_t>(dtype_bytes(plane.dtype));
+    for (size_t i = 0; i < plane.bytes.size(); i += bytes) {
+      const int64_t random = static_cast<int8_t>(splitmix64(seed, i));
+      const int64_t value = i == 0 ? least
+                            : i == (static_cast<size_t>(shape.n) - 1) * bytes
+                                ? most
+                                : least + ((random - least) % codes + codes) % codes;
+      for (size_t byte = 0; byte < bytes; ++byte)
+        plane.bytes[i + byte] = static_cast<std::byte>(value >> 8 * byte);
+    }
+  }
 }
 
 // Multiplies every element of a parameter plane by 2^exponent(its position).
@@ -163,19 +172,26 @@ constexpr double kGivenScales[] = {0x1p-149, 0x1.8p-127, 0x1p-20, 0x1p20,  0x1.c
                                    -1,       kInfinity,  kNan,    0x1p-60, 0};
 bool scales_a_product(double scale) { return std::abs(scale) >= 0x1p-127 && std::abs(scale) <= 1; }
 
-bool is_given_scale(std::string_view plane) {
-  return plane == "act_quant_scale" || plane == "act_per_tensor_scale";
-}
-
 void give_scale(KernelInput& input) {
   for (Plane& plane : input.planes)
-    if (is_given_scale(plane.name)) store_float(plane.dtype, plane.bytes, 0, kGivenScales[input.m - 1]);
+    if (is_given_scale(plane.name)) store_float(plane.dtype, plane.bytes, 0, given_scale(input.m));
   for (int64_t i = 0; i < input.m * input.weight.k; i += 7)
     store_float(input.x_dtype, input.x, static_cast<uint64_t>(i), 0);
   input.bias.clear();  // it would hide the smallest scales
 }
 
 }  // namespace
+
+bool is_given_scale(std::string_view plane) {
+  return plane == "act_quant_scale" || plane == "act_per_tensor_scale";
+}
+
+double given_scale(int64_t m) { return kGivenScales[m - 1]; }
+
+bool spreads_zero_points(const Scheme& scheme, Op op, Generator generator) {
+  return generator == Generator::zero_points || (generator == Generator::hard_x && op == Op::linear &&
+                                                 scheme.params().mapping == Mapping::asymmetric);
+}
 
 bool has_given_scale(const Scheme& scheme, const WeightShape& shape, Policy activation) {
   return std::ranges::any_of(scheme.policy_specs(shape, activation),
@@ -227,8 +243,8 @@ bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint6
     plant_in_weight(input.weight, input.x);
   else if (generator == Generator::non_finite)
     plant_in_linear(input);
-  else if (generator == Generator::zero_points || (generator == Generator::hard_x && op == Op::linear))
-    spread_zero_points(input.weight, seed, input.planes);
+  else if (spreads_zero_points(scheme, op, generator))
+    spread_zero_points(scheme, input.weight, seed, input.planes);
   else if (generator == Generator::tiny_scales)
     scale_parameters(input.planes, -60, -122),
         input.bias.clear();  // it would hide these values

@@ -14,6 +14,10 @@ namespace qcts {
 
 // Returns true if the checkpoint stores the scale of x under this policy.
 bool has_given_scale(const Scheme& scheme, const WeightShape& shape, Policy activation);
+// Returns true for the plane of such a scale.
+bool is_given_scale(std::string_view plane);
+// Returns the scale that "given_scales" gives with m rows of x.
+double given_scale(int64_t m);
 // Returns the values of m that "given_scales" uses, one for each scale.
 // For linear, returns only the values of m whose scale leaves the product visible.
 std::vector<int64_t> given_scale_batches(Op op);
@@ -22,14 +26,18 @@ std::vector<int64_t> given_scale_batches(Op op);
 // Always true for the generators of other files.
 bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape);
 
+// Returns true if integer zero points are drawn from the range of the codes.
+bool spreads_zero_points(const Scheme& scheme, Op op, Generator generator);
+
 // Turns an input of generator "noise" into one of those below. Returns false for any other generator.
 // non_finite     For quantize, three rows of four have a NaN, +Inf or -Inf.
 //                For linear, the next to last row of x has a NaN, and the bias has a NaN and an infinity.
 //                Another row of x has an infinity if no zero is subtracted.
 //                If the scheme has codes that are NaN, some codes are NaN, and they meet zeros in x.
 //                Otherwise a scale is NaN.
-// zero_points    Integer zero points cover the whole range of a byte and differ in each row.
-//                The input hard_x of linear has them too, even if the producer's forward never reads them.
+// zero_points    Integer zero points cover the range of the codes and differ in each row. The recipes of
+//                symmetric schemes write 0 alone, so these inputs are not reachable there (input_kind.h).
+//                The input hard_x of linear has them too where the recipe writes them.
 // tiny_scales    Scales (and zeros) are multiplied by 2^-60 in even rows or groups and by 2^-122 in odd ones.
 // block_scales   Scales of blocks in e4m3 and e8m0 have one value per row.
 //                The values are subnormals, the largest, and exponents far from 0.

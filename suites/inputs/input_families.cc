@@ -177,6 +177,32 @@ const std::vector<InputFamily>& families() {
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
+      {.generator = Generator::deep,
+       .hunts =
+           "the end of a row lost that is as long as the longest of published models: 16,384, 28,672 and "
+           "53,248 elements",
+       .ops = {Op::linear},
+       .excluded_from_sampling = true,
+       .max_shapes = 3,
+       .of_packed_linear = true},
+      {.generator = Generator::batches,
+       .hunts = "no rows of x, which crash a division or a grid, and rows of x after the 256th, 512th or "
+                "1024th, which are lost",
+       .ops = {Op::quantize_activation, Op::linear},
+       .every_dtype = true,
+       .excluded_from_sampling = true,
+       .max_shapes = 1,
+       .of_packed_linear = true},
+      {.generator = Generator::tall,
+       .hunts = "a row number cut to 16 bits, or a grid with a limit of 65,535, with 32 columns or one group",
+       .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
+       .excluded_from_sampling = true,
+       .max_shapes = 2},
+      {.generator = Generator::zero_codes,
+       .hunts = "NaN and infinities of x lost because a weight of zero is skipped",
+       .ops = {Op::linear},
+       .excluded_from_sampling = true,
+       .max_shapes = 1},
   };
   return table;
 }

@@ -63,6 +63,24 @@ std::vector<Shape> long_shapes(const Scheme& scheme, Layout layout) {
   return found;
 }
 
+// Rows of published models: the width of one of 405 billion weights, and the inputs of down_proj of those of
+// 70 and 405 billion.
+std::vector<Shape> deep_shapes() { return {{8, 16384}, {8, 28672}, {8, 53248}}; }
+
+// Few columns, because there are up to a thousand rows of x.
+std::vector<Shape> batch_shapes(const Scheme& scheme, Layout layout) {
+  const int64_t g = scheme.group();
+  std::vector<Shape> found = {{24, g == 0 ? 40 : g}};
+  for (const Shape& shape : shapes(scheme, layout)) found.push_back(shape);
+  return found;
+}
+
+// The second shape is for many rows of x.
+std::vector<Shape> tall_shapes(const Scheme& scheme) {
+  const int64_t k = std::max<int64_t>(scheme.group(), 32);
+  return {{kManyRows, k}, {1, k}};
+}
+
 // More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64 if
 // the layout allows that.
 constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
@@ -77,6 +95,9 @@ std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const 
   if (family.generator == Generator::large) return {std::begin(kLarge), std::end(kLarge)};
   if (family.generator == Generator::panels) return panels_of(kind, scheme);
   if (family.generator == Generator::long_rows) return long_shapes(scheme, layout);
+  if (family.generator == Generator::deep) return deep_shapes();
+  if (family.generator == Generator::batches) return batch_shapes(scheme, layout);
+  if (family.generator == Generator::tall) return tall_shapes(scheme);
   if (family.generator == Generator::columns) return odd_columns(scheme);
   std::vector<Shape> found = family.generator == Generator::tiles ? tiles_of(scheme) : shapes(scheme, layout);
   if (set == InputSet::few && family.generator == Generator::one_hot && scheme.group() >= kLongGroup)

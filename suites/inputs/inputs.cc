@@ -8,6 +8,7 @@
 #include "suites/inputs/generate_parts.h"
 #include "suites/inputs/generate_related.h"
 #include "suites/inputs/generate_special.h"
+#include "suites/inputs/generate_zero_codes.h"
 #include "suites/inputs/input_families.h"
 #include "suites/inputs/input_shapes.h"
 
@@ -28,10 +29,22 @@ bool suits_policy(Generator generator) {
     case Generator::outliers:
     case Generator::one_sign:
     case Generator::swamped:
+    case Generator::zero_codes:
       return false;
     default:
       return !is_relation(generator);
   }
+}
+
+// Does the input test a length, whatever the values? It is large, so one policy that quantizes x has it.
+bool is_of_size(Generator generator) { return generator == Generator::deep || generator == Generator::tall; }
+
+// True for weight_only and for the first policy that quantizes x as it is, not scaled before.
+bool is_first_of_its_kind(const Scheme& scheme, Policy policy) {
+  for (const Policy other : scheme.activations())
+    if (other != kWeightOnly && !other.name().starts_with("pre_"))
+      return policy == kWeightOnly || policy == other;
+  return true;
 }
 
 std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Shape& shape, bool first) {
@@ -54,6 +67,10 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
     if (shape.second > 2048) return {1, 5};
     return {shape.first == kManyRows ? 1 : kManyRows};
   }
+  if (generator == Generator::deep) return {1, 3};
+  if (generator == Generator::batches) return {0, 256, 512, 1025};
+  if (generator == Generator::tall) return {shape.first == kManyRows ? 1 : kManyRows};
+  if (generator == Generator::zero_codes) return {1, 6};
   if (is_wide(generator) || is_half(generator) || generator == Generator::big_x) return {5};
   if (generator == Generator::noise)
     return first ? std::vector<int64_t>{1, 2, 3, 4, 5, 8, 16, 17} : std::vector<int64_t>{1, 7};
@@ -65,7 +82,8 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
 std::vector<int64_t> batches_to_quantize(Generator generator, const std::vector<int64_t>& of_linear) {
   if (generator == Generator::rows) return {1, 2, 17};
   const bool own = generator == Generator::tiles || generator == Generator::given_scales ||
-                   generator == Generator::long_rows;
+                   generator == Generator::long_rows || generator == Generator::batches ||
+                   generator == Generator::tall;
   return own ? of_linear : std::vector<int64_t>{5};
 }
 
@@ -85,6 +103,11 @@ struct Request {
   InputSet set;
   GeneratorSupport& support;
 };
+
+// Tall inputs have many rows of x where x is quantized, and of the weight elsewhere.
+bool has_many_rows_of_weight(const Request& request) {
+  return request.op != Op::quantize_activation && request.activation == kWeightOnly;
+}
 
 // A linear has the same shapes in every layout: the ends of rows and columns that a layout pads count.
 Layout layout_of_shapes(const Request& request) { return request.op == Op::linear ? kPlain : request.layout; }
@@ -128,6 +151,8 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == Op::linear && k == 1) continue;
+      if (family.generator == Generator::tall && (n == kManyRows) != has_many_rows_of_weight(request))
+        continue;
       // n does not matter for x.
       if (request.op == Op::quantize_activation && n > 256) continue;
       if (taken == max_taken || request.scheme.refusal(weight) ||
@@ -139,6 +164,11 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       if (has_rows_of_x(request.op))
         batches = batch_sizes(request.kind, request.op, family.generator, {n, k}, taken == 0 && weight_only);
       if (request.op == Op::quantize_activation) batches = batches_to_quantize(family.generator, batches);
+      // The number of rows matters in one dtype and policy, but whether there are any in each.
+      if (family.generator == Generator::batches &&
+          (dtype != first_dtype(family, request) ||
+           !is_first_of_its_kind(request.scheme, request.activation)))
+        batches = {0};
       if (request.set == InputSet::few) batches = {batches.back()};
       ++taken;
       for (const int64_t m : batches) {
@@ -163,11 +193,13 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
            generator == Generator::one_hot || generator == Generator::last_k ||
            generator == Generator::large || generator == Generator::not_sparse ||
            generator == Generator::panels || generator == Generator::long_rows ||
-           generator == Generator::rows || generator == Generator::columns;
+           generator == Generator::rows || generator == Generator::columns || generator == Generator::deep ||
+           generator == Generator::batches || generator == Generator::tall;
   if (generator == Generator::not_sparse) return false;
   if (op == Op::linear && !remembered(finite_, shape, has_finite_weights)) return false;
   if (generator == Generator::outliers || generator == Generator::swamped)
     return remembered(outliers_, shape, has_outliers);
+  if (generator == Generator::zero_codes) return remembered(zero_codes_, shape, has_zero_codes);
   if (generator != Generator::exact_sums && !is_relation(generator))
     return carries(*scheme_, generator, shape);
   if (!remembered(exact_, shape, has_exact_sums)) return false;
@@ -210,6 +242,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
     const InputSet request_set = kind == Kind::determinism && op != Op::linear ? InputSet::few : set;
     for (const Policy policy : scheme.activations()) {
       const bool weight_only = policy == kWeightOnly;
+      if (is_of_size(family.generator) && !is_first_of_its_kind(scheme, policy)) continue;
       if (weight_only ? op == Op::quantize_activation : !has_rows_of_x(op)) continue;
       if (weight_only ? family.generator != Generator::hard_x : suits_policy(family.generator))
         add_family(family, {kind, op, scheme, layout, policy, request_set, support}, out);

@@ -32,7 +32,7 @@ class GeneratorSupport {
   WeightShape few_groups(const WeightShape& shape) const;
   bool remembered(Answers& answers, const WeightShape& shape, bool (*ask)(const Scheme&, const WeightShape&));
   const Scheme* scheme_;
-  Answers exact_, finite_, outliers_;
+  Answers exact_, finite_, outliers_, zero_codes_;
   std::map<std::tuple<Generator, DType, int64_t>, bool> relations_;
 };
 

@@ -49,8 +49,12 @@ enum class Generator : uint8_t {
   outliers,
   one_sign,
   swamped,
+  deep,
+  batches,
+  tall,
+  zero_codes,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::swamped) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::zero_codes) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);

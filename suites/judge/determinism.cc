@@ -9,8 +9,10 @@
 #include <span>
 #include <thread>
 
+#include "suites/cases/offers.h"
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/expected/test_vector.h"
+#include "suites/judge/first_answer.h"
 #include "suites/judge/judge.h"
 
 namespace qcts {
@@ -47,6 +49,7 @@ class DeterminismJudge {
  public:
   DeterminismJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
       : kernel_(*c.implementation->kernel),
+        kind_(kind_of(c).kind),
         verdict_(verdict),
         test_vector_((context.test_vectors ? *context.test_vectors : own_).get(c, context.seed)) {}
 
@@ -59,7 +62,9 @@ class DeterminismJudge {
       return;
     }
     try {
-      first_ = base.run(Poison::nan);
+      std::optional<KernelAnswer> tried = first_answer(base, kind_, verdict_);
+      if (!tried) return;
+      first_ = *std::move(tried);
       again(base);
       other_threads();
       if (test_vector_.input.op == Op::linear && test_vector_.input.m > 1) rows_alone(base);
@@ -214,6 +219,7 @@ class DeterminismJudge {
   }
 
   const qcts_kernel& kernel_;
+  const InputKind kind_;
   Verdict& verdict_;
   TestVectorCache own_;
   const TestVector& test_vector_;

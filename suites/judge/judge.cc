@@ -7,6 +7,7 @@
 #include <new>
 
 #include "suites/base/paths.h"
+#include "suites/cases/offers.h"
 #include "suites/providers/provider_call.h"
 
 namespace qcts {
@@ -108,6 +109,8 @@ Verdict judge(const Case& c, const JudgeContext& context) {
   verdict.case_id = c.id;
   verdict.provider = c.provider();
   verdict.variant = c.variant();
+  if (c.id.op != Op::file && c.id.kind != Kind::latency)
+    verdict.input_kind = input_kind_name(kind_of(c).kind);
   // A variant that cannot run here is never replaced by another.
   const std::string refusal =
       c.implementation == nullptr ? std::string() : c.implementation->machine_refusal();

@@ -5,13 +5,16 @@
 #include <algorithm>
 
 #include "reference/numerics/soft_float.h"
+#include "suites/cases/offers.h"
 #include "suites/inputs/generate_related.h"
 #include "suites/judge/diagnosis/effective_weights.h"
 #include "suites/judge/expected/coverage.h"
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/expected/sensitivity.h"
 #include "suites/judge/expected/test_vector.h"
+#include "suites/judge/first_answer.h"
 #include "suites/judge/judge.h"
+#include "suites/judge/no_rows.h"
 #include "suites/judge/replay.h"
 
 namespace qcts {
@@ -38,8 +41,10 @@ class NumericsJudge {
  public:
   // Coverage is recorded only if `case_id` is not empty.
   NumericsJudge(std::string_view case_id, const qcts_kernel& kernel, const TestVector& test_vector,
-                const LinearReference* reference, const JudgeContext& context, Verdict& verdict)
+                const LinearReference* reference, InputKind kind, const JudgeContext& context,
+                Verdict& verdict)
       : case_id_(case_id),
+        kind_(kind),
         kernel_(kernel),
         context_(context),
         verdict_(verdict),
@@ -65,7 +70,9 @@ class NumericsJudge {
     if (context_.coverage && !case_id_.empty())
       verdict_.coverage = context_.coverage->note(case_id_, test_vector_);
     try {
-      const KernelAnswer answer = first.run(Poison::nan);
+      const std::optional<KernelAnswer> tried = first_answer(first, kind_, verdict_);
+      if (!tried) return;
+      const KernelAnswer& answer = *tried;
       if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
       if (!run_irregular(answer) || !run_with_many_threads() || !threads_agree(answer) ||
           !relation_holds(answer))
@@ -256,7 +263,7 @@ class NumericsJudge {
         verdict_.measures.push_back(
             {"unbounded_outputs", "elems", static_cast<double>(unbounded), {}, {}, {}});
       verdict_.measures.push_back({"code_flips_noticed", "fraction", noticed, {}, {}, {}});
-      sensitive = noticed > 0;
+      sensitive = noticed > 0 || notices_skipped_zeros(test_vector_, expectation_);
       if (!sensitive && !expectation_.is_exact()) {
         const std::optional<double> of_few = sensitivity_on_sparse_x();
         if (!of_few) return;
@@ -294,6 +301,7 @@ class NumericsJudge {
   }
 
   const std::string case_id_;
+  const InputKind kind_;
   const qcts_kernel& kernel_;
   const JudgeContext& context_;
   Verdict& verdict_;
@@ -310,15 +318,23 @@ void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict
   TestVectorCache own;
   TestVectorCache& cache = context.test_vectors ? *context.test_vectors : own;
   const TestVector& test_vector = cache.get(c, context.seed);
+  if (test_vector.input.has_no_rows())
+    return judge_without_rows(*c.implementation->kernel, test_vector.input, context.threads, verdict);
   const LinearReference* reference = c.id.op == Op::linear ? &cache.reference() : nullptr;
-  NumericsJudge(c.id.text(), *c.implementation->kernel, test_vector, reference, context, verdict).run();
+  NumericsJudge(c.id.text(), *c.implementation->kernel, test_vector, reference, kind_of(c).kind, context,
+                verdict)
+      .run();
 }
 
 void judge_test_vector(const qcts_kernel& kernel, const TestVector& test_vector, const JudgeContext& context,
                        Verdict& verdict) {
+  if (test_vector.input.has_no_rows())
+    return judge_without_rows(kernel, test_vector.input, context.threads, verdict);
   std::optional<LinearReference> reference;
   if (test_vector.input.op == Op::linear) reference.emplace(test_vector.input);
-  NumericsJudge("", kernel, test_vector, reference ? &*reference : nullptr, context, verdict).run();
+  NumericsJudge("", kernel, test_vector, reference ? &*reference : nullptr, InputKind::reachable, context,
+                verdict)
+      .run();
 }
 
 }  // namespace qcts

@@ -84,6 +84,14 @@ void GuardedBuffer::paint(Poison poison) {
   });
 }
 
+bool GuardedBuffer::notices_write_at_start() {
+  if (bytes_ != 0) return false;
+  *first_ ^= std::byte{1};
+  const bool noticed = violation().has_value();
+  *first_ ^= std::byte{1};
+  return noticed;
+}
+
 void GuardedBuffer::write(std::span<const std::byte> bytes) {
   if (bytes.size() != rows_ * row_bytes_)
     throw std::invalid_argument("GuardedBuffer " + name_ + ": wrong number of bytes");

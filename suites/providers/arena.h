@@ -38,6 +38,10 @@ class GuardedBuffer {
 
   // Returns nullptr if the buffer is empty, so that an unchecked read crashes.
   std::byte* data() { return bytes_ == 0 ? nullptr : first_; }
+  // Returns the address of the first row, or of painted bytes if the buffer is empty.
+  std::byte* start() { return first_; }
+  // True if the buffer is empty and violation() would report a byte written at start().
+  bool notices_write_at_start();
   const std::string& name() const { return name_; }
   size_t stride_bytes() const { return stride_bytes_; }
 

@@ -6,7 +6,26 @@
 
 namespace qcts {
 
+namespace {
+
+// Schemes have no specs for an x without rows. The dimensions that differ between one row and two are those
+// of rows.
+std::vector<PlaneSpec> specs_without_rows(const KernelInput& input) {
+  const auto specs_of = [&](int64_t rows) {
+    return input.scheme->activation_specs({input.x_dtype, rows, input.weight.k, {}}, input.activation);
+  };
+  std::vector<PlaneSpec> specs = specs_of(1);
+  const std::vector<PlaneSpec> of_two = specs_of(2);
+  for (size_t i = 0; i < specs.size(); ++i)
+    for (size_t d = 0; d < specs[i].shape.size(); ++d)
+      if (specs[i].shape[d] != of_two[i].shape[d]) specs[i].shape[d] = 0;
+  return specs;
+}
+
+}  // namespace
+
 std::vector<PlaneSpec> output_specs(const KernelInput& input) {
+  if (input.op == Op::quantize_activation && input.has_no_rows()) return specs_without_rows(input);
   if (input.op == Op::quantize_activation)
     return input.scheme->activation_specs(input.x_matrix(), input.activation);
   return input.scheme->plane_specs(input.weight, input.op == Op::pack ? input.layout : kPlain);
@@ -15,7 +34,11 @@ std::vector<PlaneSpec> output_specs(const KernelInput& input) {
 KernelRun::~KernelRun() = default;
 
 KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const RunOptions& options)
-    : kernel_(kernel), op_(input.op), builder_(input, options.threads), problem_(builder_.problem()) {
+    : kernel_(kernel),
+      op_(input.op),
+      has_no_rows_(input.has_no_rows()),
+      builder_(input, options.threads),
+      problem_(builder_.problem()) {
   add_inputs(input, options);
   add_outputs(input, options);
   if (const uint64_t bytes = provider_workspace_bytes(kernel_, problem_)) {
@@ -28,6 +51,11 @@ KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const 
 GuardedBuffer* KernelRun::guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
                                 size_t misalign_bytes) {
   return &buffers_.emplace_back(std::move(name), rows, row_bytes, stride_bytes, misalign_bytes);
+}
+
+// Returns NULL or painted bytes for an empty buffer.
+void* KernelRun::address(GuardedBuffer& buffer, const RunOptions& options) {
+  return options.empty_has_address ? buffer.start() : buffer.data();
 }
 
 void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) {
@@ -51,12 +79,12 @@ void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) 
   if (options.planes_reversed) std::ranges::reverse(in_planes_);
   problem_.planes = in_planes_.data();
   problem_.n_planes = static_cast<uint32_t>(in_planes_.size());
-  if (!input.x.empty()) {
+  if (!input.x.empty() || has_no_rows_) {
     const size_t rows = static_cast<size_t>(input.has_rows_of_x() ? input.m : input.weight.n);
     GuardedBuffer* x = copy_in("x", input.x, rows, options.gap_elems, dtype_bytes(input.x_dtype));
-    problem_.x = x->data();
+    problem_.x = address(*x, options);
     problem_.x_dtype = abi_dtype(input.x_dtype);
-    problem_.ldx_bytes = static_cast<int64_t>(x->stride_bytes());
+    if (!has_no_rows_) problem_.ldx_bytes = static_cast<int64_t>(x->stride_bytes());
   }
   if (!input.bias.empty()) {
     problem_.bias = copy_in("bias", input.bias, 1, 0, dtype_bytes(input.bias_dtype))->data();
@@ -72,7 +100,7 @@ void KernelRun::add_outputs(const KernelInput& input, const RunOptions& options)
     const size_t bytes = dtype_bytes(dtype);
     y_ = guard("y", rows, cols * bytes, (cols + options.gap_elems) * bytes,
                options.misalign_outputs() * bytes);
-    problem_.y = y_->data();
+    problem_.y = address(*y_, options);
     problem_.y_dtype = abi_dtype(dtype);
     problem_.ldy_bytes = static_cast<int64_t>(y_->stride_bytes());
     return;
@@ -82,11 +110,26 @@ void KernelRun::add_outputs(const KernelInput& input, const RunOptions& options)
     GuardedBuffer* buffer =
         guard(spec.name, 1, spec.bytes(), spec.bytes(), options.misalign_outputs() * dtype_bytes(spec.dtype));
     out_plane_buffers_.push_back(buffer);
-    out_planes_.push_back(abi_plane(spec, buffer->data()));
+    out_planes_.push_back(abi_plane(spec, address(*buffer, options)));
   }
   if (options.planes_reversed) std::ranges::reverse(out_planes_);
   problem_.out_planes = out_planes_.data();
   problem_.n_out_planes = static_cast<uint32_t>(out_planes_.size());
+}
+
+bool KernelRun::notices_writes_without_rows() {
+  if (!has_no_rows_) return false;
+  const auto row_buffer = [&](const GuardedBuffer& buffer) {
+    return &buffer == y_ || buffer.name() == "x" ||
+           std::ranges::find(out_plane_buffers_, &buffer) != out_plane_buffers_.end();
+  };
+  bool noticed = false;
+  for (GuardedBuffer& buffer : buffers_) {
+    if (!row_buffer(buffer) || buffer.data() != nullptr) continue;
+    if (!buffer.notices_write_at_start()) return false;
+    noticed = true;
+  }
+  return noticed;
 }
 
 void KernelRun::set_x(std::span<const std::byte> x) {
@@ -134,7 +177,10 @@ void KernelRun::prepare_once() {
   qcts_problem at_load = problem_;
   at_load.x = at_load.bias = nullptr;
   at_load.y = nullptr;
-  if (provider_prepare(kernel_, at_load, buffer->data()) != QCTS_OK)
+  const qcts_status status = provider_prepare(kernel_, at_load, buffer->data());
+  if (status == QCTS_FAILED)
+    throw FailedFault("prepare() failed on a problem that supports() accepts" + provider_failure(kernel_));
+  if (status != QCTS_OK)
     throw ProviderFault("prepare() failed on a problem that supports() accepts" + provider_failure(kernel_));
   problem_.prepared = buffer->data();
   problem_.prepared_bytes = bytes;
@@ -166,10 +212,11 @@ qcts_status KernelRun::attempt(Poison poison, const KernelAnswer* previous) {
 }
 
 KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {
-  if (const qcts_status status = attempt(poison, previous); status != QCTS_OK)
-    throw ProviderFault("run() returned " + std::to_string(static_cast<int>(status)) +
-                        " on a problem that supports() accepts" +
-                        (status == QCTS_FAILED ? provider_failure(kernel_) : ""));
+  const qcts_status status = attempt(poison, previous);
+  const std::string what =
+      "run() returned " + std::to_string(static_cast<int>(status)) + " on a problem that supports() accepts";
+  if (status == QCTS_FAILED) throw FailedFault(what + provider_failure(kernel_));
+  if (status != QCTS_OK) throw ProviderFault(what);
   KernelAnswer answer;
   if (y_) answer.y = y_->read();
   for (size_t i = 0; i < out_specs_.size(); ++i)

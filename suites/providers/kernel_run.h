@@ -34,6 +34,9 @@ struct RunOptions {
   size_t gap_elems = 0;          // gap between the rows of x and of y
   bool planes_reversed = false;  // true: the last plane comes first, so kernels must find planes by name
   Misaligned misaligned = Misaligned::all;  // the buffers with that offset; the others have none
+  // Without rows of x: true if x, y and the planes of rows have the address of painted bytes, false if they
+  // are NULL.
+  bool empty_has_address = false;
 
   size_t misalign_inputs() const { return misaligned == Misaligned::outputs ? 0 : misalign_elems; }
   size_t misalign_outputs() const { return misaligned == Misaligned::inputs ? 0 : misalign_elems; }
@@ -60,6 +63,9 @@ class KernelRun {
   // Calls attempt(). Throws ProviderFault for any status other than QCTS_OK.
   KernelAnswer run(Poison poison, const KernelAnswer* previous = nullptr);
 
+  // For a problem without rows of x: true if a byte written to x, y or a plane of rows would be a violation.
+  bool notices_writes_without_rows();
+
   // Replaces x by other rows of the same total size.
   void set_x(std::span<const std::byte> x);
 
@@ -73,6 +79,7 @@ class KernelRun {
  private:
   void add_inputs(const KernelInput& input, const RunOptions& options);
   void add_outputs(const KernelInput& input, const RunOptions& options);
+  static void* address(GuardedBuffer& buffer, const RunOptions& options);
   GuardedBuffer* guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
                        size_t misalign_bytes);
   void prepare_once();
@@ -84,6 +91,7 @@ class KernelRun {
   };
   const qcts_kernel& kernel_;
   Op op_;
+  bool has_no_rows_;
   ProblemBuilder builder_;
   std::deque<GuardedBuffer> buffers_;
   std::vector<Readable> inputs_;

@@ -40,6 +40,7 @@ struct KernelInput {
   Policy activation = {};
 
   bool has_rows_of_x() const { return op == Op::linear || op == Op::quantize_activation; }
+  bool has_no_rows() const { return has_rows_of_x() && m == 0; }
   bool has_x() const { return has_rows_of_x() || op == Op::quantize; }
   bool has_y() const { return op == Op::linear || op == Op::dequantize; }
   int64_t x_rows() const { return has_rows_of_x() ? m : weight.n; }

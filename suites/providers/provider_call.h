@@ -21,6 +21,12 @@ class ProviderFault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Reports that run() or prepare() returned QCTS_FAILED.
+class FailedFault : public ProviderFault {
+ public:
+  using ProviderFault::ProviderFault;
+};
+
 // Reports that the provider wrote out of bounds.
 // The write may have damaged anything, so this process must not judge more cases.
 class OverrunFault : public ProviderFault {

@@ -169,6 +169,8 @@ qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
 }
 
 qcts_status answer(const qcts_problem* problem) {
+  const bool reads_rows = problem->op == QCTS_OP_LINEAR || problem->op == QCTS_OP_QUANTIZE_ACTIVATION;
+  if (reads_rows && problem->m == 0) return QCTS_OK;
   try {
     run_op(*problem);
     return QCTS_OK;
@@ -236,6 +238,7 @@ const qcts_provider& reference_provider() {
     filled.abi_version = QCTS_ABI_VERSION;
     filled.name = kReferenceProvider;
     filled.version = QCTS_VERSION;
+    filled.choices = QCTS_CHOICE_REPRESENTABLE_INPUTS;
     filled.n_kernels = static_cast<uint32_t>(table.list.size());
     filled.kernels = table.list.data();
     return filled;

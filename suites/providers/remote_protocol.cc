@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/abi/problem.h"
 #include "suites/providers/provider_call.h"
 
 namespace qcts {
@@ -94,13 +95,14 @@ void add_planes(std::vector<View>& views, const char* role, const qcts_plane* pl
 std::vector<View> views_of(const qcts_problem& p) {
   std::vector<View> views;
   const bool quantize = p.op == QCTS_OP_QUANTIZE, linear = p.op == QCTS_OP_LINEAR;
-  if (p.x != nullptr)
+  const bool no_rows = has_no_rows(p.op, p);  // x and y are tensors of [0, ...], whatever their pointers
+  if (p.x != nullptr || no_rows)
     views.push_back(quantize ? matrix_view("x", p.x, p.w_dtype, p.n, p.k, p.ldx_bytes)
                              : matrix_view("x", p.x, p.x_dtype, p.m, p.k, p.ldx_bytes));
   if (p.bias != nullptr)
     views.push_back(
         {"bias", "", const_cast<void*>(p.bias), p.bias_dtype, {p.n}, {element_bytes(p.bias_dtype)}});
-  if (p.y != nullptr)
+  if (p.y != nullptr || (linear && no_rows))
     views.push_back(linear ? matrix_view("y", p.y, p.y_dtype, p.m, p.n, p.ldy_bytes)
                            : matrix_view("y", p.y, p.w_dtype, p.n, p.k, p.ldy_bytes));
   add_planes(views, "planes", p.planes, p.n_planes);

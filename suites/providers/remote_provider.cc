@@ -196,7 +196,7 @@ std::vector<RemoteTensor> RemoteProvider::copy_in(const qcts_problem& problem) {
   const std::span<std::byte> memory = memory_.bytes();
   std::fill(memory.begin(), memory.end(), kPaint);
   for (const RemoteTensor& tensor : tensors)
-    std::memcpy(memory.data() + tensor.offset, tensor.data, tensor.bytes);
+    if (tensor.bytes > 0) std::memcpy(memory.data() + tensor.offset, tensor.data, tensor.bytes);
   return tensors;
 }
 
@@ -212,7 +212,7 @@ Json RemoteProvider::with_memory(const char* request, const Kernel& kernel, cons
 void RemoteProvider::copy_out(const std::vector<RemoteTensor>& tensors) {
   check_gaps(memory_.bytes(), tensors);
   for (const RemoteTensor& tensor : tensors)
-    std::memcpy(tensor.data, memory_.bytes().data() + tensor.offset, tensor.bytes);
+    if (tensor.bytes > 0) std::memcpy(tensor.data, memory_.bytes().data() + tensor.offset, tensor.bytes);
 }
 
 qcts_status RemoteProvider::run(const Kernel& kernel, const qcts_problem& problem) {

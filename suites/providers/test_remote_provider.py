@@ -92,6 +92,26 @@ def test_a_fault_costs_one_case(tmp_path, fault, status, reason):
 
 
 @pytest.mark.parametrize(
+    ("body", "status", "reason"),
+    [
+        ("assert p.x.shape == (0, p.k) and p.y.shape == (0, p.n)", "pass", ""),
+        ("raise RuntimeError('no blocks')", "fail", "no blocks"),
+        ("p.planes['qdata'][0, 0] += 1", "fail", "wrote into its input qdata"),
+        ("np.ndarray((4,), np.uint8, p.planes['qdata'].base, 0)[0] = 1", "fail", "wrote outside its tensors"),
+    ],
+    ids=["does nothing", "raises", "input", "scribbles"],
+)
+def test_a_problem_without_rows(tmp_path, body, status, reason):
+    text = "import numpy as np\nfrom qcts_provider import Provider\nprovider = Provider('acme')\n"
+    text += "@provider.kernel('linear', 'int8_row', 'x', supports=lambda p: 'rows' if p.m else None)\n"
+    text += f"def linear(p):\n    {body}\nprovider.serve()\n"
+    _, report = run(tmp_path, program(tmp_path, text), "--filter=numerics.linear/int8_row/batches_m0_*")
+    assert len(report["cases"]) == 3
+    assert {case["status"] for case in report["cases"]} == {status}
+    assert all(reason in case["reason"] for case in report["cases"])
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("print('no json', flush=True)\nimport time; time.sleep(9)", "not a JSON object"),

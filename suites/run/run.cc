@@ -179,6 +179,7 @@ class Run {
     for (const Candidate& candidate : whole) ids.push_back(candidate.name.full_id);
     head_.all_cases = ids.size();
     head_.cases_sha256 = ids_sha256(ids);
+    candidates_.count_not_asked(unsharded, head_.providers);
     chosen_ = selection.shards == 1 ? std::move(whole) : select(selection, candidates_.all());
     head_.cases = chosen_.size();
     plan_latency();
@@ -189,6 +190,11 @@ class Run {
                                                   "/" + std::to_string(head_.shards) + " of " +
                                                   std::to_string(ids.size()) + " cases is empty");
     }
+    if (const Json* provider = with_cases_not_asked(head_.providers); ids.empty() && provider != nullptr)
+      throw RunError(Outcome::nothing_proved,
+                     "no case was selected: no recipe writes the inputs of those that match, and " +
+                         (*provider)["name"].get<std::string>() +
+                         " does not declare representable_inputs (kernels/abi/README.md)");
     std::string hint;
     Candidates everything = empty_candidates();
     everything.add(plan_, {});
@@ -230,9 +236,19 @@ class Run {
     if (options_.json) {
       Json names = Json::array();
       for (const Candidate& candidate : chosen_) names.push_back(candidate.name.full_id);
-      print_json("list", {{"cases", names}});
+      Json list = {{"cases", names}};
+      if (options_.list_inputs) {
+        list["inputs"] = Json::array();
+        for (const Candidate& candidate : chosen_)
+          list["inputs"].push_back(candidates_.input_text(candidate));
+      }
+      print_json("list", list);
     } else {
-      for (const Candidate& candidate : chosen_) std::cout << candidate.name.full_id << "\n";
+      for (const Candidate& candidate : chosen_) {
+        std::cout << candidate.name.full_id;
+        if (options_.list_inputs) std::cout << "\t" << candidates_.input_text(candidate);
+        std::cout << "\n";
+      }
     }
     if (head_.infrastructure.empty()) return Outcome::conformant;
     throw RunError(Outcome::infrastructure, head_.infrastructure.front());

@@ -26,7 +26,7 @@ struct RunRequest {
   std::vector<std::string> peers;
   std::vector<std::filesystem::path> fixtures;  // in addition to the repository's own
   std::filesystem::path out = "out";
-  bool gate_latency = false, json = false, progress = true, list = false;
+  bool gate_latency = false, json = false, progress = true, list = false, list_inputs = false;
   JunitForm junit = JunitForm::cells;
   bool resume = false;  // continue the record in `out` if it belongs to the same run
   // Memory limit of a worker, in addition to its memory after loading the provider.

@@ -164,6 +164,12 @@ void print_evidence(const RunReport& report, const Conformance& verdict, const s
   out.text("mustpass: " + std::to_string(verdict.present) + " of " + std::to_string(report.mustpass.size()) +
                " asked",
            2);
+  for (const nlohmann::ordered_json& provider : report.providers)
+    if (provider.contains("not_asked"))
+      out.text("not asked: " + std::to_string(provider["not_asked"].get<uint64_t>()) +
+                   " cases with inputs that no recipe writes; " + provider["name"].get<std::string>() +
+                   " does not declare representable_inputs",
+               2);
   if (verdict.complete) {
     print_first("mustpass cases without a verdict", verdict.missing, out);
     print_first("cases that mustpass does not list", verdict.extra, out);

@@ -180,7 +180,7 @@ class ProviderKill {
     Selection selection;
     selection.filters = request_.cases;
     const IdFilter filter(selection, offers.suffixes());
-    for (const auto& [c, found] : expand_paired(plan_, inputs, offers, {}, filter)) {
+    for (const auto& [c, found, undeclared] : expand_paired(plan_, inputs, offers, {}, filter)) {
       const bool file = c.id.op == Op::file;
       if (c.id.kind == Kind::latency || file != (mutant.kind == MutantKind::format)) continue;
       if (!matches(request_.cases, c.id.text())) continue;

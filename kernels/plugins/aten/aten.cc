@@ -45,7 +45,7 @@ at::Tensor rows(const void* data, uint32_t dtype, int64_t count, int64_t length,
 }
 
 std::string linear_refusal(const qcts_problem& p) {
-  if (p.m <= 0) return "m must be positive";
+  if (p.m < 0) return "m must not be negative";
   if (!is_float(p.x_dtype)) return "x must be float32, float16 or bfloat16";
   if (p.y_dtype != p.x_dtype || p.w_dtype != p.x_dtype || (p.bias != nullptr && p.bias_dtype != p.x_dtype))
     return "x, y, bias and the weight must have one dtype, as in torch.nn.functional.linear";
@@ -69,7 +69,7 @@ const qcts_provider kProvider = {
     .name = "aten",
     .version = TORCH_VERSION,
     .url = "https://github.com/pytorch/pytorch/issues",
-    .choices = nullptr,
+    .choices = QCTS_CHOICE_REPRESENTABLE_INPUTS,
     .n_kernels = sizeof(kKernels) / sizeof(kKernels[0]),
     .claims = 0,
     .kernels = kKernels,
@@ -158,6 +158,7 @@ qcts_status answer(const std::string& refusal, char* why, size_t why_size) {
 }
 
 qcts_status guarded(const qcts_problem* problem, void (*body)(const qcts_problem&)) {
+  if (problem->op == QCTS_OP_LINEAR && problem->m == 0) return QCTS_OK;
   try {
     const c10::InferenceMode no_autograd;
     const int threads = static_cast<int>(problem->threads > 0 ? problem->threads : 1);

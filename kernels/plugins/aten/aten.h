@@ -37,7 +37,7 @@ std::string plane_refusal(const qcts_problem& problem, const char* name, uint32_
 bool any_byte(const qcts_problem& problem, const char* name);
 qcts_status answer(const std::string& refusal, char* why, size_t why_size);
 
-// Calls body(problem) with autograd off and with problem.threads threads.
+// Calls body(problem) with autograd off and with problem.threads threads, unless x has no rows.
 // Turns an exception into QCTS_FAILED.
 qcts_status guarded(const qcts_problem* problem, void (*body)(const qcts_problem& problem));
 

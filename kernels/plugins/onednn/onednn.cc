@@ -164,7 +164,8 @@ qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
   if (p->struct_size < offsetof(qcts_problem, scheme_name))
     return refuse(why, why_size, "the host is older than this provider");
   if (p->device != 0) return refuse(why, why_size, "runs on the host only");
-  if (p->m < 1 || p->n < 1 || p->k < 1) return refuse(why, why_size, "m, n and k must be positive");
+  if (p->m < 0 || p->n < 1 || p->k < 1)
+    return refuse(why, why_size, "n and k must be positive, and m not negative");
   if (std::strcmp(p->activation, "weight_only") != 0) return refuse(why, why_size, "float activations only");
   if (!is_float(p->x_dtype) || !is_float(p->y_dtype) || (p->bias != nullptr && !is_float(p->bias_dtype)))
     return refuse(why, why_size, "x, y and bias must be float32 or bfloat16");
@@ -187,6 +188,7 @@ qcts_status run(const qcts_problem* p) {
   if (p->prepared == nullptr || p->prepared_bytes < prepared_bytes(p) ||
       p->workspace_bytes < workspace_bytes(p))
     return QCTS_INVALID;
+  if (p->m == 0) return QCTS_OK;
   return guarded(p, [&] { return linear_steps(*p); });
 }
 

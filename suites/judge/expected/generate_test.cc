@@ -2,6 +2,7 @@
 // Tests that inputs have the properties their names promise; otherwise the mutants they target would survive.
 #include "suites/inputs/generate.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -244,6 +245,33 @@ TEST(Generate, OnlyKnownSchemesLackExactSums) {
   for (const size_t index : suited_schemes())
     if (lacks_exact_sums(index)) lacking.emplace_back(schemes()[index]->name());
   EXPECT_THAT(lacking, testing::UnorderedElementsAre("int8_row_reduced", "int4_e4m3_g128", "int4_e4m3_g256"));
+}
+
+// A kernel that skips weights of zero gives a number where the answer is NaN.
+TEST(Generate, ZeroCodesMeetWhatIsNotFinite) {
+  std::set<std::string_view> families;
+  for (const Scheme* scheme : schemes()) {
+    const WeightShape weight{DType::bfloat16, 37, 3 * std::max<int64_t>(scheme->group(), 32)};
+    GeneratorSupport support(*scheme);
+    if (scheme->refusal(weight) || !support.has(Op::linear, Generator::zero_codes, weight)) continue;
+    families.insert(scheme->family());
+    const Generated made =
+        generate(*scheme, Op::linear, kPlain, {Generator::zero_codes, weight, 6, 5, {}}, 5);
+    const LinearReference reference(made.input);
+    for (int64_t m = 0; m < 6; ++m) {
+      size_t columns = 0, zeros = 0, others = 0;
+      for (size_t k = 0; k < reference.x(m).size(); ++k) {
+        if (std::isfinite(reference.x(m)[k])) continue;
+        ++columns;
+        for (int64_t n = 0; n < weight.n; ++n)
+          ++(reference.row(n)[k].product + reference.row(n)[k].zero == 0 ? zeros : others);
+      }
+      EXPECT_EQ(columns, m % 2 == 0 ? 1u : 0u) << scheme->name() << " row " << m;
+      EXPECT_EQ(zeros > 0 && others > 0, m % 2 == 0) << scheme->name() << " row " << m;
+    }
+  }
+  EXPECT_THAT(families, testing::IsSupersetOf({"int8_row", "intx", "int4_tinygemm", "int4_plain", "fp8_row",
+                                               "fp8", "tinyq", "mx", "nvfp4", "nf4"}));
 }
 
 TEST(Generate, OneHotColumnsReachBothEnds) {

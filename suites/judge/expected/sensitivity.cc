@@ -61,8 +61,9 @@ double sensitivity_of_linear(const TestVector& test_vector, const Expectation& e
   const Plane& codes = input.planes.front();
   const uint64_t row_bytes = codes.bytes.size() / static_cast<uint64_t>(input.weight.n);
   if (row_bytes * static_cast<uint64_t>(input.weight.n) != codes.bytes.size()) return 0;
-  constexpr int64_t kOutputs = 16;
-  const int64_t total = input.m * input.weight.n, sampled = std::min(kOutputs, total);
+  constexpr int64_t kOutputs = 16, kFewOutputs = 4, kLongRow = 16384;
+  const int64_t total = input.m * input.weight.n;
+  const int64_t sampled = std::min(input.weight.k < kLongRow ? kOutputs : kFewOutputs, total);
   const CodeStep change = code_step(input, row_bytes);
   Planes changed = input.planes;
   std::vector<ExactWeight> row(static_cast<size_t>(input.weight.k)), changed_row(row.size());
@@ -93,6 +94,24 @@ double sensitivity_of_linear(const TestVector& test_vector, const Expectation& e
   for (int64_t index = 0; index < total; ++index)
     if (notices(index)) return 1 / static_cast<double>(total);
   return 0;
+}
+
+bool notices_skipped_zeros(const TestVector& test_vector, const Expectation& expectation) {
+  const KernelInput& input = test_vector.input;
+  const auto skipped_sum = [&](int64_t m, int64_t n) {
+    double sum = 0;
+    const std::span<const double> x = expectation.reference().x(m);
+    const std::span<const ExactWeight> row = expectation.reference().row(n);
+    for (size_t k = 0; k < x.size(); ++k)
+      if (const double weight = row[k].product + row[k].zero; weight != 0) sum += x[k] * weight;
+    return sum;
+  };
+  if (!std::ranges::all_of(expectation.bounds(), [](const Bounded& want) { return std::isnan(want.value); }))
+    return false;
+  for (int64_t m = 0; m < input.m; ++m)
+    for (int64_t n = 0; n < input.weight.n; ++n)
+      if (!std::isnan(skipped_sum(m, n))) return true;
+  return false;
 }
 
 void zero_all_but_two_per_row(KernelInput& input) {

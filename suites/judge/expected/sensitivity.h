@@ -13,6 +13,10 @@ namespace qcts {
 double sensitivity_of_linear(const TestVector& test_vector, const Expectation& expectation,
                              const LinearStages& stages);
 
+// Returns true if all answers are NaN, so that no changed code is visible, but an answer without the products
+// of weights of zero would have been noticed, because these are NaN where x is not finite.
+bool notices_skipped_zeros(const TestVector& test_vector, const Expectation& expectation);
+
 // Keeps two nonzero elements in each row of x, different ones from row to row, and drops the bias.
 void zero_all_but_two_per_row(KernelInput& input);
 

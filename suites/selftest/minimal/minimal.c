@@ -137,6 +137,7 @@ static const qcts_provider kProvider = {
     .abi_version = QCTS_ABI_VERSION,
     .name = "minimal",
     .version = "1",
+    .choices = QCTS_CHOICE_REPRESENTABLE_INPUTS,
     .n_kernels = sizeof kKernels / sizeof kKernels[0],
     .kernels = kKernels,
 };

@@ -64,6 +64,7 @@ qcts_status run_int8(const qcts_problem* problem) {
         planted(d8_zero_point_ignored) ? 0 : static_cast<const int8_t*>(in(p, "zero_point"))[from];
     float scale = load(QCTS_F32, in(p, "scale"), from);
     if (planted(d8_scale_as_bf16)) scale = round_to(QCTS_BF16, scale);
+    if (planted(d8_rows_from_65535_zero) && n >= 65535) scale = 0;
     for (int64_t k = 0; k < written_elems(p, n); ++k) {
       int difference = codes[from * p.k + k] - zero;
       if (planted(d8_difference_wraps)) difference = static_cast<int8_t>(difference);

@@ -89,6 +89,7 @@ double products(const Side& s, int64_t first, int64_t last) {
 
 // sum (x - zero_x) * (w - zero_w)
 double group_sum(const Side& s, int64_t first, int64_t last) {
+  if (planted(w8_k_from_28672_dropped)) last = std::min<int64_t>(last, 28672);
   int64_t sum_x = 0, sum_w = 0, end = last;
   if (planted(w8_weight_sum_of_padded_row)) end = std::min(s.p.k + 31, (last + 31) / 32 * 32);
   for (int64_t k = first; k < last; ++k) sum_x += s.x[k];
@@ -148,6 +149,7 @@ void sum_rows(const qcts_problem& p, const IntX& x) {
   for (int64_t m = 0; m < p.m; ++m) {
     int64_t scale_of = m;
     if (planted(w8_rows_past_32_wrap) && m >= 32) scale_of = m - 32;
+    if (planted(w8_rows_from_512_repeat) && m >= 512) scale_of = m - 512;
     if (planted(w8_scale_of_row_before) && m > 0) scale_of = m - 1;
     IntScale chosen = x.rows[static_cast<size_t>(scale_of)];
     if (planted(w8_x_zero_of_first_row)) chosen.zero = x.rows[0].zero;
@@ -191,9 +193,9 @@ qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
 template <const qcts_kernel& kKernel>
 qcts_status run(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
-  if (supports<kKernel>(problem, nullptr, 0) != QCTS_OK || p.n_planes == 0 || p.x == nullptr ||
-      p.y == nullptr)
-    return QCTS_INVALID;
+  if (supports<kKernel>(problem, nullptr, 0) != QCTS_OK || p.n_planes == 0) return QCTS_INVALID;
+  if (p.m == 0) return QCTS_OK;
+  if (p.x == nullptr || p.y == nullptr) return QCTS_INVALID;
   if (planted(w8_x_as_it_is)) {
     sum_unquantized(p);
     return QCTS_OK;

@@ -97,8 +97,8 @@ float add(float sum, float term) {
 // Are terms added as they are, in the order of k?
 bool has_plain_sums() {
   return !planted(l_batch_reverses_k) && !planted(l_batch_of_18_reverses_k) && !planted(l_calls_rotate_k) &&
-         !planted(l_skips_zero_x) && !planted(l_partials_in_bf16) && !planted(l_sums_keep_13_bits) &&
-         !planted(l_sums_in_f16) && !planted(l_sums_in_bf16);
+         !planted(l_skips_zero_x) && !planted(l_skips_zero_weights) && !planted(l_partials_in_bf16) &&
+         !planted(l_sums_keep_13_bits) && !planted(l_sums_in_f16) && !planted(l_sums_in_bf16);
 }
 
 // Terms first .. last - 1 of the order in which this call sums.
@@ -115,6 +115,7 @@ float sum_of(const Call& call, const std::vector<float>& row, int64_t m, float s
     if (planted(l_calls_rotate_k)) k = (i + 7 * call.number) % count;
     const float x = x_at(call, m, k);
     if (planted(l_skips_zero_x) && x == 0) continue;
+    if (planted(l_skips_zero_weights) && row[static_cast<size_t>(k)] == 0) continue;
     sum = add(sum, x * row[static_cast<size_t>(k)]);
     if (planted(l_partials_in_bf16) && i % 64 == 63) sum = round_to(QCTS_BF16, sum);
   }
@@ -158,6 +159,9 @@ float dot(const Call& call, const std::vector<float>& row, int64_t m, int64_t n)
   int64_t count = p.k;
   if (planted(l_last_k_dropped) && count > 1) --count;
   if (planted(l_tail_k_dropped) && count > 16) count = count / 16 * 16;
+  if (planted(l_k_from_16384_dropped)) count = std::min<int64_t>(count, 16384);
+  if (planted(l_k_from_28672_dropped)) count = std::min<int64_t>(count, 28672);
+  if ((planted(l_rows_from_256_zero) && m >= 256) || (planted(l_rows_from_1024_zero) && m >= 1024)) return 0;
   if (planted(l_later_rows_short) && m >= 64) count = std::min<int64_t>(count, 2048);
   if (planted(l_one_row_loses_long_tail) && p.m == 1 && count > 1024) --count;
   if (planted(l_nan_row_spoils_next) && m > 0 && has_nan(call, m - 1)) return __builtin_nanf("");
@@ -315,8 +319,15 @@ qcts_problem understood(const qcts_problem& given) {
   return p;
 }
 
+qcts_status without_rows(const qcts_problem& p) {
+  if (planted(l_crashes_without_rows)) return read_x(p, 0, 0) == 0 ? QCTS_OK : QCTS_FAILED;
+  if (planted(l_writes_without_rows) && p.y != nullptr) scalar::store(p.y_dtype, p.y, 0, 0);
+  return planted(l_fails_without_rows) ? QCTS_FAILED : QCTS_OK;
+}
+
 qcts_status run(const qcts_kernel& kernel, const qcts_problem* problem, WeightRow weight_row) {
   if (check_run(entry_of(kernel), problem) != QCTS_OK) return QCTS_INVALID;
+  if (has_no_rows(kernel.op, *problem)) return without_rows(*problem);
   if (planted(l_answer_cached) && is_repeated(*problem)) return QCTS_OK;
   const qcts_problem taken = understood(*problem);
   const unsigned mode = _mm_getcsr();

@@ -176,9 +176,9 @@ template <const qcts_kernel& kKernel, Term (*kTerm)(const qcts_problem&, int64_t
           Xs (*kX)(const qcts_problem&)>
 qcts_status run(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
-  if (supports<kKernel>(problem, nullptr, 0) != QCTS_OK || p.n_planes == 0 || p.x == nullptr ||
-      p.y == nullptr)
-    return QCTS_INVALID;
+  if (supports<kKernel>(problem, nullptr, 0) != QCTS_OK || p.n_planes == 0) return QCTS_INVALID;
+  if (p.m == 0) return QCTS_OK;
+  if (p.x == nullptr || p.y == nullptr) return QCTS_INVALID;
   const Xs xs = kX(p);
   std::vector<Term> row(static_cast<size_t>(p.k));
   for (int64_t n = 0; n < p.n; ++n) {

@@ -37,6 +37,7 @@ Place tile_place(const qcts_problem& p, int64_t n, int64_t k) {
 }
 
 Place place_of(const qcts_problem& p, int64_t n, int64_t k) {
+  if (planted(p4_rows_in_16_bits)) n &= 0xFFFF;
   if (is_tile_packed(p.layout)) return tile_place(p, n, k);
   const bool wide = is(p, "cpu_avx512") && !planted(p4_avx2_for_avx512);
   const int64_t block = wide ? 64 : 32, first = n / block * block, column = n - first;

@@ -19,7 +19,7 @@ qcts_kernel entry_of(const qcts_kernel& kernel) {
       planted(q8_threads_lose_tail_unclaimed) || planted(d8_threads_lose_tail_unclaimed) ||
       planted(a8_threads_lose_tail_unclaimed))
     entry.claims &= ~static_cast<uint32_t>(QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT);
-  if (planted(l8_prepared_by_m) && &kernel == &linear_int8_row) {
+  if ((planted(l8_prepared_by_m) || planted(l8_prepares_for_rows)) && &kernel == &linear_int8_row) {
     entry.prepared_bytes = prepared_bytes;
     entry.prepare = prepare_int8;
   }
@@ -90,6 +90,7 @@ const qcts_provider* make_provider() {
   provider.abi_version = QCTS_ABI_VERSION;
   provider.name = "mutant";
   provider.version = "1";
+  provider.choices = QCTS_CHOICE_REPRESENTABLE_INPUTS;
   provider.n_kernels = static_cast<uint32_t>(kernels.size());
   provider.kernels = kernels.data();
   provider.claims = mutants::file_claims();

@@ -65,6 +65,7 @@ void int_rows(const qcts_problem& p, const IntRecipe& recipe) {
     const int64_t at = is_given(p) ? 0 : m;
     store(recipe.scale_dtype, target<char>(p, "scale"), at, chosen.scale);
     target<int8_t>(p, "zero_point")[at] = static_cast<int8_t>(chosen.zero);
+    if (planted(a8_rows_from_1024_unwritten) && m >= 1024) continue;
     const int64_t whole = last_elem(p, m);
     for (int64_t k = 0; k < p.k; ++k)
       target<int8_t>(p, "qdata")[m * p.k + k] =
@@ -278,10 +279,19 @@ qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
                                         : check_activation(kKernel, problem, why, why_size);
 }
 
+qcts_status without_rows(const qcts_problem& p) {
+  if (planted(a8_divides_by_rows) && p.k / p.m > 0) return QCTS_FAILED;
+  auto* codes = target<uint8_t>(p, "qdata");
+  if (planted(a8_writes_without_rows) && codes != nullptr) codes[0] ^= 1;
+  return QCTS_OK;
+}
+
 template <const qcts_kernel& kKernel, void (*kPlanes)(const qcts_problem&)>
 qcts_status run(const qcts_problem* problem) {
   if (kKernel.op == QCTS_OP_QUANTIZE && check_run(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
-  if (problem->x == nullptr || problem->n_out_planes == 0) return QCTS_INVALID;
+  if (problem->n_out_planes == 0) return QCTS_INVALID;
+  if (has_no_rows(kKernel.op, *problem)) return without_rows(*problem);
+  if (problem->x == nullptr) return QCTS_INVALID;
   kPlanes(*problem);
   return QCTS_OK;
 }

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A provider is asked for the values that recipes write, and for others only if it says that it takes them."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent))
+
+from test_remote_provider import ROOT, SAMPLE, program, run  # noqa: E402
+
+ZERO_POINTS = "--filter=numerics.dequantize/int8_row/zero_points*"
+NOISE = "--filter=numerics.dequantize/int8_row/noise_n*_f32"
+DECLARED = 'choices="representable_inputs"'
+READS_ZERO_POINTS = '.astype(np.float32) - p.planes["zero_point"].reshape(-1, 1)'
+REFUSES = """\
+    if {condition}:
+        raise Refused("zero points", "failed")
+    p.y[...] = narrow(codes * """
+
+
+def sample(declares, *changes):
+    text = SAMPLE.read_text().replace("import Provider,", "import Provider, Refused,")
+    for parents in (2, 3):
+        text = text.replace(f"Path(__file__).resolve().parents[{parents}]", f"Path({str(ROOT)!r})")
+    if not declares:
+        changes = ((DECLARED, 'choices=""'), *changes)
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def statuses(report):
+    return Counter(case["status"] for case in report["cases"])
+
+
+def test_a_symmetric_kernel_is_not_asked_for_zero_points(tmp_path):
+    provider = program(tmp_path, sample(False, (READS_ZERO_POINTS, ".astype(np.float32)")))
+    result, report = run(tmp_path, provider, ZERO_POINTS, NOISE)
+    assert set(statuses(report)) == {"pass"}, result.stdout
+    (described,) = report["providers"]
+    assert described["not_asked"] == 2
+    assert "not asked: 2 cases with inputs that no recipe writes" in result.stdout
+
+
+def test_who_declares_is_asked(tmp_path):
+    provider = program(tmp_path, sample(True, (READS_ZERO_POINTS, ".astype(np.float32)")))
+    result, report = run(tmp_path, provider, ZERO_POINTS, NOISE)
+    assert statuses(report)["fail"] == 2, result.stdout
+    assert {failure["input_kind"] for failure in report["failures"]} == {"representable"}
+
+
+def test_nothing_is_left_to_ask(tmp_path):
+    result, report = run(tmp_path, program(tmp_path, sample(False)), ZERO_POINTS)
+    assert result.returncode == 3 and "does not declare representable_inputs" in result.stderr + result.stdout
+
+
+def refusing(condition):
+    return ("    p.y[...] = narrow(codes * ", REFUSES.format(condition=condition))
+
+
+def test_failed_is_accepted_where_no_recipe_writes_the_values(tmp_path):
+    provider = program(tmp_path, sample(True, refusing('p.planes["zero_point"].any()')))
+    result, report = run(tmp_path, provider, ZERO_POINTS, NOISE)
+    assert statuses(report)["fail"] == 0 and statuses(report)["not_supported"] == 2, result.stdout
+
+
+def test_failed_is_a_failure_where_a_recipe_writes_them(tmp_path):
+    provider = program(tmp_path, sample(True, refusing("True")))
+    result, report = run(tmp_path, provider, NOISE)
+    assert set(statuses(report)) == {"fail"}, result.stdout
