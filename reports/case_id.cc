@@ -8,7 +8,7 @@ namespace qcts {
 namespace {
 
 constexpr std::array<std::string_view, kKindCount> kKindNames = {
-    "round_trip", "assign", "reject", "size", "numerics", "determinism", "latency"};
+    "round_trip", "assign", "reject", "size", "numerics", "determinism", "latency", "values"};
 constexpr std::array<std::string_view, kOpCount> kOpNames = {
     "file", "quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"};
 

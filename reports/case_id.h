@@ -9,8 +9,10 @@
 
 namespace qcts {
 
-enum class Kind : uint8_t { round_trip, assign, reject, size, numerics, determinism, latency };
-inline constexpr int kKindCount = static_cast<int>(Kind::latency) + 1;
+// `values` is the kind of a verdict of `qcts check`. No case of a plan has it.
+enum class Kind : uint8_t { round_trip, assign, reject, size, numerics, determinism, latency, values };
+inline constexpr int kKindCount = static_cast<int>(Kind::values) + 1;
+inline constexpr int kPlanKindCount = static_cast<int>(Kind::latency) + 1;  // kinds of cases, listed first
 std::string_view kind_name(Kind kind);
 std::optional<Kind> kind_from_name(std::string_view name);
 

@@ -30,6 +30,7 @@ ORDER = {
         "reference/dialects",
         "reference/dialects/encoders",
         "reference/comparison",
+        "reference/values",
     ],
     "kernels": [
         "kernels/abi",

@@ -122,6 +122,8 @@ class Expander {
       case Kind::latency:
         for (const Scheme* scheme : schemes()) add_latency(*scheme);
         break;
+      case Kind::values:
+        break;
     }
   }
 

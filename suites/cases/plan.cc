@@ -168,7 +168,8 @@ Plan load_plan(const std::filesystem::path& path) {
   plan.description = reader.get<std::string>("description");
   for (const std::string& name : reader.get<std::vector<std::string>>("kinds")) {
     const std::optional<Kind> kind = kind_from_name(name);
-    if (!kind) reader.fail("kinds", "names an unknown kind: '" + name + "'");
+    if (!kind || static_cast<int>(*kind) >= kPlanKindCount)
+      reader.fail("kinds", "names an unknown kind: '" + name + "'");
     for (const Kind other : plan.kinds)
       if (other == *kind) reader.fail("kinds", "names '" + name + "' twice");
     plan.kinds.push_back(*kind);

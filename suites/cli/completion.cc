@@ -32,7 +32,7 @@ std::optional<Words> known_values(const std::string& option) {
   if (option == "--scheme") {
     for (const Scheme* scheme : schemes()) words.emplace_back(scheme->name());
   } else if (option == "--kind") {
-    for (int i = 0; i < kKindCount; ++i) words.emplace_back(kind_name(static_cast<Kind>(i)));
+    for (int i = 0; i < kPlanKindCount; ++i) words.emplace_back(kind_name(static_cast<Kind>(i)));
   } else if (option == "--plan") {
     words = plan_names();
   } else if (option == "--dialect") {

@@ -92,7 +92,7 @@ class Run {
 
   static std::vector<std::string> all_kinds() {
     std::vector<std::string> names;
-    for (int i = 0; i < kKindCount; ++i) names.emplace_back(kind_name(static_cast<Kind>(i)));
+    for (int i = 0; i < kPlanKindCount; ++i) names.emplace_back(kind_name(static_cast<Kind>(i)));
     return names;
   }
 

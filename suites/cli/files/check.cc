@@ -8,12 +8,14 @@
 
 #include "kernels/machine/machine.h"
 #include "reference/dialects/dense.h"
+#include "reference/values/collector.h"
 #include "suites/base/json_document.h"
 #include "suites/base/paths.h"
 #include "suites/base/printable.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/files/check_model.h"
 #include "suites/cli/files/check_program.h"
+#include "suites/cli/files/check_values.h"
 #include "suites/cli/files/error_table.h"
 #include "suites/cli/files/file_command.h"
 #include "suites/judge/expected/compare.h"
@@ -31,6 +33,7 @@ struct CheckArguments {
   FileOptions file;
   fs::path path, model, original;
   std::string cpu_pack;
+  ValueLimits limits;
   bool run_program = false;
 };
 
@@ -113,20 +116,19 @@ struct Weight {
   std::vector<std::byte> meaning;  // by the reference
 };
 
-std::vector<Weight> weights_of(const Checkpoint& checkpoint, const std::string& cpu_layout) {
+// Shows every tensor to `values`, and keeps the weights that could be read.
+std::vector<Weight> weights_of(const Checkpoint& checkpoint, ValueCollector& values) {
   std::vector<Weight> weights;
   for (const NamedTensor& named : checkpoint.tensors) {
-    const std::optional<SchemeTensor> tensor = scheme_tensor(named, cpu_layout);
-    if (!tensor) continue;
+    std::optional<ReadWeight> read = values.add(named);
+    if (!read) continue;
     Weight weight;
     weight.name = named.name;
     weight.input.op = Op::dequantize;
-    weight.input.scheme = tensor->scheme;
-    weight.input.weight = {tensor->dtype, tensor->n, tensor->k};
-    weight.input.planes = tensor->layout == kPlain
-                              ? tensor->planes
-                              : tensor->scheme->unpack(tensor->planes, weight.input.weight, tensor->layout);
-    weight.meaning = tensor->scheme->dequantize(weight.input.planes, weight.input.weight);
+    weight.input.scheme = read->scheme;
+    weight.input.weight = read->shape;
+    weight.input.planes = std::move(read->plain);
+    weight.meaning = std::move(read->dense);
     weights.push_back(std::move(weight));
   }
   return weights;
@@ -311,14 +313,21 @@ int check(const CheckArguments& words) {
                                                   : judge_file(kind, golden, context, rerun));
     if (by_law) note_unseen(verdicts.back());
   }
-  for (Verdict& verdict : judge_meanings(weights_of(checkpoint, cpu_layout), rerun))
-    verdicts.push_back(std::move(verdict));
+  ValueCollector collector(words.limits, cpu_layout);
+  const std::vector<Weight> weights = weights_of(checkpoint, collector);
+  const CheckpointValues values = collector.finish();
+  print_value_findings(values);
+  if (!checkpoint.tensors.empty()) verdicts.push_back(values_verdict(values, rerun));
+  for (Verdict& verdict : judge_meanings(weights, rerun)) verdicts.push_back(std::move(verdict));
   bool failed = false;
   Json json = Json::array();
   for (const Verdict& verdict : verdicts) {
     failed = failed || (verdict.status != Status::pass && verdict.status != Status::not_supported);
     json.push_back(to_json(verdict));
-    show([&](Printout& out) { print(verdict, out); });
+    show([&](Printout& out) {
+      print(verdict, out);
+      if (verdict.case_id.kind == Kind::values) print_values(values, out);
+    });
   }
   Json model;
   if (!words.model.empty()) {
@@ -342,7 +351,8 @@ int check(const CheckArguments& words) {
                    {"not_judged", whole.empty() ? Json(nullptr) : Json(whole)},
                    {"meaning_not_judged", unknown},
                    {"findings", findings_json(checkpoint)},
-                   {"verdicts", json}};
+                   {"verdicts", json},
+                   {"values", values_json(values)}};
     if (!words.model.empty()) report["model"] = model;
     if (errors) report["error"] = error_json(*errors);
     print_json("check", report);
@@ -355,7 +365,8 @@ int check(const CheckArguments& words) {
 void add_check(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<CheckArguments>();
   CLI::App* command = app.add_subcommand(
-      "check", "judge a checkpoint by everything that needs no manifest: round trip, assign, size, meaning");
+      "check",
+      "judge a checkpoint by everything that needs no manifest: round trip, assign, size, values, meaning");
   command->add_option("FILE", words->path, "a checkpoint, or a folder with config.json and shards")
       ->required();
   command->add_option("--model", words->model,
@@ -369,6 +380,7 @@ void add_check(CLI::App& app, int& exit_code) {
   command->add_flag(
       "--run-program", words->run_program,
       "let LibTorch load and save a TorchScript file, which runs its code: for files that you trust");
+  add_value_limits(*command, words->limits);
   add_file_options(*command, words->file);
   command->callback(
       [words, &exit_code] { exit_code = guarded(words->file.json, [&] { return check(*words); }); });

@@ -4,8 +4,10 @@
 // `linear` answers bitwise the same before and after. Programs: judge_program.
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 
 #include "reference/formats/io/mapped_file.h"
+#include "reference/formats/refusal.h"
 #include "reference/numerics/noise.h"
 #include "suites/judge/expected/test_vector.h"
 #include "suites/judge/files/payload.h"
@@ -48,9 +50,13 @@ std::vector<LinearAnswer> linear_answers(const Checkpoint& checkpoint, const Gol
     input.scheme = tensor->scheme;
     input.weight = {tensor->dtype, tensor->n, tensor->k};
     input.m = kRows;
-    input.planes = tensor->layout == kPlain
-                       ? tensor->planes
-                       : tensor->scheme->unpack(tensor->planes, input.weight, tensor->layout);
+    try {
+      input.planes = tensor->layout == kPlain
+                         ? tensor->planes
+                         : tensor->scheme->unpack(tensor->planes, input.weight, tensor->layout);
+    } catch (const std::invalid_argument& error) {
+      refuse(RefusalClass::SubclassSchema, named.name + ": " + error.what());
+    }
     input.planes.insert(input.planes.end(), tensor->policy_planes.begin(), tensor->policy_planes.end());
     input.activation = tensor->activation;
     input.x_dtype = input.y_dtype = input.bias_dtype = tensor->dtype;

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Quantized tensors that no scheme describes. Their class says which values it takes: codes and zero points
+// of AffineQuantizedTensor lie in quant_min .. quant_max, float parts are finite, and scales not negative.
+// What their recipe writes besides is not known here.
+#include <algorithm>
+#include <cmath>
+
+#include "reference/dialects/classes/affine.h"
+#include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/lookup.h"
+#include "reference/numerics/soft_float.h"
+#include "reference/numerics/special_values.h"
+#include "reference/values/collector.h"
+
+namespace qcts {
+namespace {
+
+// Parts beside the weight: attributes of a Parameter, the mesh of a DTensor.
+bool is_beside(std::string_view part) {
+  return part.starts_with("state.") || part.starts_with("slots.") || part.starts_with("dtensor.");
+}
+
+bool is_wide_float(DType dtype) {
+  return dtype == DType::float64 || dtype == DType::float32 || dtype == DType::float16 ||
+         dtype == DType::bfloat16;
+}
+
+bool is_scale(std::string_view part) {
+  const size_t dot = part.rfind('.');
+  return part.find("scale", dot == part.npos ? 0 : dot) != part.npos;
+}
+
+// Classes whose recipes write NaN and infinities for finite weights: 0/0 in a block of equal weights, and the
+// states of optimizers.
+bool writes_nan(const NamedTensor& tensor) {
+  return tensor.type == "GGUFQuantizedTensor" || tensor.type.starts_with("OptimState");
+}
+
+// Collects the values of one part that break its rule.
+class PartFinding {
+ public:
+  PartFinding(ValueRule rule, const NamedTensor& named, std::string part, std::string expected)
+      : finding_{.rule = rule,
+                 .tensor = named.name,
+                 .plane = std::move(part),
+                 .expected = named.type + ": " + std::move(expected)} {}
+
+  void look_at(double value, bool fits) {
+    if (!fits && finding_.count++ == 0) {
+      finding_.place = "element " + std::to_string(finding_.total);
+      finding_.value = number_text(value);
+    }
+    ++finding_.total;
+  }
+  void add_to(std::vector<ValueFinding>& findings) const {
+    if (finding_.count != 0) findings.push_back(finding_);
+  }
+
+ private:
+  ValueFinding finding_;
+};
+
+std::vector<double> doubles_of(const Tensor& tensor) {
+  std::vector<std::byte> scratch;
+  return load_doubles(tensor.dtype, row_major_view(tensor, scratch));
+}
+
+}  // namespace
+
+// The recipes of integer codes: torchao's choose_qparams_affine clamps the scale to at least eps, and the
+// zero point to the range of the codes. A range that overflows gives an infinite scale and the least zero
+// point.
+void ValueCollector::add_affine(const NamedTensor& named) {
+  const std::optional<std::string> prefix = affine_prefix(named);
+  const std::optional<Affine> affine = prefix ? read_affine(named) : std::nullopt;
+  if (!affine || affine->domain != ZeroPoints::integer) return;
+  const Json low = attribute_at(named, *prefix + "quant_min"),
+             high = attribute_at(named, *prefix + "quant_max");
+  if (!low.is_number() || !high.is_number()) return;
+  const double least = low.get<double>(), greatest = high.get<double>();
+  const std::string range = number_text(least) + " .. " + number_text(greatest);
+  PartFinding codes(ValueRule::code, named, "codes", "codes lie in " + range);
+  for (const double code : affine->codes) codes.look_at(code, code >= least && code <= greatest);
+  codes.add_to(found_.findings);
+  if (!affine->zero_point) return;
+  PartFinding zero_points(ValueRule::zero_point, named, "zero_point", "zero points lie in " + range);
+  for (const double zero : numbers_of(*affine->zero_point))
+    zero_points.look_at(zero, zero >= least && zero <= greatest);
+  zero_points.add_to(found_.findings);
+}
+
+void ValueCollector::add_parts(const NamedTensor& named) {
+  for (const InnerTensor& inner : named.payload) {
+    const Tensor& tensor = inner.tensor;
+    if (!tensor.storage || tensor.numel() == 0 || is_beside(inner.name)) continue;
+    if (is_wide_float(tensor.dtype) && !writes_nan(named)) {
+      const bool scale = is_scale(inner.name);
+      PartFinding part(scale ? ValueRule::scale : ValueRule::not_a_number, named, inner.name,
+                       scale ? "scales are finite and not negative" : "parts are finite");
+      for (const double value : doubles_of(tensor))
+        part.look_at(value, std::isfinite(value) && !(scale && value < 0));
+      part.add_to(found_.findings);
+    } else if (has_special_values(tensor.dtype)) {
+      std::vector<std::byte> scratch;
+      const SpecialValues values = special_values(tensor.dtype, row_major_view(tensor, scratch));
+      if (values.nans + values.infinities != 0)
+        note("NaNs or infinities in the part " + inner.name + " of a " + named.type, named.name, "tensors",
+             values.nans + values.infinities);
+    }
+  }
+  add_affine(named);
+}
+
+}  // namespace qcts
