@@ -36,6 +36,10 @@ bool writes_nan(const NamedTensor& tensor) {
   return tensor.type == "GGUFQuantizedTensor" || tensor.type.starts_with("OptimState");
 }
 
+// quantization_factor and scaler_mean, as reference/schemes/nf4.cc derives them: 256 / (2 * the distance of
+// the scalers from their mean), and a mean whose sum overflows.
+bool writes_infinity(const NamedTensor& tensor) { return tensor.type == "NF4Tensor"; }
+
 // Collects the values of one part that break its rule.
 class PartFinding {
  public:
@@ -98,7 +102,8 @@ void ValueCollector::add_parts(const NamedTensor& named) {
       PartFinding part(scale ? ValueRule::scale : ValueRule::not_a_number, named, inner.name,
                        scale ? "scales are finite and not negative" : "parts are finite");
       for (const double value : doubles_of(tensor))
-        part.look_at(value, std::isfinite(value) && !(scale && value < 0));
+        part.look_at(value, (std::isfinite(value) && !(scale && value < 0)) ||
+                                (std::isinf(value) && writes_infinity(named)));
       part.add_to(found_.findings);
     } else if (has_special_values(tensor.dtype)) {
       std::vector<std::byte> scratch;

@@ -152,7 +152,10 @@ def test_tensors_of_devices_without_storages(form, container, tmp_path):
     for name, tensor in state.items():
         assert seen[name]["shape"] == list(tensor.shape) and seen[name]["dtype"] == str(tensor.dtype)[6:]
         assert seen[name]["attributes"]["device"] == "xla:0"
-    qcts("check", "--dialect", "plain", path)  # integers beside floats are not codes here
+    # Integers beside floats are not codes here, and "negative" holds NaN and infinity.
+    told = json.loads(qcts("check", "--dialect", "plain", path, "--json", code=1).stdout)
+    assert {v["case_id"] for v in told["verdicts"] if v["status"] != "pass"} == {"values.file/any/file"}
+    assert {finding["tensor"] for finding in told["values"]["findings"]} == {"negative"}
     qcts("resave", path, copy)
     assert copy.read_bytes() == path.read_bytes()
     assert json.loads(qcts("diff", path, copy, "--json").stdout)["e3"]["equal"]
