@@ -14,6 +14,7 @@ bool has_zero_codes(const Scheme& scheme, const WeightShape& shape);
 // The product with zero is NaN, so a kernel that skips weights of zero gives a number instead.
 // The elements are +Inf, NaN and -Inf in turn. They are all NaN if a zero point may be subtracted from a sum,
 // because an infinity may then correctly become NaN with any code.
+// The bias has all three in its last columns, for the rows of x that are finite.
 Generated zero_codes(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
 
 }  // namespace qcts

@@ -199,8 +199,10 @@ const std::vector<InputFamily>& families() {
        .excluded_from_sampling = true,
        .max_shapes = 2},
       {.generator = Generator::zero_codes,
-       .hunts = "NaN and infinities of x lost because a weight of zero is skipped",
+       .hunts = "NaN and infinities of x or of the bias lost, such as those of x where a weight of zero is "
+                "skipped",
        .ops = {Op::linear},
+       .every_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
   };
