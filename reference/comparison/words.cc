@@ -88,6 +88,7 @@ void append_identity(std::string& text, const Ref& node) {
       text += node->boolean ? '1' : '0';
       break;
     case Kind::integer:
+    case Kind::enclosing:
       text += std::to_string(node->integer);
       break;
     case Kind::real:
@@ -152,6 +153,9 @@ std::string value_text(const Ref& node) {
       return call_text(node);
     case Kind::persistent:
       return "a storage";
+    case Kind::enclosing:
+      return node->integer == 1 ? "what holds it"
+                                : "what holds it, " + std::to_string(node->integer) + " levels above";
   }
   return "";
 }

@@ -88,6 +88,8 @@ Json graph_json(const TorchObject& object, const Ref& node) {
       return {{"dict", pairs_json(object, node)}};
     case Kind::global:
       return {{"global", node->text}};
+    case Kind::enclosing:
+      return {{"enclosing", node->integer}};
     default:
       return {{"other", static_cast<int>(node->kind)}};
   }

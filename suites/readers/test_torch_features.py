@@ -38,9 +38,7 @@ def test_both_containers_hold_the_same(what, tmp_path):
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize(
-    "what", ["views", "attributes", "adamw", "sparse", "state_dict", "dtypes", "storages", "quantized"]
-)
+@pytest.mark.parametrize("what", ["views", "attributes", "adamw", "sparse", "state_dict", "dtypes", "storages", "quantized"])
 def test_compact_files_are_read_by_torch(what, container, tmp_path):
     state = OBJECTS[what]()
     file, copy = tmp_path / "model.pt", tmp_path / "copy.pt"
@@ -104,9 +102,7 @@ def test_allowed_classes_are_kept_and_others_named_with_their_offset(container, 
 def test_legacy_files_serve_every_command(tmp_path):
     model = torch.nn.Linear(64, 32, dtype=torch.bfloat16)
     file = tmp_path / "model.pt"
-    torch.save(
-        OrderedDict(weight=model.weight.detach(), bias=model.bias.detach()), file, **CONTAINERS["legacy"]
-    )
+    torch.save(OrderedDict(weight=model.weight.detach(), bias=model.bias.detach()), file, **CONTAINERS["legacy"])
     qcts("dequantize", file, tmp_path / "dense.safetensors")
     qcts("quantize", file, tmp_path / "q.pt", "--scheme", "int8_row", "--include", "weight")
     assert [t["scheme"] for t in inspect(tmp_path / "q.pt")["tensors"]] == ["int8_row", None]
@@ -128,3 +124,31 @@ def test_directories_of_legacy_shards_are_read(tmp_path):
     qcts("resave", folder, tmp_path / "copy")
     for file in folder.iterdir():
         assert (tmp_path / "copy" / file.name).read_bytes() == file.read_bytes()
+
+
+def holders():
+    """Returns values that hold themselves: a list, a dict by a list, an OrderedDict, and two dicts that name each other."""
+    itself, named, ordered, above, below = [counting((2,))], {"w": counting((3,))}, OrderedDict(w=counting((2,))), {}, {}
+    itself.append(itself)
+    named["places"] = [1, named]
+    ordered["root"] = ordered
+    above["below"], below["above"], below["w"] = below, above, counting((4,))
+    return {"itself": itself, "named": named, "ordered": ordered, "above": above, "below": below}
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_values_that_hold_themselves_are_kept(container, tmp_path):
+    file, copy, other = (tmp_path / name for name in ("model.pt", "copy.pt", "other.pt"))
+    torch.save(holders(), file, **CONTAINERS[container])
+    qcts("resave", file, copy)
+    assert copy.read_bytes() == file.read_bytes()
+    names = [tensor["name"] for tensor in inspect(file)["tensors"]]
+    assert names == ["itself.0", "named.w", "ordered.w", "above.below.w", "below.w"]
+    qcts("check", file)
+    assert json.loads(qcts("diff", file, copy, "--json").stdout)["e2"]["equal"]
+    qcts("dequantize", file, tmp_path / "dense.safetensors")
+    assert [tensor["name"] for tensor in inspect(tmp_path / "dense.safetensors")["tensors"]] == sorted(names)
+    changed = holders()
+    changed["itself"][1] = [changed["itself"][0]]
+    torch.save(changed, other, **CONTAINERS[container])
+    assert "what holds it" in qcts("diff", file, other, code=1).stdout

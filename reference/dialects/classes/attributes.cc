@@ -259,6 +259,8 @@ Json encode(const pickle::Ref& node, const std::string& where) {
       return call_json(node, where);
     case pickle::Kind::new_object:
       return object_json(node, where);
+    case pickle::Kind::enclosing:
+      return typed("enclosing", node->integer);
     case pickle::Kind::persistent:
       break;
   }

@@ -35,6 +35,11 @@ std::string_view without_first_part(std::string_view name) {
 }  // namespace
 
 CodeSearch::CodeSearch(std::span<const Place> places) : places_(places) {
+  // Without a float or a name of scales, no module says anything about codes.
+  const bool silent = std::ranges::none_of(places_, [](const Place& place) {
+    return is_float(place.second->dtype) || names_scale(last_part(place.first));
+  });
+  if (silent) return;
   auto last = modules_.end();
   for (const auto& [name, tensor] : places_) {
     last = modules_.try_emplace(last, module_name(name));  // places are sorted, so the hint usually fits
@@ -70,8 +75,9 @@ bool CodeSearch::has_weight(std::string_view module) const {
   return found != modules_.end() && found->second.weight;
 }
 
-const CodeSearch::Module& CodeSearch::module_of(std::string_view name) const {
-  return modules_.at(module_name(name));
+CodeSearch::Module CodeSearch::module_of(std::string_view name) const {
+  const auto found = modules_.find(module_name(name));
+  return found == modules_.end() ? Module() : found->second;
 }
 
 CodeSearch::Found CodeSearch::look_at(const NamedTensor& tensor) const {
@@ -79,7 +85,7 @@ CodeSearch::Found CodeSearch::look_at(const NamedTensor& tensor) const {
   const bool integers = holds_integers(tensor.dtype);
   if (tensor.shape.size() < 2 || names_scale(word) || (!integers && !is_scaled_dtype(tensor.dtype)))
     return {};
-  const Module& module = module_of(tensor.name);
+  const Module module = module_of(tensor.name);
   if (names_other(word) && !module.table) return {};
   const bool byte = tensor.dtype == DType::int8 || tensor.dtype == DType::uint8;
   const bool of_weight = names_weight(word) || hints_at_codes(word);

@@ -45,7 +45,7 @@ class CodeSearch {
   };
   void survey_scales();
   bool has_weight(std::string_view module) const;
-  const Module& module_of(std::string_view name) const;
+  Module module_of(std::string_view name) const;
   NamedTensor* part_of(std::string_view name) const;
   // `deeper`: also of an item that is a container.
   NamedTensor* first_float(const std::string& prefix, bool deeper = false) const;

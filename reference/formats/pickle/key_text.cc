@@ -140,6 +140,7 @@ void KeyText::add(const Ref& key) {
     case Kind::list:
     case Kind::dict:
     case Kind::set:
+    case Kind::enclosing:
       fail("a dict key is a value that Python cannot hash");
   }
 }

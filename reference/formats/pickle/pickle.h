@@ -42,6 +42,9 @@ enum class Kind : uint8_t {
   call,
   new_object,  // NEWOBJ: items[0] is the class, items[1] the argument tuple
   persistent,  // BINPERSID: items[0] is the id tuple
+  // Stands for a value that holds it, `integer` levels above, so that graphs stay acyclic.
+  // `offset` is that of the value.
+  enclosing,
 };
 
 struct Node;
@@ -162,6 +165,7 @@ struct ReadOptions {
   std::vector<std::string> allow;  // more globals to allow, "module.name"; their objects are kept opaque
   uint64_t base_offset = 0;        // position of the pickle in its file, added to all offsets
   bool module_ids = false;         // true: a persistent id may be ("module", class, file, source)
+  bool cycles = false;             // true: a value may hold itself, which Kind::enclosing stands for
   ReadCost* cost = nullptr;
 };
 
@@ -182,6 +186,7 @@ struct WriteOptions {
 
 // Writes the graph. read(write(g)) has the shape and the identities of g.
 // write(read(b)) == b for bytes that CPython wrote.
+// Throws Refused (PickleType) for Kind::enclosing outside the value that it stands for.
 // Equal globals are one object, whichever nodes hold them.
 std::vector<std::byte> write(const Ref& root, const WriteOptions& options = {});
 

@@ -223,6 +223,27 @@ TEST(PickleReader, SharedValuesAreOneNode) {
   EXPECT_EQ(root->items.at(0), root->items.at(1));
 }
 
+// CPython writes these for l = []; l.append(l), for a dict in a tuple of its own, for a list in a dict in the
+// list, and for two lists that hold each other and that a third one holds.
+TEST(PickleReader, KeepsValuesThatHoldThemselves) {
+  pickle::ReadOptions options;
+  options.cycles = true;
+  for (const std::string& body :
+       {"]q\0h\0a."s, "}q\0K\1h\0\x85q\1s."s, "]q\0}q\1K\1h\0sa."s, "]q\0(]q\1]q\2(h\1K\1eah\1e."s}) {
+    EXPECT_EQ(read_outcome(body), "PickleType") << "without cycles";
+    const pickle::Ref root = pickle::read(to_bytes(kProto + body), options);
+    EXPECT_EQ(pickle::write(root), to_bytes(kProto + body));
+  }
+  const pickle::Ref root = pickle::read(to_bytes(kProto + "]q\0}q\1K\1h\0sa."s), options);
+  const pickle::Ref inner = root->items.at(0)->pairs[0].second;
+  EXPECT_EQ(inner->kind, pickle::Kind::enclosing);
+  EXPECT_EQ(inner->integer, 2);
+  EXPECT_EQ(outcome([&] { pickle::write(inner); }), "PickleType") << "alone, it has no value to stand for";
+  EXPECT_EQ(read_outcome("]q\0h\0\x85q\1h\0K\1a\x87."s, options), "PickleType")
+      << "a tuple holds the list, which is changed";
+  EXPECT_EQ(read_outcome("]q\0h\0\x85q\1h\0h\0a\x87."s, options), "PickleType") << "a tuple holds it too";
+}
+
 TEST(PickleReader, HonoursItsLimits) {
   pickle::ReadOptions options;
   options.limits.pickle_ops = 3;

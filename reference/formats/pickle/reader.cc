@@ -55,7 +55,8 @@ class Reader {
   Ref integer_of(int64_t value);
   std::optional<GlobalInfo> role_of_callable(const Ref& callable);
   void place(std::span<const Ref> children, Node& parent);
-  void open(const Ref& target) const;
+  void open(const Ref& target, std::span<Ref> values);
+  void close_cycles(const Ref& target, std::span<Ref> values);
 
   void push_tuple(Refs items);
   void named_global();
@@ -137,9 +138,37 @@ void Reader::fail_depth() const {
   fail(RefusalClass::LimitExceeded, "values are nested deeper than " + std::to_string(depth_limit_));
 }
 
-void Reader::open(const Ref& target) const {
+// Lets `target` receive `values`. A value that others hold may only receive those others.
+void Reader::open(const Ref& target, std::span<Ref> values) {
+  if (options_.cycles && (target->placed || std::ranges::count(values, target) > 0))
+    close_cycles(target, values);
   if (target->placed)
     fail(RefusalClass::PickleType, "a value is changed after another holds it, or contains itself");
+}
+
+// Puts Kind::enclosing in the place of each reference to `target` below `values`.
+// No other value may hold `target`: its height would not be final there.
+void Reader::close_cycles(const Ref& target, std::span<Ref> values) {
+  uint64_t replaced = 0;
+  NodeMap<bool> seen;
+  const auto replace = [&](auto& self, Ref& place, int64_t levels) -> void {
+    ledger_.charge(kNodeBytes);
+    if (place == target) {
+      Ref node = make(Kind::enclosing);
+      node->integer = levels;
+      node->offset = target->offset;
+      place = std::move(node);
+      ++replaced;
+      return;
+    }
+    if (place->is_leaf() || !seen.insert(place.get()).second) return;
+    for (Ref& item : place->items) self(self, item, levels + 1);
+    for (auto& [key, value] : place->pairs) self(self, key, levels + 1), self(self, value, levels + 1);
+    if (place->state != nullptr) self(self, place->state, levels + 1);
+  };
+  for (Ref& value : values) replace(replace, value, 1);
+  ledger_.charge(stack_.places() * sizeof(Ref));
+  if (replaced > 0 && target->own.references.load() == stack_.references_to(target)) target->placed = 0;
 }
 
 void Reader::push_tuple(Refs items) {
@@ -207,7 +236,7 @@ void Reader::push_persistent(Refs id) {
 void Reader::set_items(const Ref& target, Refs flat) {
   check_set_item(target, source_.opcode_at());
   if (flat.size() % 2 != 0) fail(RefusalClass::PickleStack, "a key has no value");
-  open(target);
+  open(target, flat);
   for (size_t i = 0; i < flat.size(); i += 2) {
     if (!ledger_.is_new_key(target, flat[i])) fail(RefusalClass::PickleType, "a dict has a duplicate key");
     place(std::span(&flat[i], 2), *target);
@@ -217,7 +246,7 @@ void Reader::set_items(const Ref& target, Refs flat) {
 
 void Reader::append_items(const Ref& target, Refs values) {
   check_append(target, source_.opcode_at());
-  open(target);
+  open(target, values);
   place(values, *target);
   if (target->items.empty()) {
     target->items = std::move(values);
@@ -337,7 +366,7 @@ void Reader::step_container(uint8_t opcode) {
       Ref state = stack_.pop();
       const Ref& target = stack_.top();
       check_build(target, state, source_.opcode_at());
-      open(target);
+      open(target, std::span(&state, 1));
       place(std::span(&state, 1), *target);
       target->state = std::move(state);
       return;

@@ -2,6 +2,7 @@
 // The stack, marks and memo of one pickle. Only the pickle reader includes this header.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,12 @@ class Stack {
       source_.fail(RefusalClass::PickleStack, "memo index " + std::to_string(index) + " was never set");
     return memo_[index];
   }
+
+  // The references that the stack and the memo hold to a value, and the number of places looked at.
+  size_t references_to(const Ref& value) const {
+    return static_cast<size_t>(std::ranges::count(values_, value) + std::ranges::count(memo_, value));
+  }
+  size_t places() const { return values_.size() + memo_.size(); }
 
  private:
   void require(size_t count) const {

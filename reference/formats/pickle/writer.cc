@@ -2,6 +2,7 @@
 // Writes what CPython 3.11's C pickler (Modules/_pickle.c) writes under protocol 2 for the same objects:
 // strings, containers, globals and call results get memo indices in order; None, bools, numbers, empty tuples
 // and persistent values get none.
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 #include <utility>
@@ -44,6 +45,7 @@ class Writer {
   void save_named(std::string_view module, std::string_view name);
   void save_global(const std::string& text);
   void save_tuple(const Ref& node);
+  void save_enclosing(const Ref& node);
   void save_object(const Ref& node);
   void save_list_items(const Refs& items);
   void save_dict_items(const Pairs& pairs);
@@ -57,6 +59,7 @@ class Writer {
   std::unordered_map<std::string, uint32_t> shared_;  // strings shared by value: WriteOptions::shared_strings
   uint32_t next_ = 0;
   uint64_t depth_ = 0;
+  std::vector<const Node*> open_;  // the values that are being written, outermost first
 };
 
 void Writer::put() {
@@ -96,7 +99,9 @@ void Writer::save(const Ref& node) {
   if (emit_from_memo(node)) return;
   if (++depth_ > kMaxGraphDepth)
     refuse(RefusalClass::LimitExceeded, "pickle: values are nested too deeply to be written");
+  open_.push_back(node.get());
   save_new(node);
+  open_.pop_back();
   --depth_;
 }
 
@@ -145,6 +150,8 @@ void Writer::save_new(const Ref& node) {
     case Kind::persistent:
       save(node->items.at(0));
       return op('Q');
+    case Kind::enclosing:
+      return save_enclosing(node);
   }
 }
 
@@ -246,6 +253,15 @@ void Writer::save_tuple(const Ref& node) {
   for (const Ref& item : node->items) save(item);
   op(count > 3 ? 't' : static_cast<uint8_t>(0x84 + count));
   remember(node);
+}
+
+void Writer::save_enclosing(const Ref& node) {
+  const auto found = std::ranges::find_if(open_, [&](const Node* value) {
+    return value->kind != Kind::enclosing && value->offset == node->offset && memo_.contains(value);
+  });
+  if (found == open_.end())
+    refuse(RefusalClass::PickleType, "pickle: a value holds one that held it, which cannot be written alone");
+  get(memo_.at(*found));
 }
 
 // _pickle.c, save_reduce: callable, arguments, the memo entry, then items through iterators, then the state.

@@ -118,7 +118,8 @@ LegacyPickle Reader::next_pickle(const char* what) {
   result.begin = at_;
   uint64_t used = 0;
   result.root = in_pickle(what, [&] {
-    return pickle::read_first(file_.subspan(at_), used, {options_.limits, options_.allow, at_, true, &cost_});
+    return pickle::read_first(file_.subspan(at_), used,
+                              {options_.limits, options_.allow, at_, true, true, &cost_});
   });
   at_ += used;
   result.end = at_;

@@ -190,7 +190,7 @@ TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOp
   }
   pickle::ReadCost cost;
   zip.root = pickle::read(find_record(zip, "data.pkl")->bytes,
-                          {.limits = options.limits, .allow = options.allow, .cost = &cost});
+                          {.limits = options.limits, .allow = options.allow, .cycles = true, .cost = &cost});
   zip.locations = map_locations(zip.root, options.map_locations);
   resolve_storages(zip, options);
   for (const ZipRecord& record : zip.records) {

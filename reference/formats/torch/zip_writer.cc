@@ -92,8 +92,8 @@ std::vector<std::byte> pickle_or_stored(const Ref& root, std::span<const std::by
     std::replace(name.begin(), name.end(), ' ', '.');
     allow.push_back(std::move(name));
   });
-  std::vector<std::byte> again =
-      pickle::write(pickle::read(stored, {.limits = limits, .allow = allow, .module_ids = true}));
+  std::vector<std::byte> again = pickle::write(
+      pickle::read(stored, {.limits = limits, .allow = allow, .module_ids = true, .cycles = true}));
   again[1] = stored[1];
   if (!equal(again, written)) return written;
   kept = true;
