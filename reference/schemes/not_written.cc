@@ -291,6 +291,10 @@ class Finder {
 
 }  // namespace
 
+int64_t stored_elements(const Scheme& scheme, const PlaneSpec& spec, const WeightShape& shape) {
+  return Elements(scheme, spec, shape, {}).count();
+}
+
 std::vector<double> stored_numbers(const Scheme& scheme, const PlaneSpec& spec, const WeightShape& shape,
                                    std::span<const std::byte> bytes) {
   const Elements elements(scheme, spec, shape, bytes);

@@ -26,8 +26,11 @@ struct NotWritten {
 std::vector<NotWritten> not_written(const Scheme& scheme, const Planes& plain, const WeightShape& shape,
                                     Layout layout = kPlain, Policy activation = kWeightOnly);
 
-// Returns the number of each element of a plane, as WrittenRange counts elements: two for a byte of packed
-// codes. NaN for a byte that has bits besides its code.
+// Returns how many elements a plane has: two for a byte of packed codes.
+int64_t stored_elements(const Scheme& scheme, const PlaneSpec& spec, const WeightShape& shape);
+
+// Returns the number of each element of a plane, as WrittenRange counts elements. NaN for a byte that has
+// bits besides its code.
 std::vector<double> stored_numbers(const Scheme& scheme, const PlaneSpec& spec, const WeightShape& shape,
                                    std::span<const std::byte> bytes);
 
