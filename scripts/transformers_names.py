@@ -91,7 +91,8 @@ def class_row(model_class, base_classes):
         row["unsaved"] = sorted(skip)
     config_class = model_class.config_class
     parts = getattr(config_class, "sub_configs", None)
-    if parts or model_class.__name__ in MAPPING or config_class.model_type in MAPPING:
+    beside = vars(sys.modules[model_class.__module__])  # the classes of its own file, its base model among them
+    if parts or config_class.model_type in MAPPING or not MAPPING.keys().isdisjoint(beside):
         model = small_models.on_meta(model_class)
         row["type"] = config_class.model_type
         if model is None:
@@ -114,9 +115,7 @@ def rows():
     classes, base_classes = small_models.architectures(), small_models.base_classes()
     found = {f"t:{name}": [transform_row(transform) for transform in transforms] for name, transforms in MAPPING.items()}
     for name, model_class in classes.items():
-        row = class_row(model_class, base_classes)
-        if row != {"prefix": "model"}:
-            found[f"c:{name}"] = row
+        found[f"c:{name}"] = class_row(model_class, base_classes)
     ties = small_models.tie_defaults()
     for kind in sorted(base_classes.keys() | ties.keys()):
         row = {"base": base_classes[kind]} if kind in base_classes else {}

@@ -33,6 +33,7 @@ def test_config_says_what_the_payload_is(id):
         "Int8DynamicActivationInt8WeightConfig",
         "Float8WeightOnlyConfig",
         "Int4WeightOnlyConfig",
+        "IntxWeightOnlyConfig",
     )
 
 
