@@ -68,8 +68,8 @@ CheckpointValues ValueCollector::finish() {
   for (const NoteLine& line : notes_) {
     const std::string more =
         line.tensors == 1 ? "" : " and " + std::to_string(line.tensors - 1) + " more " + line.what;
-    const std::string values = line.values == 0 ? "" : std::to_string(line.values) + " ";
-    found_.notes.push_back(line.first + more + ": " + values + line.kind);
+    const std::string values = line.values == 0 ? "" : ": " + std::to_string(line.values);
+    found_.notes.push_back(line.first + more + ": " + line.kind + values);
   }
   notes_.clear();
   return std::move(found_);

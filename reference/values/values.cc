@@ -38,6 +38,11 @@ std::string percent_text(double value) {
 
 std::string value_finding_text(const ValueFinding& finding) {
   std::string text = finding.tensor + ": ";
+  const bool zero_groups = finding.rule == ValueRule::zero_groups;
+  if (zero_groups || finding.rule == ValueRule::saturated_codes)
+    return text + finding.value + (zero_groups ? " of its groups are zeros" : " of its codes are saturated") +
+           " (" + std::to_string(finding.count) + " of " + std::to_string(finding.total) + ", " +
+           finding.expected + ")";
   if (!finding.plane.empty()) text += finding.plane + ": ";
   if (!finding.place.empty()) text += finding.place + ": ";
   text += finding.value;

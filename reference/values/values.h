@@ -41,7 +41,8 @@ struct ValueFinding {
   uint64_t count = 0;         // values that break the rule
   uint64_t total = 0;         // values that were looked at
 };
-// Returns "w: scale: row 3: nan (int8_row writes ...), the first of 2 among 64".
+// Returns "w: scale: row 3: nan (the recipe writes ...), the first of 2 among 64", or
+// "w: 3 % of its groups are zeros (3 of 100, at most 1 %)".
 std::string value_finding_text(const ValueFinding& finding);
 std::string number_text(double value);   // "0.0123", "nan"
 std::string percent_text(double value);  // "1.25 %"

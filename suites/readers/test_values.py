@@ -114,7 +114,7 @@ def test_shares_are_figures_until_a_limit_makes_them_findings(tmp_path):
     (tensor,) = found["tensors"]
     assert (tensor["groups"], tensor["zero_groups"], tensor["codes"]) == (N, 2, N * K)
     assert tensor["saturated_codes"] >= K
-    assert "a.weight: 2 groups of zeros" in text
+    assert "a.weight: groups of zeros: 2" in text
     out = " ".join(qcts("check", path).stdout.split())
     assert "zero groups 2 of 8 (25 %)" in out and "saturated codes" in out
     assert checked(path, "--max-zero-groups", "25%", "--max-saturated", "50")[0]["findings"] == []
