@@ -48,8 +48,10 @@ void check_gaps(std::span<const std::byte> memory, const std::vector<RemoteTenso
 
 qcts_status must_be_ok(const Json& answer, const char* what) {
   char why[256] = "";
-  if (answered(answer, why, sizeof why) != QCTS_OK)
-    throw ProviderFault(std::string(what) + " failed: " + why);
+  const qcts_status status = answered(answer, why, sizeof why);
+  const std::string text = std::string(what) + " failed: " + why;
+  if (status == QCTS_FAILED) throw FailedFault(text);
+  if (status != QCTS_OK) throw ProviderFault(text);
   return QCTS_OK;
 }
 

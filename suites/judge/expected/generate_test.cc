@@ -258,6 +258,8 @@ TEST(Generate, ZeroCodesMeetWhatIsNotFinite) {
     const Generated made =
         generate(*scheme, Op::linear, kPlain, {Generator::zero_codes, weight, 6, 5, {}}, 5);
     const LinearReference reference(made.input);
+    for (uint64_t n = 0; n < 37; ++n)
+      EXPECT_EQ(std::isfinite(load_float(weight.dtype, made.input.bias, n)), n < 34) << scheme->name();
     for (int64_t m = 0; m < 6; ++m) {
       size_t columns = 0, zeros = 0, others = 0;
       for (size_t k = 0; k < reference.x(m).size(); ++k) {
