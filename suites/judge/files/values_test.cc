@@ -83,7 +83,7 @@ std::vector<Sample> samples() {
   return all;
 }
 
-struct Planted {
+struct PlantedValue {
   std::string plane, poison;
   size_t index = 0;  // element of the part
   std::vector<std::byte> bytes;
@@ -108,7 +108,7 @@ class Poisons {
  public:
   explicit Poisons(const SchemeTensor& tensor) : tensor_(tensor) {}
 
-  std::vector<Planted> all() {
+  std::vector<PlantedValue> all() {
     for (const Planes* planes : {&tensor_.planes, &tensor_.policy_planes})
       for (const Plane& plane : *planes) {
         if (plane.name == "scale_and_zero") {
@@ -190,7 +190,7 @@ class Poisons {
   }
 
   const SchemeTensor& tensor_;
-  std::vector<Planted> planted_;
+  std::vector<PlantedValue> planted_;
 };
 
 std::optional<SchemeTensor> sampled_tensor(const Checkpoint& checkpoint, const Sample& sample) {
@@ -260,7 +260,7 @@ TEST(Values, PlantedOnesAreFoundUnlessTheRecipeWritesThem) {
     const Checkpoint checkpoint = read_checkpoint(held, options_of(*sample.golden, CrcPolicy::skip));
     const std::optional<SchemeTensor> tensor = sampled_tensor(checkpoint, sample);
     ASSERT_TRUE(tensor) << sample.golden->id;
-    for (const Planted& one : Poisons(*tensor).all()) {
+    for (const PlantedValue& one : Poisons(*tensor).all()) {
       const std::optional<size_t> at =
           offset_of(checkpoint, sample, plane_of(*tensor, one.plane), held->bytes());
       if (!at) continue;
