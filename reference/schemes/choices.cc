@@ -16,6 +16,11 @@ bool names(std::string_view list, std::string_view word) {
   return false;
 }
 
+constexpr std::string_view kMxByExponent =
+    "mxfp8_e4m3_floor mxfp8_e4m3_ceil mxfp8_e4m3_even mxfp8_e5m2_floor mxfp8_e5m2_ceil mxfp8_e5m2_even "
+    "mxfp6_e2m3_floor mxfp6_e2m3_ceil mxfp6_e2m3_even mxfp6_e3m2_floor mxfp6_e3m2_ceil mxfp6_e3m2_even "
+    "mxfp4_floor mxfp4_ceil mxfp4_even";
+
 std::vector<ChoiceEntry> make_ledger() {
   return {
       {"int8_range",
@@ -288,6 +293,13 @@ std::vector<ChoiceEntry> make_ledger() {
        false,
        {{"floatx_nan_bits", "the low bits that the integer arithmetic of a normal number leaves", "mx", "",
          "torchao 0.18.0, prototype/custom_fp_utils.py, _f32_to_floatx_unpacked"}}},
+      {"non_finite_block",
+       "what are the scale and the codes of a block with NaN or an infinity",
+       false,
+       {{"mx_infinite_block_scaled",
+         "an infinity counts as 2^128; beside NaN the scale is NaN and the codes are those of x / infinity",
+         kMxByExponent, "",
+         "torchao 0.18.0, mx_tensor.py, to_mx: the exponent field of max |x|; byte 255 << 23"}}},
       {"rceil_exponent",
        "where does RCEIL take its exponent from",
        false,
@@ -300,11 +312,8 @@ std::vector<ChoiceEntry> make_ledger() {
        {{"mx_rceil_zero_unscaled", "by 1, and decoded by 2^-127",
          "mxfp8_e4m3_rceil mxfp8_e5m2_rceil mxfp6_e2m3_rceil mxfp6_e3m2_rceil mxfp4_rceil", "",
          "torchao 0.18.0, mx_tensor.py, _to_mx_rceil"},
-        {"mx_scale_floor_normal", "by 2^-126, and decoded by 2^-127",
-         "mxfp8_e4m3_floor mxfp8_e4m3_ceil mxfp8_e4m3_even mxfp8_e5m2_floor mxfp8_e5m2_ceil mxfp8_e5m2_even "
-         "mxfp6_e2m3_floor mxfp6_e2m3_ceil mxfp6_e2m3_even mxfp6_e3m2_floor mxfp6_e3m2_ceil mxfp6_e3m2_even "
-         "mxfp4_floor mxfp4_ceil mxfp4_even",
-         "", "torchao 0.18.0, mx_tensor.py, to_mx: clamp(min=F32_MIN_NORMAL)"},
+        {"mx_scale_floor_normal", "by 2^-126, and decoded by 2^-127", kMxByExponent, "",
+         "torchao 0.18.0, mx_tensor.py, to_mx: clamp(min=F32_MIN_NORMAL)"},
         {"nvfp4_scale_floor", "by 2^-6, the smallest normal of e4m3", "nvfp4", "",
          "torchao 0.18.0, nvfp4_tensor.py, nvfp4_quantize; compressed-tensors has no floor"}}},
       {"nvfp4_division",
