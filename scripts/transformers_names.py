@@ -6,12 +6,13 @@
 
 Each row is a key and JSON. "t:NAME" are the renames and conversions from names on disk to names in memory of a
 model_type or class, in their order (conversion_mapping.py). "c:CLASS" is a model class: base_model_prefix, tied weights,
-weights that are not saved, and the models within it. "m:TYPE" is a model_type: the class of AutoModel, and
-tie_word_embeddings where config.json has none. "e:" are the names of output embeddings and their biases with those of
-what they are tied to, in any class. --check compares with the file and writes nothing.
+weights that are not saved, and the models within it. "m:TYPE" is a model_type: the classes of AutoModel and
+AutoModelForCausalLM, and tie_word_embeddings where config.json has none. "e:" are the names of output embeddings and
+their biases with those of what they are tied to, in any class. --check compares with the file and writes nothing.
 """
 
 import argparse
+import inspect
 import json
 import os
 import re
@@ -26,8 +27,10 @@ import small_models  # noqa: E402
 import transformers  # noqa: E402
 from transformers import PreTrainedModel, conversion_mapping  # noqa: E402
 from transformers import core_model_loading as core  # noqa: E402
+from transformers.models.auto import modeling_auto  # noqa: E402
 
 FILE = ROOT / "reference/dialects/names/transformers_names.inc"
+CAUSAL_CLASSES = modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 MAPPING = conversion_mapping._build_checkpoint_conversion_mapping()
 
 
@@ -67,7 +70,7 @@ def key_of(config, part, depth=0):
 def models_within(model, base_classes):
     """Returns [path, class, model_type, key in config.json or None] of the models in a model whose names may change.
 
-    The class is None if it follows from config.json, as a vision tower's does.
+    The class is None if it follows from config.json, as a vision tower's does, or "lm" if it is AutoModelForCausalLM's.
     """
     rows, skipped = [], ()
     for path, module in model.named_modules():
@@ -77,13 +80,29 @@ def models_within(model, base_classes):
         if key and base_classes.get(kind) == name:
             rows.append([path, None, None, key])
             skipped += (path + ".",)
+        elif key and CAUSAL_CLASSES.get(kind) == name:
+            rows.append([path, "lm", None, key])
+            skipped += (path + ".",)
         elif name in MAPPING or kind in MAPPING:
             rows.append([path, name, kind, None])
     return rows
 
 
+def has_module(model_class, name):
+    """Does a model of the class have a module of this name? T5's heads have none of their base_model_prefix."""
+    classes = (c for c in model_class.__mro__ if c.__module__.startswith("transformers.") and c is not PreTrainedModel)
+    sets = re.compile(rf"\bself\.{name}\s*[:=]|setattr\(self, self\.base_model_prefix,")
+    return any(sets.search(inspect.getsource(c)) for c in classes)
+
+
+def prefix_of(model_class, base_classes):
+    """Returns the base model's name in the class, or, of a base model, that in its heads."""
+    prefix = model_class.base_model_prefix
+    return prefix if model_class.__name__ in base_classes.values() or (prefix and has_module(model_class, prefix)) else ""
+
+
 def class_row(model_class, base_classes):
-    row = {"prefix": model_class.base_model_prefix} if model_class.base_model_prefix else {}
+    row = {"prefix": prefix} if (prefix := prefix_of(model_class, base_classes)) else {}
     ties, skip = model_class._tied_weights_keys, model_class._keys_to_ignore_on_save
     if isinstance(ties, dict) and ties:
         row["ties"] = ties
@@ -119,6 +138,7 @@ def rows():
     ties = small_models.tie_defaults()
     for kind in sorted(base_classes.keys() | ties.keys()):
         row = {"base": base_classes[kind]} if kind in base_classes else {}
+        row |= {"lm": CAUSAL_CLASSES[kind]} if kind in CAUSAL_CLASSES else {}
         found[f"m:{kind}"] = row | ({"tie": ties[kind]} if kind in ties else {})
     found["e:"] = embedding_pairs(found)
     return found

@@ -119,7 +119,7 @@ std::string type_words(const NamedTensor& tensor) {
 
 KeyMatch match_keys(const Checkpoint& file, const Checkpoint& skeleton) {
   KeyMatch match;
-  const TensorsByName held(file), wanted(skeleton);
+  const TensorsByName held(file, skeleton), wanted(skeleton, file);
   const ModuleVersions versions(file);
   for (const NamedTensor& tensor : skeleton.tensors) {
     const NamedTensor* other = held.find(tensor);

@@ -185,8 +185,8 @@ class ErrorFinder {
               const std::string& quantized_cpu_layout)
       : dense_(dense),
         quantized_(quantized),
-        originals_(dense),
-        counterparts_(quantized),
+        originals_(dense, quantized),
+        counterparts_(quantized, dense),
         dense_cpu_layout_(dense_cpu_layout),
         quantized_cpu_layout_(quantized_cpu_layout) {}
 

@@ -2,36 +2,12 @@
 #include "reference/dialects/not_stored.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "reference/dialects/names/model_names.h"
 
 namespace qcts {
 namespace {
-
-// For each tied name, the stored names that have its values. A weight may be tied to one that is tied itself.
-class StoredTwins {
- public:
-  StoredTwins(const std::vector<TiedName>& ties, const std::set<std::string>& stored) {
-    std::map<std::string, std::vector<std::string>> groups;  // by source
-    for (const TiedName& tie : ties) groups[tie.source].push_back(tie.target);
-    for (auto& [source, targets] : groups) {
-      targets.push_back(source);
-      for (const std::string& name : targets)
-        for (const std::string& other : targets)
-          if (name != other && stored.contains(other)) twins_[name].push_back(other);
-    }
-  }
-  // Returns nullptr if nothing stored has the values of `name`.
-  const std::string* twin_of(const std::string& name) const {
-    const auto found = twins_.find(name);
-    return found == twins_.end() ? nullptr : &found->second.back();
-  }
-
- private:
-  std::map<std::string, std::vector<std::string>> twins_;
-};
 
 std::string finding_of(const NotStored& name, bool is_tie, bool has_config) {
   if (!name.missing.empty()) return name.name + ": listed and stored in part: " + name.missing;
@@ -68,7 +44,7 @@ void judge_not_stored(Checkpoint& checkpoint, const OpenOptions& options) {
   all.insert(all.end(), missing.begin(), missing.end());
   const ModelNames model(checkpoint.config);
   const std::vector<TiedName> usual = usual_ties(missing, in_memory);
-  const StoredTwins twins(has_config ? model.tied(all) : usual, stored);
+  const TiedTwins twins(has_config ? model.tied(all) : usual, stored);
   for (const NotStored& name : checkpoint.left_out) {
     const std::string* twin = name.missing.empty() ? twins.twin_of(name.name) : nullptr;
     if (twin != nullptr) {

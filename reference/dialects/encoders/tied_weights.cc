@@ -2,90 +2,59 @@
 #include "reference/dialects/encoders/tied_weights.h"
 
 #include <algorithm>
-#include <optional>
-#include <sstream>
-#include <string_view>
+#include <map>
+
+#include "reference/dialects/names/model_names.h"
 
 namespace qcts {
 namespace {
 
-struct TiedArchitectures {
-  bool by_default;
-  std::string_view pairs, architectures;
-};
-constexpr TiedArchitectures kTied[] = {
-#define QCTS_TIED(by_default, pairs, architectures) {by_default, pairs, architectures},
-#include "reference/dialects/encoders/tied_weights.inc"
-#undef QCTS_TIED
-};
-
-std::vector<std::string> split_words(std::string_view text) {
-  std::istringstream stream{std::string(text)};
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
+// The tensors of a folder by their names in memory.
+std::map<std::string, size_t> places_in_memory(const Checkpoint& checkpoint) {
+  std::vector<std::string> on_disk;
+  for (const NamedTensor& tensor : checkpoint.tensors) on_disk.push_back(tensor.name);
+  const std::vector<MemoryNames> names = memory_names(checkpoint.config, on_disk);
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (!names[i].is_converted) places.emplace(names[i].names[0], i);
+  return places;
 }
 
-// What config.json or its text_config says; nullopt where it says nothing.
-std::optional<bool> says_tied(const nlohmann::ordered_json& config) {
-  if (!config.is_object()) return std::nullopt;
-  if (const auto said = config.find("tie_word_embeddings"); said != config.end() && said->is_boolean())
-    return said->get<bool>();
-  const auto text = config.find("text_config");
-  return text == config.end() ? std::nullopt : says_tied(*text);
-}
-
-std::vector<std::string> architectures_of(const nlohmann::ordered_json& config) {
-  std::vector<std::string> names;
-  const auto listed = config.find("architectures");
-  if (listed == config.end() || !listed->is_array()) return names;
-  for (const auto& name : *listed)
-    if (name.is_string()) names.push_back(name);
-  return names;
-}
-
-const TiedArchitectures* find_tied(const std::vector<std::string>& architectures) {
-  for (const TiedArchitectures& row : kTied)
-    for (const std::string& known : split_words(row.architectures))
-      if (std::ranges::find(architectures, known) != architectures.end()) return &row;
-  return nullptr;
-}
-
-// Adds `name` with the elements of `source`, if only the latter is stored.
-bool add_copy(Checkpoint& checkpoint, const std::string& name, const std::string& source) {
-  const auto find = [&](const std::string& wanted) {
-    return std::ranges::find(checkpoint.tensors, wanted, &NamedTensor::name);
-  };
-  const auto stored = find(source);
-  if (stored == checkpoint.tensors.end() || find(name) != checkpoint.tensors.end()) return false;
-  NamedTensor copy = *stored;
-  copy.name = name;
-  checkpoint.tensors.push_back(std::move(copy));
-  return true;
+std::string name_of_class(const nlohmann::ordered_json& config) {
+  const auto classes = config.find("architectures");
+  const bool named = classes != config.end() && classes->is_array() && !classes->empty();
+  return named && classes->front().is_string() ? classes->front().get<std::string>()
+                                               : "a model without architectures";
 }
 
 }  // namespace
 
-std::vector<TiedWeight> add_tied_weights(Checkpoint& checkpoint) {
-  std::vector<TiedWeight> added;
-  const std::optional<bool> said = says_tied(checkpoint.config);
-  if (!checkpoint.config.is_object() || said == false) return added;
-  const std::vector<std::string> architectures = architectures_of(checkpoint.config);
-  const TiedArchitectures* row = find_tied(architectures);
-  if (!row && said == true)
-    checkpoint.warnings.push_back(
-        "config.json ties weights, and which ones is not known here for " +
-        (architectures.empty() ? "a model without architectures" : architectures.front()) +
-        ": OUT holds what IN stores");
-  if (!row || !said.value_or(row->by_default)) return added;
-  for (const std::string& pair : split_words(row->pairs)) {
-    const size_t middle = pair.find('=');
-    const std::string tied = pair.substr(0, middle), source = pair.substr(middle + 1);
-    if (add_copy(checkpoint, tied, source)) added.push_back({tied, source});
-    if (add_copy(checkpoint, source, tied)) added.push_back({source, tied});
+std::vector<TiedName> add_tied_weights(Checkpoint& checkpoint) {
+  std::vector<TiedName> added;
+  if (!checkpoint.config.is_object()) return added;
+  const ModelNames model(checkpoint.config);
+  if (!model.knows_class() && says_tied(checkpoint.config) == true)
+    checkpoint.warnings.push_back("config.json ties weights, and which ones is not known here for " +
+                                  name_of_class(checkpoint.config) + ": OUT holds what IN stores");
+  const std::vector<TiedName> ties = model.single_ties();
+  if (ties.empty()) return added;
+  std::map<std::string, size_t> places = places_in_memory(checkpoint);
+  const auto add = [&](const std::string& name, const std::string& source) {
+    const auto stored = places.find(source);
+    if (stored == places.end() || places.contains(name)) return false;
+    NamedTensor copy = checkpoint.tensors[stored->second];
+    added.push_back({name, copy.name});
+    copy.name = name;
+    places.emplace(name, checkpoint.tensors.size());
+    checkpoint.tensors.push_back(std::move(copy));
+    return true;
+  };
+  for (bool again = true; again;) {  // a weight may be tied to one that is tied itself
+    again = false;
+    for (const auto& [target, source] : ties) again = add(target, source) || add(source, target) || again;
   }
   std::erase_if(checkpoint.left_out, [&](const NotStored& name) {
-    return std::ranges::find(added, name.name, &TiedWeight::name) != added.end();
+    return std::ranges::find(added, name.name, &TiedName::target) != added.end();
   });
   return added;
 }

@@ -4,28 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <map>
-#include <set>
+
+#include "reference/dialects/names/name_rows.h"
 
 namespace qcts {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct NameRow {
-  std::string_view key, json;
-};
-// Sorted by key; scripts/transformers_names.py says what the rows hold.
-constexpr NameRow kRows[] = {
-#include "reference/dialects/names/transformers_names.inc"
-};
-
-// Returns null if there is no such row.
-Json name_row(std::string_view kind, const std::string& name) {
-  const std::string key = std::string(kind) + name;
-  const auto found = std::ranges::lower_bound(kRows, key, {}, &NameRow::key);
-  return found == std::end(kRows) || found->key != key ? Json() : Json::parse(found->json);
-}
 
 std::string said_text(const Json& object, const char* key) {
   if (!object.is_object()) return "";
@@ -43,11 +28,9 @@ Json config_part(const Json& config, const std::string& dotted) {
   return part;
 }
 
-// tie_word_embeddings of a configuration, of its text model, or the default of its class.
+// What config.json says, or the default of its class.
 bool does_tie(const Json& config, const std::string& model_type, bool otherwise) {
-  for (const Json& said : {config, config_part(config, "text_config")})
-    if (said.is_object() && said.contains("tie_word_embeddings") && said["tie_word_embeddings"].is_boolean())
-      return said["tie_word_embeddings"];
+  if (const std::optional<bool> said = says_tied(config)) return *said;
   const Json row = name_row("m:", model_type);
   return row.is_object() ? row.value("tie", false) : otherwise;
 }
@@ -129,7 +112,8 @@ ModelNames::ModelNames(const Json& config) {
   const std::string name =
       named ? classes[0].get<std::string>() : said_text(name_row("m:", model_type), "base");
   ties_weights_ = does_tie(config, model_type, true);
-  known_ = !name_row("m:", model_type).is_null() || !name_row("c:", name).is_null();
+  knows_class_ = !name_row("c:", name).is_null();
+  known_ = knows_class_ || !name_row("m:", model_type).is_null();
   is_base_ = said_text(name_row("m:", model_type), "base") == name;
   if (known_) add_class(name, model_type, config, "", 0);
   active_.resize(transforms_.size());
@@ -137,7 +121,7 @@ ModelNames::ModelNames(const Json& config) {
 
 ModelNames ModelNames::of_class(std::string_view name) {
   ModelNames names;
-  names.known_ = true;
+  names.known_ = names.knows_class_ = true;
   names.add_class(std::string(name), said_text(name_row("c:", std::string(name)), "type"), Json::object(), "",
                   0);
   names.active_.resize(names.transforms_.size());
@@ -146,7 +130,7 @@ ModelNames ModelNames::of_class(std::string_view name) {
 
 std::vector<std::string> ModelNames::renamed_classes() {
   std::vector<std::string> found;
-  for (const NameRow& row : kRows)
+  for (const NameRow& row : name_rows())
     if (row.key.starts_with("t:") ||
         (row.key.starts_with("c:") && row.json.find("\"models\"") != row.json.npos))
       if (std::string name(row.key.substr(2)); std::ranges::find(found, name) == found.end())
@@ -198,20 +182,23 @@ void ModelNames::add_class(const std::string& name, const std::string& model_typ
   add_transforms(name, model_type, path);
   const std::string below = path.empty() ? "" : path + ".";
   const Json ties = row.value("ties", Json::object());
+  const auto within = [&](const std::string& pattern) {
+    return below + (!below.empty() && pattern.starts_with("^") ? pattern.substr(1) : pattern);
+  };
   if (does_tie(config, model_type, true))
-    for (const auto& [target, source] : ties.items())
-      ties_.push_back({below + target, below + source.get<std::string>()});
+    for (const auto& [target, source] : ties.items()) ties_.push_back({within(target), within(source)});
   for (const Json& key : row.value("unsaved", Json::array()))
     never_saved_.push_back(below + key.get<std::string>());
   for (const Json& model : row.value("models", Json::array())) {
     const std::string at = below + model[0].get<std::string>();
-    if (model[1].is_string()) {
+    if (model[2].is_string()) {
       add_transforms(model[1], model[2], at);
       continue;
     }
     const Json part = config_part(config, model[3]);
-    const std::string type = said_text(part, "model_type"), base = said_text(name_row("m:", type), "base");
-    if (!base.empty()) add_class(base, type, part, at, depth + 1);
+    const std::string type = said_text(part, "model_type");
+    const std::string inner = said_text(name_row("m:", type), model[1].is_null() ? "base" : "lm");
+    if (!inner.empty()) add_class(inner, type, part, at, depth + 1);
   }
 }
 
@@ -344,35 +331,24 @@ std::vector<TiedName> ModelNames::tied(std::span<const std::string> names) const
       if (targets[i] != source) found.push_back({targets[i], source});
     }
   }
-  return known_ || !ties_weights_ ? found : usual_ties(names, names);
+  return knows_class_ || !ties_weights_ ? found : usual_ties(names, names);
+}
+
+std::vector<TiedName> ModelNames::single_ties() const {
+  static const NamePattern kSingle({R"(^\^?[A-Za-z0-9_.]+\$?$)"});
+  std::vector<TiedName> found;
+  const auto plain = [](std::string pattern) {
+    std::erase_if(pattern, [](char c) { return c == '^' || c == '$'; });
+    return pattern;
+  };
+  for (const Tie& tie : ties_)
+    if (kSingle.search(tie.target) && kSingle.search(tie.source))
+      found.push_back({plain(tie.target), plain(tie.source)});
+  return found;
 }
 
 bool ModelNames::is_never_saved(std::string_view name) const {
   return std::ranges::find(never_saved_, name) != never_saved_.end();
-}
-
-std::vector<TiedName> usual_ties(std::span<const std::string> targets, std::span<const std::string> sources) {
-  constexpr std::string_view kEmbeddings[] = {"embed_tokens.weight",    "wte.weight",
-                                              "word_embeddings.weight", "embed_in.weight",
-                                              "shared.weight",          "tok_embeddings.weight"};
-  std::multimap<std::string, std::string> pairs;
-  for (const Json& pair : name_row("e:", "")) pairs.emplace(pair[0], pair[1]);
-  std::set<std::string_view> known(sources.begin(), sources.end());
-  std::vector<TiedName> found;
-  for (const std::string& target : targets) {
-    for (auto [pair, last] = pairs.equal_range(target); pair != last; ++pair)
-      if (known.contains(pair->second)) found.push_back({target, pair->second});
-    if (!has_ending(target, "lm_head.weight")) continue;
-    for (const std::string& source : sources)
-      if (std::ranges::any_of(kEmbeddings, [&](std::string_view end) { return has_ending(source, end); }))
-        found.push_back({target, source});
-  }
-  return found;
-}
-
-bool has_ending(std::string_view name, std::string_view ending) {
-  return name.ends_with(ending) &&
-         (name.size() == ending.size() || name[name.size() - ending.size() - 1] == '.');
 }
 
 bool natural_less(std::string_view a, std::string_view b) {

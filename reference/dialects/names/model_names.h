@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/dialects/names/name_pattern.h"
+#include "reference/dialects/names/tied_names.h"
 
 namespace qcts {
 
@@ -41,10 +42,6 @@ struct MemoryName {
   size_t source = 0;                          // number of the conversion's source that matched
 };
 
-struct TiedName {
-  std::string target, source;
-};
-
 struct MemoryNames;
 
 class ModelNames {
@@ -56,7 +53,9 @@ class ModelNames {
   static std::vector<std::string> renamed_classes();
   static ModelNames of_class(std::string_view name);
 
+  // The class or the model_type is one of transformers.
   bool is_known() const { return known_; }
+  bool knows_class() const { return knows_class_; }
   // Returns false if the models within the class are not known.
   bool is_complete() const { return complete_; }
   bool renames() const { return !transforms_.empty(); }
@@ -71,6 +70,8 @@ class ModelNames {
   // Returns the tied weights among the names in memory; none if config.json ties no weights.
   std::vector<TiedName> tied(std::span<const std::string> names) const;
   bool ties_weights() const { return ties_weights_; }
+  // Returns the ties of single weights, whether a model has them or not; not those of whole layers.
+  std::vector<TiedName> single_ties() const;
   // Names that save_pretrained never stores.
   bool is_never_saved(std::string_view name) const;
   // Adds the base model's name to names without it, or removes it, where the names are another class's of the
@@ -88,7 +89,7 @@ class ModelNames {
   std::string renamed(const std::string& name);
 
   bool is_base_ = false;  // the class is AutoModel's
-  bool known_ = false, complete_ = true, ties_weights_ = false;
+  bool known_ = false, knows_class_ = false, complete_ = true, ties_weights_ = false;
   std::string base_prefix_;
   std::vector<std::shared_ptr<NameTransform>> transforms_;
   std::vector<bool> active_;  // for each transform: the first source of a group was seen
@@ -106,11 +107,6 @@ struct MemoryNames {
 std::vector<MemoryNames> memory_names(const nlohmann::ordered_json& config,
                                       std::span<const std::string> on_disk);
 
-// Returns the pairs of an output embedding and an embedding, or of their biases, as models of transformers
-// tie them, for a model whose class is not known.
-std::vector<TiedName> usual_ties(std::span<const std::string> targets, std::span<const std::string> sources);
-// Returns true if `name` is `ending` or ends in '.' and `ending`.
-bool has_ending(std::string_view name, std::string_view ending);
 // Compares names by their parts, numbers as numbers, as transformers sorts them.
 bool natural_less(std::string_view a, std::string_view b);
 

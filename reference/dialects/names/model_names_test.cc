@@ -72,5 +72,36 @@ TEST(ModelNames, TiesWhatConfigJsonTies) {
   EXPECT_EQ(ties({{"text_config", {{"tie_word_embeddings", true}}}}), 1u);
 }
 
+TEST(ModelNames, AClassThatIsNotKnownTiesWhatIsUsual) {
+  const std::vector<std::string> names = {"lm_head.weight", "model.embed_tokens.weight"};
+  const Json config = {
+      {"architectures", {"UnknownModel"}}, {"model_type", "llama"}, {"tie_word_embeddings", true}};
+  const ModelNames model(config);
+  EXPECT_TRUE(model.is_known());
+  EXPECT_FALSE(model.knows_class());
+  ASSERT_FALSE(model.tied(names).empty());
+  EXPECT_EQ(model.tied(names)[0].target, "lm_head.weight");
+  EXPECT_TRUE(model.single_ties().empty());
+}
+
+TEST(ModelNames, SingleTiesHaveNoPatterns) {
+  const Json config = {
+      {"architectures", {"IBertForMaskedLM"}}, {"model_type", "ibert"}, {"tie_word_embeddings", true}};
+  const std::vector<TiedName> ties = ModelNames(config).single_ties();
+  ASSERT_EQ(ties.size(), 2u);
+  EXPECT_EQ(ties[0].source, "ibert.embeddings.word_embeddings.weight");
+  const Json detection = {{"architectures", {"DFineForObjectDetection"}}, {"model_type", "d_fine"}};
+  for (const TiedName& tie : ModelNames(detection).single_ties())
+    EXPECT_EQ(tie.target.find_first_of("\\(?[^$"), tie.target.npos) << tie.target;
+}
+
+TEST(ModelNames, AHeadHasTheNamesOfTheModelWithinIt) {
+  ModelNames model(
+      {{"architectures", {"ASTForAudioClassification"}}, {"model_type", "audio-spectrogram-transformer"}});
+  EXPECT_EQ(
+      model.in_memory("audio_spectrogram_transformer.encoder.layer.0.attention.attention.query.weight").name,
+      "audio_spectrogram_transformer.layers.0.attention.q_proj.weight");
+}
+
 }  // namespace
 }  // namespace qcts

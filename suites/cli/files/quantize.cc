@@ -174,13 +174,13 @@ void write_out(const QuantizePlan& plan, const QuantizeArguments& words, const C
   write_torch_zip(archive_prefix(words.out), edited.root, edited.storages, out);
 }
 
-void print_choice(const std::string& basis, const std::vector<TiedWeight>& tied,
+void print_choice(const std::string& basis, const std::vector<TiedName>& tied,
                   const std::vector<QuantizeDecision>& decisions) {
   constexpr size_t kLabel = 12;
   Printout out(screen_of(STDOUT_FILENO));
-  for (const TiedWeight& weight : tied)
+  for (const TiedName& weight : tied)
     out.item("added", kLabel,
-             weight.name + ": config.json ties it to " + weight.source + ", and IN stores one");
+             weight.target + ": config.json ties it to " + weight.source + ", and IN stores one");
   out.text("layers chosen by " + basis + "; --include, --exclude and --like change the choice");
   for (const QuantizeDecision& decision : decisions) {
     const std::string& name = decision.tensor->name;
@@ -193,7 +193,7 @@ void print_choice(const std::string& basis, const std::vector<TiedWeight>& tied,
 }
 
 Json choice_json(const QuantizeArguments& words, const QuantizePlan& plan, const std::string& basis,
-                 const std::vector<TiedWeight>& tied, const std::vector<QuantizeDecision>& decisions) {
+                 const std::vector<TiedName>& tied, const std::vector<QuantizeDecision>& decisions) {
   Json json = {{"scheme", words.scheme},
                {"layout", plan.layout.name()},
                {"activation", plan.activation.name()},
@@ -203,8 +203,8 @@ Json choice_json(const QuantizeArguments& words, const QuantizePlan& plan, const
                {"import", plan.cls ? Json(plan.cls->module) : Json(nullptr)},
                {"chosen_by", basis},
                {"added", Json::array()}};
-  for (const TiedWeight& weight : tied)
-    json["added"].push_back({{"name", weight.name}, {"tied_to", weight.source}});
+  for (const TiedName& weight : tied)
+    json["added"].push_back({{"name", weight.target}, {"tied_to", weight.source}});
   json["quantized"] = Json::array();
   json["left"] = Json::array();
   for (const QuantizeDecision& decision : decisions) {
@@ -234,7 +234,7 @@ int run_quantize(const QuantizeArguments& given) {
   options.config_is_a_plan = true;
   Checkpoint opened = open_checkpoint(words.in, options);
   // A folder for transformers stores tied weights once; a state dict holds them all.
-  const std::vector<TiedWeight> tied = plan.folder ? std::vector<TiedWeight>() : add_tied_weights(opened);
+  const std::vector<TiedName> tied = plan.folder ? std::vector<TiedName>() : add_tied_weights(opened);
   const Checkpoint& checkpoint = opened;
   for (const CheckpointFinding& finding : checkpoint.findings)
     throw Failure(checkpoint.path.string() + ": " + finding_text(finding) +
