@@ -52,7 +52,7 @@ bool has_zero_points(const Planes& planes) {
 }  // namespace
 
 bool has_zero_codes(const Scheme& scheme, const WeightShape& shape) {
-  const WeightShape few{shape.dtype, std::min<int64_t>(shape.n, 4), shape.k};
+  const WeightShape few{shape.dtype, std::min<int64_t>(shape.n, 16), shape.k};
   return !scheme.refusal(few) && !mixed_columns(scheme, few, planes_with_zeros(scheme, few, 1)).empty();
 }
 
