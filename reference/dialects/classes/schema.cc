@@ -383,13 +383,14 @@ const ClassSchema* find_class(const NamedTensor& tensor) {
 
 bool is_of_class(std::string_view cls, std::string_view name) {
   bool is_known = false;
-  for (const ClassSchema& candidate : classes()) {
-    if (candidate.name != cls) continue;
-    is_known = true;
-    for (const auto* names : {&candidate.tensors, &candidate.optional_tensors, &candidate.attributes,
-                              &candidate.optional_attributes, &candidate.former_attributes})
-      if (holds(*names, name)) return true;
-  }
+  for (const auto* list : {&classes(), &training_classes()})
+    for (const ClassSchema& candidate : *list) {
+      if (candidate.name != cls) continue;
+      is_known = true;
+      for (const auto* names : {&candidate.tensors, &candidate.optional_tensors, &candidate.attributes,
+                                &candidate.optional_attributes, &candidate.former_attributes})
+        if (holds(*names, name)) return true;
+    }
   for (const auto& [former, names] : first_generation())
     if (former == cls) return holds(names, name);
   return !is_known;
