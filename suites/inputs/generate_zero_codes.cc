@@ -52,8 +52,12 @@ bool has_zero_points(const Planes& planes) {
 }  // namespace
 
 bool has_zero_codes(const Scheme& scheme, const WeightShape& shape) {
-  const WeightShape few{shape.dtype, std::min<int64_t>(shape.n, 16), shape.k};
-  return !scheme.refusal(few) && !mixed_columns(scheme, few, planes_with_zeros(scheme, few, 1)).empty();
+  // NF4 needs whole blocks of scales.
+  for (const int64_t rows : {std::min<int64_t>(shape.n, 16), shape.n, int64_t{256}}) {
+    const WeightShape few{shape.dtype, rows, shape.k};
+    if (!scheme.refusal(few)) return !mixed_columns(scheme, few, planes_with_zeros(scheme, few, 1)).empty();
+  }
+  return false;
 }
 
 Generated zero_codes(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed) {
