@@ -140,7 +140,10 @@ size_t max_shapes(const InputFamily& family, const Request& request, DType dtype
 
 void add_family(const InputFamily& family, const Request& request, std::vector<Synthetic>& out) {
   std::vector<DType> dtypes = {DType::bfloat16, DType::float32, DType::float16};
-  if (!family.every_dtype || request.set != InputSet::all) dtypes = {first_dtype(family, request)};
+  // A kernel may dequantize to one dtype alone, and tall weights cost little there.
+  const bool every_dtype =
+      family.every_dtype || (family.generator == Generator::tall && request.op == Op::dequantize);
+  if (!every_dtype || request.set != InputSet::all) dtypes = {first_dtype(family, request)};
   for (const DType dtype : dtypes) {
     size_t taken = 0;
     const bool weight_only = request.activation == kWeightOnly;
