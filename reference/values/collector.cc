@@ -56,10 +56,10 @@ void ValueCollector::add_shares(TensorValues values) {
   found_.tensors.push_back(std::move(values));
 }
 
-void ValueCollector::note(const std::string& kind, const std::string& name, const std::string& what,
+void ValueCollector::note(const std::string& oddity, const std::string& name, const std::string& what,
                           uint64_t values) {
-  auto line = std::ranges::find(notes_, kind, &NoteLine::kind);
-  if (line == notes_.end()) line = notes_.insert(notes_.end(), {kind, name, what});
+  auto line = std::ranges::find(notes_, oddity, &NoteLine::oddity);
+  if (line == notes_.end()) line = notes_.insert(notes_.end(), {oddity, name, what});
   ++line->tensors;
   line->values += values;
 }
@@ -69,7 +69,7 @@ CheckpointValues ValueCollector::finish() {
     const std::string more =
         line.tensors == 1 ? "" : " and " + std::to_string(line.tensors - 1) + " more " + line.what;
     const std::string values = line.values == 0 ? "" : ": " + std::to_string(line.values);
-    found_.notes.push_back(line.first + more + ": " + line.kind + values);
+    found_.notes.push_back(line.first + more + ": " + line.oddity + values);
   }
   notes_.clear();
   return std::move(found_);

@@ -31,7 +31,7 @@ class ValueCollector {
   // Returns the weight if a scheme describes the tensor and its planes can be unpacked.
   std::optional<ReadWeight> add(const NamedTensor& tensor);
 
-  // Returns what was found, with one note for each kind.
+  // Returns what was found, with one note for each oddity.
   CheckpointValues finish();
 
  private:
@@ -42,11 +42,11 @@ class ValueCollector {
   void add_padding(const std::string& name, const SchemeTensor& tensor, const ReadWeight& weight);
   void add_unreadable(const std::string& name, const SchemeTensor& tensor, const std::string& why_not);
   void add_shares(TensorValues values);
-  // Counts a tensor for the note "NAME and 3 more WHAT: KIND", and its values: "NAME: 12 KIND".
-  void note(const std::string& kind, const std::string& name, const std::string& what, uint64_t values = 0);
+  // Counts a tensor for the note "NAME and 3 more WHAT: ODDITY", and its values: "NAME: ODDITY: 12".
+  void note(const std::string& oddity, const std::string& name, const std::string& what, uint64_t values = 0);
 
   struct NoteLine {
-    std::string kind, first, what;
+    std::string oddity, first, what;
     uint64_t tensors = 0, values = 0;
   };
   ValueLimits limits_;

@@ -38,7 +38,7 @@ Json int8_state(const SchemeTensor& tensor, const Names& names, bool zero_points
   inner["int_data"] = plane_as("qdata", DType::int8, {tensor.n, tensor.k});
   inner["scale"] = plane_as("scale", tensor.dtype, blocks);
   inner["zero_point"] = zero_points ? plane_as("zero_point", DType::int64, blocks) : Json(nullptr);
-  inner[names.layout] = layout_json(names.plain, Json::object());
+  inner[names.layout_attribute] = layout_json(names.plain, Json::object());
   return affine_state(
       tensor, names,
       wrapper_here(names.plain.module, names.plain.name, DType::int8, {tensor.n, tensor.k}, std::move(inner)),
@@ -74,7 +74,7 @@ Json int4_state(const SchemeTensor& tensor, const Names& names, const LayoutClas
   inner["packed_weight"] = plane_as("qdata", specs[0].dtype, specs[0].shape);
   inner["scale_and_zero"] = plane_as("scale_and_zero", specs[1].dtype, specs[1].shape);
   inner["transposed"] = false;
-  inner[names.layout] = layout_json(classes, std::move(layout));
+  inner[names.layout_attribute] = layout_json(classes, std::move(layout));
   return affine_state(
       tensor, names,
       wrapper_here(classes.module, classes.name, specs[0].dtype, specs[0].shape, std::move(inner)), 0, 15,
@@ -91,7 +91,7 @@ Json cpu_pack_state(const SchemeTensor& tensor, const LayoutClasses& classes) {
 }  // namespace
 
 Json layout_json(const LayoutClasses& classes, Json data) {
-  Json object = typed_json(classes.layout, std::move(data));
+  Json object = typed_json(classes.layout_class, std::move(data));
   object["_module"] = classes.layout_module;
   return object;
 }

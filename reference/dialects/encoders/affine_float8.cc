@@ -64,7 +64,7 @@ Json weight_state(const SchemeTensor& tensor, bool first, bool narrow) {
   inner["float8_data"] = plane_as("qdata", code_of(tensor), {tensor.n, tensor.k});
   inner["scale"] = plane_as("scale", narrow ? tensor.dtype : DType::float32, blocks);
   inner["transposed"] = false;
-  inner[kNames07.layout] = of_one_weight(std::move(layout));
+  inner[kNames07.layout_attribute] = of_one_weight(std::move(layout));
   const Json largest = first ? Json(static_cast<int64_t>(float_format(code_of(tensor)).max)) : Json(nullptr);
   const Json least = first ? Json(-largest.get<int64_t>()) : Json(nullptr);
   Json dict = affine_state(tensor, kNames07,

@@ -76,7 +76,7 @@ Json intx_weight_state(const SchemeTensor& tensor, const LayoutClasses& classes,
   inner["int_data"] = pairs ? pairs_here(stored) : plane_as("qdata", DType::int8, stored);
   inner["scale"] = plane_as("scale", scale_dtype(tensor), blocks);
   if (zero_points) inner["zero_point"] = plane_as("zero_point", *zero_points, blocks);
-  inner[kNames07.layout] = std::move(layout);
+  inner[kNames07.layout_attribute] = std::move(layout);
   const SchemeParams& params = tensor.scheme->params();
   return affine_state(tensor, kNames07,
                       wrapper_here(classes.module, classes.name, DType::int8, stored, std::move(inner)),

@@ -21,12 +21,12 @@ inline constexpr std::string_view kStaticActivation = "WeightTensorWithLinearAct
 
 // A class for the inner tensor, and the class of its layout.
 struct LayoutClasses {
-  std::string_view module, name, layout_module, layout;
+  std::string_view module, name, layout_module, layout_class;
 };
 
 // The names that some versions have in common: attributes and classes.
 struct Names {
-  std::string_view inner, layout;
+  std::string_view inner, layout_attribute;
   LayoutClasses plain, tiles;
 };
 inline constexpr Names kNames05 = {

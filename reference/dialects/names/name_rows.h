@@ -15,7 +15,7 @@ struct NameRow {
 };
 
 std::span<const NameRow> name_rows();  // sorted by key
-// Returns null if there is no row of the key `kind` and `name`.
-nlohmann::ordered_json name_row(std::string_view kind, std::string_view name);
+// Returns null if there is no row of the key `table` and `name`.
+nlohmann::ordered_json name_row(std::string_view table, std::string_view name);
 
 }  // namespace qcts
