@@ -142,9 +142,8 @@ std::vector<Synthetic> InputSampler::sampled_inputs(Kind kind, Op op, const Sche
       std::vector<Synthetic> sampled;
       std::ranges::copy_if(inputs, std::back_inserter(sampled),
                            [&](const Synthetic& input) { return input.activation == policy; });
-      const auto turns = static_cast<size_t>(std::ranges::count_if(sampled, [](const Synthetic& input) {
-        return !input_family(input.generator).excluded_from_sampling;
-      }));
+      const auto turns = static_cast<size_t>(
+          std::ranges::count_if(sampled, [](const Synthetic& input) { return !is_sampled_alone(input); }));
       for (size_t i = 0; i < sampled.size(); ++i) {
         const bool is_limited = plan_.schemes_a_family.contains(sampled[i].generator);
         if (!only_listed && !is_limited && !is_sampled(kind, op, scheme, i, std::max<size_t>(turns, 1)))

@@ -251,7 +251,17 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
         add_family(family, {kind, op, scheme, layout, policy, request_set, support}, out);
     }
   }
+  if (kind == Kind::numerics && op == Op::linear && layout == kPlain && set == InputSet::all)
+    for (const Policy policy : scheme.activations())
+      if (policy != kWeightOnly)
+        add_family(input_family(Generator::zero_points), {kind, op, scheme, layout, policy, set, support},
+                   out);
   return out;
+}
+
+bool is_sampled_alone(const Synthetic& input) {
+  return input_family(input.generator).excluded_from_sampling ||
+         (input.generator == Generator::zero_points && input.activation != kWeightOnly);
 }
 
 std::string input_name(const Synthetic& input, Op op, Layout layout) {

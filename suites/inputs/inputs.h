@@ -36,6 +36,9 @@ class GeneratorSupport {
   std::map<std::tuple<Generator, DType, int64_t>, bool> relations_;
 };
 
+// Returns true for an input that does not change which others a plan samples.
+bool is_sampled_alone(const Synthetic& input);
+
 // Returns the inputs of (kind, op, scheme, layout) that the scheme accepts.
 // Every activation policy of the op has inputs.
 // A linear has all policies, quantize_activation has all but weight_only.
