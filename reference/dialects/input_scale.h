@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a quantized weight does to x before it is multiplied by it.
+// Finds the factors by which a layer scales x before the product.
 // y = (x * f) W^T = x (W * f)^T: a factor f for each column of W belongs to the weight that the layer
 // applies. Sources: torchao 0.18.0, linear of Int8Tensor, Int4Tensor, Int4PlainInt32Tensor,
 // Int4TilePackedTo4dTensor and Int4OpaqueTensor (prototype/awq, prototype/smoothquant); torchao 0.5 to 0.13,

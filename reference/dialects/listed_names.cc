@@ -54,7 +54,7 @@ std::optional<Numbered> numbered(const std::vector<std::string_view>& names) {
       differ = true;
       found.place = place;
     }
-  // Of one tensor alone, the number after "experts" or the last one is its own.
+  // A single tensor is numbered by the last number in its name.
   for (size_t place = all[0].size(); !differ && place-- > 0;)
     if (is_list_index(all[0][place])) {
       differ = true;
@@ -126,7 +126,7 @@ std::string ListedNames::owner_of(const std::string& key) const {
   if (names_.contains(key)) return key;
   const size_t dot = key.rfind("._");
   if (dot == std::string::npos) return "";
-  // Of names such as l.w and l.w_b, the longest has "l._w_b_qdata".
+  // Both l.w and l.w_b may be listed. The key "l._w_b_qdata" belongs to the longer one.
   for (size_t end = key.rfind('_'); end > dot + 2; end = key.rfind('_', end - 1)) {
     std::string name = key.substr(0, dot + 1) + key.substr(dot + 2, end - dot - 2);
     if (names_.contains(name)) return name;

@@ -79,7 +79,7 @@ Generated zero_codes(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
     x.at(i, columns[place]) = only_nan ? kNan : kPlanted[turn];
   }
   made.input.x = x.bytes();
-  // Where a row of x is finite, the bias decides.
+  // Rows of x that are finite show whether the bias is lost.
   Floats bias(shape.dtype, 1, shape.n);
   for (int64_t c = 0; c < shape.n; ++c) bias.at(0, c) = noise(seed + 2, static_cast<uint64_t>(c));
   int64_t column = shape.n;

@@ -40,7 +40,7 @@ ValueRange times(ValueRange range, double least, double most) {
   return {std::ranges::min(ends), std::ranges::max(ends), range.nan};
 }
 
-// What is stored of numbers in this range.
+// Returns the range after rounding to the dtype of the plane.
 ValueRange stored(DType dtype, ValueRange range) {
   return {round_to(dtype, range.min), round_to(dtype, range.max), range.nan};
 }

@@ -296,7 +296,7 @@ const std::vector<ClassSchema>& classes() {
   return all;
 }
 
-// What the classes of torchao 0.5 to 0.17 set on themselves; torchao_v1.cc checks their parts.
+// Lists the attributes that the classes of torchao 0.5 to 0.17 set; torchao_v1.cc checks their parts.
 const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& first_generation() {
   static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> all = {
       {"AffineQuantizedTensor",

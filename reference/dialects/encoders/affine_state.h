@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the encoders of torchao's first generation share: AffineQuantizedTensor around a tensor of one layout
-// (dtypes/affine_quantized_tensor.py), and LinearActivationQuantizedTensor around that
+// Builds the states that the encoders of torchao's first generation share: AffineQuantizedTensor around a
+// tensor of one layout (dtypes/affine_quantized_tensor.py), and LinearActivationQuantizedTensor around that
 // (quantization/linear_activation_quantized_tensor.py). States have the form of Encoder::state.
 #pragma once
 

@@ -28,7 +28,7 @@ Json config_part(const Json& config, const std::string& dotted) {
   return part;
 }
 
-// What config.json says, or the default of its class.
+// Returns whether config.json ties the embeddings, or the default of its class.
 bool does_tie(const Json& config, const std::string& model_type, bool otherwise) {
   if (const std::optional<bool> said = says_tied(config)) return *said;
   const Json row = name_row("m:", model_type);

@@ -7,7 +7,7 @@
 
 namespace qcts::cli {
 
-// What a recipe of torchao 0.9.0 or 0.13.0 writes with its default arguments.
+// A recipe of torchao 0.9.0 or 0.13.0 with its default arguments.
 struct FirstRecipe {
   std::string_view scheme, activation;
   std::string_view dialect;  // the word of --as, if none is given
