@@ -34,6 +34,13 @@ bool is_steering(uint32_t code) {
          (code >= 0xe0000 && code <= 0xe007f);
 }
 
+// Bytes of printable ASCII at the start of the text.
+size_t plain_bytes(std::string_view text) {
+  size_t bytes = 0;
+  while (bytes < text.size() && text[bytes] >= 0x20 && text[bytes] < 0x7f) ++bytes;
+  return bytes;
+}
+
 std::string numbered(const char* format, uint32_t code) {
   char digits[16];
   std::snprintf(digits, sizeof digits, format, code);
@@ -53,6 +60,9 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
+    const size_t plain = plain_bytes(text.substr(at));
+    out += text.substr(at, plain);
+    if ((at += plain) == text.size()) break;
     const std::optional<Character> character = character_at(text, at);
     if (!character) {
       out += numbered("\\x%02x", static_cast<unsigned char>(text[at++]));

@@ -73,6 +73,7 @@ struct Glyph {
 
 Glyph first_glyph(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
+  if (lead < 0x80) return {};
   size_t bytes = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   bytes = std::min(bytes, text.size());
   uint32_t code = bytes == 1 ? lead : lead & (0xFFu >> (bytes + 1));

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "reference/formats/io/name_order.h"
+
 namespace qcts {
 namespace {
 
@@ -54,8 +56,7 @@ const std::string* find_duplicate(const std::vector<SafetensorsInfo>& tensors) {
   std::vector<const std::string*> names;
   names.reserve(tensors.size());
   for (const SafetensorsInfo& info : tensors) names.push_back(&info.name);
-  const auto less = [](const std::string* a, const std::string* b) { return *a < *b; };
-  std::ranges::sort(names, less);
+  sort_by_name(names, [](const std::string* name) { return std::string_view(*name); });
   const auto found =
       std::ranges::adjacent_find(names, [](const std::string* a, const std::string* b) { return *a == *b; });
   return found == names.end() ? nullptr : *found;
@@ -137,15 +138,14 @@ class Handler : public nlohmann::json_sax<Json> {
   }
   bool end_object() override {
     if (depth_ == 2 && in_info_) {
-      for (std::string_view wanted : {"dtype", "shape", "data_offsets"}) {
-        if (!fields_.contains(std::string(wanted))) {
-          complain(RefusalClass::StJson, "the field " + std::string(wanted) + " is missing");
-        }
-      }
+      for (size_t f = 0; f < kInfoFields.size(); ++f)
+        if (!info_fields_[f])
+          complain(RefusalClass::StJson, "the field " + std::string(kInfoFields[f]) + " is missing");
     }
     if (depth_ == 2) {
       in_info_ = in_metadata_ = false;
-      fields_.clear();
+      info_fields_ = {};
+      other_fields_.clear();
     }
     --depth_;
     return true;
@@ -172,10 +172,9 @@ class Handler : public nlohmann::json_sax<Json> {
     } else if (depth_ == 2) {
       field_ = value;
       if (in_metadata_) header_.budget.take_bytes(kMetadataBytes + 2 * value.size());
-      if (!fields_.insert(value).second)
-        complain(RefusalClass::StJson, "the key " + value + " is used twice");
-      const bool known = in_metadata_ || value == "dtype" || value == "shape" || value == "data_offsets";
-      if (!known && !options_.lenient) complain(RefusalClass::StJson, "unknown field " + value);
+      if (!note_field(value)) complain(RefusalClass::StJson, "the key " + value + " is used twice");
+      if (!in_metadata_ && !is_info_field(value) && !options_.lenient)
+        complain(RefusalClass::StJson, "unknown field " + value);
     }
     return true;
   }
@@ -195,6 +194,19 @@ class Handler : public nlohmann::json_sax<Json> {
 
  private:
   static constexpr std::string_view kMetadata = "__metadata__";
+  static constexpr std::array<std::string_view, 3> kInfoFields = {"dtype", "shape", "data_offsets"};
+
+  static bool is_info_field(std::string_view name) {
+    return std::ranges::find(kInfoFields, name) != kInfoFields.end();
+  }
+
+  // Returns false if the open object has the field already. Allocates for unusual fields alone: a header may
+  // hold a million tensors.
+  bool note_field(const std::string& name) {
+    const auto field = std::ranges::find(kInfoFields, name);
+    if (in_metadata_ || field == kInfoFields.end()) return other_fields_.insert(name).second;
+    return !std::exchange(info_fields_[static_cast<size_t>(field - kInfoFields.begin())], true);
+  }
 
   SafetensorsInfo& info() { return header_.tensors.back(); }
   void enter() {
@@ -212,8 +224,7 @@ class Handler : public nlohmann::json_sax<Json> {
     }
   }
   bool misplaced(const std::string& what) {
-    const bool unknown_field =
-        in_info_ && depth_ >= 2 && field_ != "dtype" && field_ != "shape" && field_ != "data_offsets";
+    const bool unknown_field = in_info_ && depth_ >= 2 && !is_info_field(field_);
     if (unknown_field && options_.lenient) return true;
     complain(in_info_ && field_ == "dtype" ? RefusalClass::Dtype : RefusalClass::StJson,
              what + " is not allowed here" + (field_.empty() ? "" : ", in " + field_));
@@ -227,8 +238,9 @@ class Handler : public nlohmann::json_sax<Json> {
   bool in_metadata_ = false, in_info_ = false;
   int offsets_ = 0;
   bool metadata_seen_ = false;
-  std::set<std::string>
-      fields_;  // of the open object; sorted, because a file can choose names that collide in a hash table
+  // The fields of the open object. Sorted, because a file can choose names that collide in a hash table.
+  std::array<bool, kInfoFields.size()> info_fields_ = {};
+  std::set<std::string> other_fields_;
   std::optional<Refusal> complaint_;
 };
 

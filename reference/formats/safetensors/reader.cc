@@ -46,9 +46,10 @@ void check_layout(const std::vector<SafetensorsEntry>& entries, uint64_t data_by
   std::vector<const SafetensorsEntry*> order;
   order.reserve(entries.size());
   for (const SafetensorsEntry& entry : entries) order.push_back(&entry);
-  std::ranges::sort(order, [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
+  const auto by_offsets = [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
     return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
-  });
+  };
+  if (!std::ranges::is_sorted(order, by_offsets)) std::ranges::sort(order, by_offsets);
   uint64_t expected = 0;
   for (const SafetensorsEntry* entry : order) {
     if (entry->begin != expected) {
