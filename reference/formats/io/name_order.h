@@ -31,7 +31,8 @@ void sort_by_name(std::vector<Item>& items, NameOf name_of) {
   for (const Item& item : items) {
     const std::string_view name = name_of(item).substr(common);
     uint64_t key = 0;
-    for (size_t i = 0; i < 8; ++i) key = key << 8 | (i < name.size() ? static_cast<unsigned char>(name[i]) : 0);
+    for (size_t i = 0; i < 8; ++i)
+      key = key << 8 | (i < name.size() ? static_cast<unsigned char>(name[i]) : 0);
     keyed.push_back({key, item});
   }
   std::ranges::sort(keyed, [&](const Keyed& a, const Keyed& b) {
