@@ -109,8 +109,16 @@ Comparison compare_bitwise(DType dtype, std::span<const std::byte> want, std::sp
     return result;
   }
   result.total = want.size() / bytes;
-  if (std::memcmp(want.data(), got.data(), want.size()) == 0) return result;
+  // Most blocks are equal, and one call of memcmp finds that a hundred times faster than a loop.
+  constexpr uint64_t kBlockElems = 512;
   for (uint64_t i = 0; i < result.total; ++i) {
+    if (i % kBlockElems == 0) {
+      const uint64_t end = std::min(result.total, i + kBlockElems);
+      if (std::memcmp(want.data() + i * bytes, got.data() + i * bytes, (end - i) * bytes) == 0) {
+        i = end - 1;
+        continue;
+      }
+    }
     if (same_element(dtype, want.data() + i * bytes, got.data() + i * bytes, bytes)) continue;
     if (result.differing++ == 0) {
       result.first = i;
