@@ -228,7 +228,7 @@ const qcts_provider& builtin_provider() {
     provider.abi_version = QCTS_ABI_VERSION;
     provider.name = "builtin";
     provider.version = QCTS_VERSION;
-    provider.choices = QCTS_CHOICE_REPRESENTABLE_INPUTS;
+    provider.choices = QCTS_CHOICE_HOSTILE_INPUTS;
     provider.n_kernels = static_cast<uint32_t>(std::size(kBuiltin));
     provider.kernels = kBuiltin;
     return provider;

@@ -105,6 +105,7 @@ bool blocks_conformance(const Verdict& verdict, bool gate_latency) {
   switch (verdict.status) {
     case Status::pass:
     case Status::waived:
+    case Status::robustness:
       return false;
     case Status::not_supported:
       return verdict.provider == "qcts";  // a provider may decline; the suite's own readers may not
@@ -122,7 +123,9 @@ std::string conformance_rule(bool gate_latency) {
              "or not_supported with the "
              "provider's own reason; and every (scheme, operation) reaches its floor of passes. fail, "
              "weak_evidence, xpass, crash, "
-             "timeout, resource, inconclusive and internal are not conformant. Passes on emulated evidence "
+             "timeout, resource, inconclusive and internal are not conformant. robustness, a "
+             "wrong answer on a hostile input where the provider promises none, gates nothing. "
+             "Passes on emulated evidence "
              "are counted apart and "
              "confirm nothing. Latency is reported") +
          (gate_latency ? " and gates this run, that of peers excepted."

@@ -11,8 +11,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, kStatusCount> kStatusNames = {
-    "pass",  "fail",    "weak_evidence", "not_supported", "waived",  "xpass",
-    "crash", "timeout", "resource",      "inconclusive",  "internal"};
+    "pass",  "fail",    "weak_evidence", "not_supported", "waived",   "xpass",
+    "crash", "timeout", "resource",      "inconclusive",  "internal", "robustness"};
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 

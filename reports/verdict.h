@@ -27,8 +27,9 @@ enum class Status : uint8_t {
   resource,      // memory, disk or device ran out
   inconclusive,  // the measurement does not decide the case
   internal,      // a fault in qcts itself
+  robustness,    // no right answer on a hostile input, from a provider that promises none there
 };
-inline constexpr int kStatusCount = static_cast<int>(Status::internal) + 1;
+inline constexpr int kStatusCount = static_cast<int>(Status::robustness) + 1;
 std::string_view status_name(Status status);
 std::optional<Status> status_from_name(std::string_view name);
 
@@ -80,7 +81,9 @@ struct Verdict {
   std::vector<double> samples_us;  // only for latency: raw samples
   // only for numerics: values that no earlier case touched (suites/judge/expected/coverage.h); null if none
   nlohmann::ordered_json coverage;
-  bool spoils_worker = false;  // the worker process must not judge further cases; this field is not written
+  // These two are not written.
+  bool spoils_worker = false;  // the worker process must not judge further cases
+  bool harms_host = false;     // fail whatever the input: the provider did what could damage its host
 
   std::string full_id() const;  // case_id, followed by "/provider_variant" if there is a variant
 };

@@ -49,6 +49,7 @@ void report(std::vector<Waiver>& waivers, Verdict verdict) {
     case Status::pass:
       return;
     case Status::waived:
+    case Status::robustness:
     case Status::not_supported:
       GTEST_SKIP() << status_name(verdict.status) << ": " << verdict.reason;
     default:

@@ -220,19 +220,19 @@ typedef struct qcts_program_call {
   void* context; /* passed to `emit` */
 } qcts_program_call;
 
-/* A word of qcts_provider.choices: the kernels also compute planes with values that the scheme's recipe does
- * not write for any finite weight, such as a zero point in a symmetric scheme or a NaN scale. Without it they
- * are not asked. x, the bias and the float weight of QUANTIZE may hold any value, whatever is declared. */
-#define QCTS_CHOICE_REPRESENTABLE_INPUTS "representable_inputs"
-
+/* Words of qcts_provider.choices. Without either, the kernels are not asked for planes with values that the
+ * scheme's recipe writes for no finite weight. With either, they are, and the words say which answers are
+ * right. x, the bias and the float weight of QUANTIZE may hold any value, whatever is declared. */
+#define QCTS_CHOICE_REPRESENTABLE_INPUTS "representable_inputs" /* if a file could hold the planes */
+#define QCTS_CHOICE_HOSTILE_INPUTS "hostile_inputs"             /* always, with a NaN scale too */
 typedef struct qcts_provider {
   uint32_t struct_size;
   uint32_t abi_version; /* the QCTS_ABI_VERSION that it was compiled with */
   const char* name;     /* [a-z0-9]+: "builtin", "aten" */
   const char* version;
   const char* url; /* where to report issues; may be NULL */
-  /* Words, space separated; may be NULL: ids of the ledger's choices, and QCTS_CHOICE_REPRESENTABLE_INPUTS.
-   */
+  /* Words, space separated; may be NULL: ids of the ledger's choices, QCTS_CHOICE_REPRESENTABLE_INPUTS,
+   * QCTS_CHOICE_HOSTILE_INPUTS. */
   const char* choices;
   uint32_t n_kernels;
   uint32_t claims; /* QCTS_CLAIM_KEEPS_BYTES or 0 */

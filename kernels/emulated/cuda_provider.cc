@@ -56,7 +56,7 @@ struct Tables {
     provider.abi_version = QCTS_ABI_VERSION;
     provider.name = kChecked ? "cudachecked" : "cudaemu";
     provider.version = "executor";
-    provider.choices = QCTS_CHOICE_REPRESENTABLE_INPUTS;
+    provider.choices = QCTS_CHOICE_HOSTILE_INPUTS;
     provider.n_kernels = static_cast<uint32_t>(kCount);
     provider.kernels = pointers.data();
   }

@@ -55,7 +55,7 @@ struct Tables {
     provider.abi_version = QCTS_ABI_VERSION;
     provider.name = "emulated";
     provider.version = "SIMDe";
-    provider.choices = QCTS_CHOICE_REPRESENTABLE_INPUTS;
+    provider.choices = QCTS_CHOICE_HOSTILE_INPUTS;
     provider.n_kernels = static_cast<uint32_t>(pointers.size());
     provider.kernels = pointers.data();
   }

@@ -3,7 +3,7 @@
 const FILE_OPS = ["file", "quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"];
 const SHORT = { quantize_activation: "activation" }, SHORTEST = { quantize: "quant", quantize_activation: "act", dequantize: "deq", unpack: "unp", linear: "lin" };
 const BAD = new Set(["fail", "crash", "timeout", "resource", "xpass", "internal"]);
-const DOUBTFUL = new Set(["weak_evidence", "waived", "inconclusive"]);
+const DOUBTFUL = new Set(["weak_evidence", "waived", "inconclusive", "robustness"]);
 const tone = status => status === "pass" ? "pass" : BAD.has(status) ? "fail" : DOUBTFUL.has(status) ? "warn" : "none";
 
 async function unpacked(id) {

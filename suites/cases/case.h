@@ -11,6 +11,7 @@
 #include "kernels/registry.h"
 #include "reference/schemes/scheme.h"
 #include "reports/case_id.h"
+#include "suites/inputs/input_kind.h"
 #include "suites/inputs/synthetic.h"
 
 namespace qcts {
@@ -43,6 +44,9 @@ struct Case {
   // layer is timed.
   int64_t block_shrink = 0;
   const Implementation* implementation = nullptr;  // the kernel to judge; nullptr for cases that judge files
+  // The widest kind of inputs on which a wrong answer of the implementation fails. On wider ones it is
+  // Status::robustness.
+  InputKind promised = InputKind::hostile;
   // The provider that loads, runs and saves a TorchScript golden, for its round_trip case.
   // With nullptr, no such provider is loaded, and the verdict is not_supported.
   const qcts_provider* runner = nullptr;

@@ -25,15 +25,18 @@ Offer offer_of(const Implementation& implementation) {
           .layouts = kernel.reads_layouts == nullptr ? "" : kernel.reads_layouts};
 }
 
-// The word in qcts_provider::choices with which a provider takes inputs that no recipe writes.
-bool takes_any_input(const Registry& registry, std::string_view provider) {
-  for (const ProviderInfo& info : registry.providers())
-    if (info.name == provider) {
-      std::istringstream words(info.choices);
-      for (std::string word; words >> word;)
-        if (word == QCTS_CHOICE_REPRESENTABLE_INPUTS) return true;
+// Reads the words of qcts_provider::choices that speak of inputs.
+InputKind promised_inputs(const Registry& registry, std::string_view provider) {
+  InputKind promised = InputKind::reachable;
+  for (const ProviderInfo& info : registry.providers()) {
+    if (info.name != provider) continue;
+    std::istringstream words(info.choices);
+    for (std::string word; words >> word;) {
+      if (word == QCTS_CHOICE_HOSTILE_INPUTS) return InputKind::hostile;
+      if (word == QCTS_CHOICE_REPRESENTABLE_INPUTS) promised = InputKind::representable;
     }
-  return false;
+  }
+  return promised;
 }
 
 // An emulator's time means nothing, and a scalar prefill takes too long.
@@ -64,12 +67,12 @@ std::vector<const Offer*> kernel_offers(const Case& c, const OfferTable& offers,
   std::vector<const Offer*> found;
   for (const Offer* offer : offers.find(c.id.op, c.scheme->family()))
     if (offer->takes(c.activation) && offer->reads(c.layout)) found.push_back(offer);
+  const auto takes_any = [](const Offer* offer) { return offer->promised != InputKind::reachable; };
   // The kind is asked only where it decides.
-  const bool some_undeclared =
-      std::ranges::any_of(found, [](const Offer* offer) { return !offer->takes_any_input; });
-  const bool needs_declaration = some_undeclared && kind_of(c).kind != InputKind::reachable;
-  std::erase_if(
-      found, [&](const Offer* offer) { return (offer->takes_any_input || !needs_declaration) != declared; });
+  const bool needs_declaration =
+      !std::ranges::all_of(found, takes_any) && kind_of(c).kind != InputKind::reachable;
+  std::erase_if(found,
+                [&](const Offer* offer) { return (takes_any(offer) || !needs_declaration) != declared; });
   return found;
 }
 
@@ -94,6 +97,11 @@ KindOfInput kind_of(const Case& c) {
   return kind_of_input(*c.scheme, c.id.op, *c.synthetic);
 }
 
+std::string input_kind_of_verdict(const Case& c) {
+  if (c.id.op == Op::file || c.id.kind == Kind::latency) return {};
+  return std::string(input_kind_name(kind_of(c).kind));
+}
+
 std::string_view Offer::family() const { return std::string_view(scheme).substr(0, scheme.find(':')); }
 
 bool Offer::takes(Policy activation) const {
@@ -115,8 +123,8 @@ std::vector<Offer> offers_of(const Registry& registry, std::string_view provider
     offer.runs_programs = runs_programs(*registry.provider(provider));
     if (offer.runs_programs) offer.variant = kProgramVariant;
   }
-  const bool any_input = takes_any_input(registry, provider);
-  for (Offer& offer : offers) offer.takes_any_input = any_input;
+  const InputKind promised = promised_inputs(registry, provider);
+  for (Offer& offer : offers) offer.promised = promised;
   return offers;
 }
 
@@ -125,13 +133,16 @@ nlohmann::ordered_json to_json(const Offer& offer) {
           {"scheme", offer.scheme},          {"variant", offer.variant},
           {"emulated", offer.is_emulated},   {"runnable", offer.is_runnable},
           {"programs", offer.runs_programs}, {"builtin", offer.is_builtin},
-          {"layouts", offer.layouts},        {"any_input", offer.takes_any_input}};
+          {"layouts", offer.layouts},        {"promised", input_kind_name(offer.promised)}};
 }
 
 Offer offer_from_json(const nlohmann::ordered_json& json) {
   const std::string op = json.at("op");
   const std::optional<Op> known = find_op(op);
   if (!known) throw std::runtime_error("no operation '" + op + "'");
+  const std::string promised = json.at("promised");
+  const std::optional<InputKind> kind = find_input_kind(promised);
+  if (!kind) throw std::runtime_error("no kind of inputs '" + promised + "'");
   return {.provider = json.at("provider"),
           .op = *known,
           .scheme = json.at("scheme"),
@@ -141,7 +152,7 @@ Offer offer_from_json(const nlohmann::ordered_json& json) {
           .runs_programs = json.at("programs"),
           .is_builtin = json.at("builtin"),
           .layouts = json.at("layouts"),
-          .takes_any_input = json.at("any_input")};
+          .promised = *kind};
 }
 
 void OfferTable::add(std::vector<Offer> offers) {
@@ -203,6 +214,7 @@ bool is_judged_by_suite(const Case& c, std::span<const Offer* const> offers) {
 }
 
 void bind_offer(Case& c, std::string_view provider, std::string_view variant, const Registry& registry) {
+  c.promised = promised_inputs(registry, provider);
   if (c.id.op == Op::file) {
     for (const Implementation& each : registry.file_implementations()) {
       if (each.provider != provider) continue;

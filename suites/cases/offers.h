@@ -30,11 +30,13 @@ struct Offer {
   std::string scheme;  // as qcts_kernel::scheme: a family, or "family:policy,..."
   std::string variant;
   bool is_emulated = false;
-  bool is_runnable = true;       // false: this machine lacks a feature that the variant needs
-  bool runs_programs = false;    // Op::file only: the provider loads, runs and saves TorchScript
-  bool is_builtin = false;       // the kernel is part of this program
-  std::string layouts{};         // as qcts_kernel::reads_layouts; empty for NULL
-  bool takes_any_input = false;  // the provider declares "representable_inputs"
+  bool is_runnable = true;     // false: this machine lacks a feature that the variant needs
+  bool runs_programs = false;  // Op::file only: the provider loads, runs and saves TorchScript
+  bool is_builtin = false;     // the kernel is part of this program
+  std::string layouts{};       // as qcts_kernel::reads_layouts; empty for NULL
+  // The widest kind of inputs on which the provider promises right answers. One that promises more than
+  // reachable ones is asked all kinds.
+  InputKind promised = InputKind::reachable;
 
   std::string_view family() const;
   bool takes(Policy activation) const;
@@ -64,6 +66,8 @@ class OfferTable {
 // Returns the kind of the planes that a case of kernels reads (suites/inputs/input_kind.h). A golden's are
 // reachable.
 KindOfInput kind_of(const Case& c);
+// Returns the name of that kind for a verdict, or "" if the case judges files or latency.
+std::string input_kind_of_verdict(const Case& c);
 
 // Returns true if an offer may judge `c`, which has an op of kernels.
 // This is true for more cases than offers_for() finds offers for, because no kernel is asked.

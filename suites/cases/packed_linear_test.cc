@@ -35,7 +35,7 @@ struct Acme {
     table.struct_size = sizeof table;
     table.abi_version = QCTS_ABI_VERSION;
     table.name = "acme";
-    table.choices = QCTS_CHOICE_REPRESENTABLE_INPUTS;
+    table.choices = QCTS_CHOICE_HOSTILE_INPUTS;
     table.kernels = list;
     table.n_kernels = 2;
     registry.add(table);

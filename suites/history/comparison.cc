@@ -110,6 +110,8 @@ void add_case(const CaseState* before, const CaseState& now, RunComparison& resu
     result.newly_not_supported.push_back(std::move(change));
   } else if (now.status == Status::inconclusive) {
     result.newly_inconclusive.push_back(std::move(change));
+  } else if (now.status == Status::robustness) {
+    result.newly_robustness.push_back(std::move(change));
   } else {
     change.reason = before->reason;
     (*old == Status::not_supported ? result.newly_supported : result.fixed).push_back(std::move(change));

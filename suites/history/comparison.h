@@ -42,7 +42,7 @@ struct ComparedHead {
 struct RunComparison {
   ComparedHead before, after;
   std::string not_comparable;  // the reason; if set, everything below except `environment` is empty
-  std::vector<StatusChange> newly_failing, gone, newly_not_supported, newly_inconclusive;
+  std::vector<StatusChange> newly_failing, gone, newly_not_supported, newly_inconclusive, newly_robustness;
   std::vector<StatusChange> fixed, newly_supported, added;
   uint64_t still_failing = 0, unchanged = 0;
   PaceComparison latency;

@@ -33,6 +33,7 @@ std::string expected_list(const std::optional<Status>& before, const std::option
   if (*before == *after) return "";
   if (*after == Status::not_supported) return "newly_not_supported";
   if (*after == Status::inconclusive) return "newly_inconclusive";
+  if (*after == Status::robustness) return "newly_robustness";
   return *before == Status::not_supported ? "newly_supported" : "fixed";
 }
 
@@ -50,8 +51,8 @@ TEST(RunComparison, FilesEveryPairOfStatusesUnderOneChange) {
                    (after ? std::string(status_name(*after)) : "absent"));
       EXPECT_EQ(outcome_of(comparison), expected_outcome(want));
       const nlohmann::ordered_json json = comparison_json(comparison);
-      for (const char* list : {"newly_failing", "gone", "newly_not_supported", "newly_inconclusive", "fixed",
-                               "newly_supported", "new"})
+      for (const char* list : {"newly_failing", "gone", "newly_not_supported", "newly_inconclusive",
+                               "newly_robustness", "fixed", "newly_supported", "new"})
         EXPECT_EQ(json[list].size(), list == want ? 1u : 0u) << list;
       if (want.empty()) continue;
       EXPECT_EQ(json[want][0]["id"], "numerics.linear/int8_row/b");

@@ -30,6 +30,8 @@ constexpr NamedList kLists[] = {
     {"gone", "gone", &RunComparison::gone, true},
     {"newly_not_supported", "newly not supported", &RunComparison::newly_not_supported, true},
     {"newly_inconclusive", "newly inconclusive", &RunComparison::newly_inconclusive, true},
+    {"newly_robustness", "newly wrong on hostile inputs, which gates nothing",
+     &RunComparison::newly_robustness, true},
     {"fixed", "fixed", &RunComparison::fixed, false},
     {"newly_supported", "newly supported", &RunComparison::newly_supported, false},
     {"new", "new", &RunComparison::added, false},

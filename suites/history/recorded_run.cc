@@ -101,7 +101,7 @@ RecordedRun read_recorded_run(const fs::path& given) {
 
 bool is_bad(Status status) {
   return status != Status::pass && status != Status::waived && status != Status::not_supported &&
-         status != Status::inconclusive;
+         status != Status::inconclusive && status != Status::robustness;
 }
 
 std::string machine_class_of(const RunHead& head) {

@@ -90,7 +90,7 @@ def test_a_planted_fault_is_named_and_nothing_else(runs, before, after, code, fo
     result = qcts("compare", "--json", runs / before, runs / after)
     comparison = valid(result.stdout, "comparison")
     assert result.returncode == comparison["exit_code"] == code
-    lists = ("newly_failing", "gone", "newly_not_supported", "newly_inconclusive", "fixed", "newly_supported", "new")
+    lists = ("newly_failing", "gone", "newly_not_supported", "newly_inconclusive", "newly_robustness", "fixed", "newly_supported", "new")
     for name in lists:
         named = {change["id"] for change in comparison[name]}
         assert (len(named) if isinstance(found.get(name), int) else named) == found.get(name, set())

@@ -15,6 +15,8 @@
 namespace qcts {
 namespace {
 
+constexpr std::string_view kKindNames[] = {"reachable", "representable", "hostile"};
+
 constexpr double kAboveAll = std::numeric_limits<double>::infinity();
 constexpr ValueRange kAnything = {-kAboveAll, kAboveAll, true};
 
@@ -217,9 +219,12 @@ bool covers(const std::vector<WrittenRange>& written, DType dtype, const ValueRa
 
 }  // namespace
 
-std::string_view input_kind_name(InputKind kind) {
-  constexpr std::string_view kNames[] = {"reachable", "representable", "hostile"};
-  return kNames[static_cast<size_t>(kind)];
+std::string_view input_kind_name(InputKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
+
+std::optional<InputKind> find_input_kind(std::string_view name) {
+  const auto* const found = std::ranges::find(kKindNames, name);
+  if (found == std::end(kKindNames)) return std::nullopt;
+  return static_cast<InputKind>(found - std::begin(kKindNames));
 }
 
 std::vector<WrittenRange> drawn_ranges(const Scheme& scheme, Op op, const Synthetic& synthetic) {

@@ -4,6 +4,7 @@
 // quantize may hold anything.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,12 +14,14 @@
 
 namespace qcts {
 
+// Each kind is wider than the one before it.
 enum class InputKind : uint8_t {
   reachable,      // the recipe writes each code, scale and zero point for some finite weight
   representable,  // a file could hold them: finite numbers of the planes' types
   hostile,        // the rest
 };
 std::string_view input_kind_name(InputKind kind);
+std::optional<InputKind> find_input_kind(std::string_view name);
 
 // Returns the values that the generator draws for the planes of layout "plain" and the policy. A plane
 // without a range has what the recipe wrote for a finite weight.

@@ -61,21 +61,16 @@ class DeterminismJudge {
       verdict_.reason = support.reason;
       return;
     }
-    try {
-      std::optional<KernelAnswer> tried = first_answer(base, kind_, verdict_);
-      if (!tried) return;
-      first_ = *std::move(tried);
-      again(base);
-      other_threads();
-      if (test_vector_.input.op == Op::linear && test_vector_.input.m > 1) rows_alone(base);
-      conclude();
-      const bool runs_concurrently =
-          test_vector_.input.op != Op::linear || test_vector_.input.m == kConcurrentRows;
-      if (runs_concurrently && verdict_.status == Status::pass) judge_concurrent_calls();
-    } catch (const ProviderFault& fault) {
-      verdict_.status = Status::fail;
-      verdict_.reason = fault.what();
-    }
+    std::optional<KernelAnswer> tried = first_answer(base, kind_, verdict_);
+    if (!tried) return;
+    first_ = *std::move(tried);
+    again(base);
+    other_threads();
+    if (test_vector_.input.op == Op::linear && test_vector_.input.m > 1) rows_alone(base);
+    conclude();
+    const bool runs_concurrently =
+        test_vector_.input.op != Op::linear || test_vector_.input.m == kConcurrentRows;
+    if (runs_concurrently && verdict_.status == Status::pass) judge_concurrent_calls();
   }
 
  private:

@@ -73,6 +73,12 @@ void dispatch(const Case& c, const JudgeContext& context, Verdict& verdict) {
   throw std::logic_error("no case has this kind");
 }
 
+// Does the verdict say only that the answer to a hostile input is not right, where none is promised?
+bool is_robustness_alone(const Case& c, const Verdict& verdict) {
+  return verdict.input_kind == input_kind_name(InputKind::hostile) && c.promised != InputKind::hostile &&
+         (verdict.status == Status::fail || verdict.status == Status::weak_evidence) && !verdict.harms_host;
+}
+
 }  // namespace
 
 void judge_guarded(Verdict& verdict, const std::function<void()>& judging) {
@@ -86,7 +92,10 @@ void judge_guarded(Verdict& verdict, const std::function<void()>& judging) {
     end(Status::fail, std::string("refused: ") + refused.what());
   } catch (const OverrunFault& fault) {
     end(Status::fail, fault.what());
-    verdict.spoils_worker = true;
+    verdict.spoils_worker = verdict.harms_host = true;
+  } catch (const HarmFault& fault) {
+    end(Status::fail, fault.what());
+    verdict.harms_host = true;
   } catch (const ProviderFault& fault) {
     end(Status::fail, fault.what());
   } catch (const IoError& error) {
@@ -111,8 +120,7 @@ Verdict judge(const Case& c, const JudgeContext& context) {
   verdict.case_id = c.id;
   verdict.provider = c.provider();
   verdict.variant = c.variant();
-  if (c.id.op != Op::file && c.id.kind != Kind::latency)
-    verdict.input_kind = input_kind_name(kind_of(c).kind);
+  verdict.input_kind = input_kind_of_verdict(c);
   // A variant that cannot run here is never replaced by another.
   const std::string refusal =
       c.implementation == nullptr ? std::string() : c.implementation->machine_refusal();
@@ -124,6 +132,7 @@ Verdict judge(const Case& c, const JudgeContext& context) {
     if (c.golden != nullptr)
       allowing.open.allow.insert(allowing.open.allow.end(), c.golden->allow.begin(), c.golden->allow.end());
     judge_guarded(verdict, [&] { dispatch(c, allowing, verdict); });
+    if (is_robustness_alone(c, verdict)) verdict.status = Status::robustness;
   }
   add_evidence(c, verdict);
   if (verdict.status != Status::pass && verdict.reason.empty()) {

@@ -70,19 +70,15 @@ void judge_without_rows(const qcts_kernel& kernel, const KernelInput& input, uin
   if (const Support early = first.supports_before_data(); early.status != QCTS_OK)
     return fail_without_rows(verdict,
                              "supports() declines with NULL pointers what it accepts later: " + early.reason);
-  try {
-    if (std::string reason = sizes_differ(kernel, input, first); !reason.empty())
-      return fail_without_rows(verdict, std::move(reason));
-    for (const bool has_address : {false, true})
-      for (const uint32_t count : {threads, kThreadsWithoutRows})
-        if (!runs(kernel, input, {.threads = count, .empty_has_address = has_address}, verdict)) return;
-    if (!runs(kernel, input,
-              {.threads = threads, .misalign_elems = 1, .planes_reversed = true, .empty_has_address = true},
-              verdict))
-      return;
-  } catch (const ProviderFault& fault) {
-    return fail_without_rows(verdict, fault.what());
-  }
+  if (std::string reason = sizes_differ(kernel, input, first); !reason.empty())
+    return fail_without_rows(verdict, std::move(reason));
+  for (const bool has_address : {false, true})
+    for (const uint32_t count : {threads, kThreadsWithoutRows})
+      if (!runs(kernel, input, {.threads = count, .empty_has_address = has_address}, verdict)) return;
+  if (!runs(kernel, input,
+            {.threads = threads, .misalign_elems = 1, .planes_reversed = true, .empty_has_address = true},
+            verdict))
+    return;
   const bool noticed = first.notices_writes_without_rows();
   verdict.status = noticed ? Status::pass : Status::weak_evidence;
   if (!noticed) verdict.reason = "a write through x, y or a plane of rows would have passed too";

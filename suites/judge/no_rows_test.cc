@@ -53,7 +53,9 @@ Verdict judged(const qcts_kernel& kernel) {
   const Policy policy = op == Op::linear ? kWeightOnly : scheme.policy_named("dyn_row_sym");
   const Synthetic synthetic{Generator::batches, {DType::bfloat16, 24, 40}, 0, 1, policy};
   Verdict verdict;
-  judge_without_rows(kernel, generate(scheme, op, kPlain, synthetic, 1).input, 1, verdict);
+  judge_guarded(verdict, [&] {
+    judge_without_rows(kernel, generate(scheme, op, kPlain, synthetic, 1).input, 1, verdict);
+  });
   return verdict;
 }
 

@@ -74,18 +74,14 @@ class NumericsJudge {
     if (test_vector_.is_refused) return judge_refusal(first);
     if (context_.coverage && !case_id_.empty())
       verdict_.coverage = context_.coverage->note(case_id_, test_vector_);
-    try {
-      const std::optional<KernelAnswer> tried = first_answer(first, kind_, verdict_);
-      if (!tried) return;
-      const KernelAnswer& answer = *tried;
-      if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
-      if ((buffers_ == Buffers::all && !run_irregular(answer)) || !run_with_many_threads() ||
-          !threads_agree(answer) || !relation_holds(answer))
-        return;
-      conclude();
-    } catch (const ProviderFault& fault) {
-      fail(fault.what());
-    }
+    const std::optional<KernelAnswer> tried = first_answer(first, kind_, verdict_);
+    if (!tried) return;
+    const KernelAnswer& answer = *tried;
+    if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
+    if ((buffers_ == Buffers::all && !run_irregular(answer)) || !run_with_many_threads() ||
+        !threads_agree(answer) || !relation_holds(answer))
+      return;
+    conclude();
   }
 
  private:
@@ -104,8 +100,6 @@ class NumericsJudge {
              " for a weight that the scheme cannot represent: want QCTS_FAILED");
     } catch (const FailedFault&) {  // a program answered "failed"
       verdict_.status = Status::pass;
-    } catch (const ProviderFault& fault) {
-      fail(fault.what());
     }
   }
 

@@ -178,13 +178,13 @@ void KernelRun::prepare_once() {
   at_load.x = at_load.bias = nullptr;
   at_load.y = nullptr;
   const qcts_status status = provider_prepare(kernel_, at_load, buffer->data());
+  check_untouched();
   if (status == QCTS_FAILED)
     throw FailedFault("prepare() failed on a problem that supports() accepts" + provider_failure(kernel_));
   if (status != QCTS_OK)
     throw ProviderFault("prepare() failed on a problem that supports() accepts" + provider_failure(kernel_));
   problem_.prepared = buffer->data();
   problem_.prepared_bytes = bytes;
-  check_untouched();
   inputs_.push_back({buffer, buffer->read()});
 }
 

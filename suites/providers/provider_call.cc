@@ -39,12 +39,11 @@ auto guarded(const std::string& who, const char* function, Call call) {
   const uint32_t after = float_control();
   if (after != before) {
     set_float_control(before);
-    throw ProviderFault(
-        std::string(function) + "() of " + who +
-        " left the floating-point control state changed: " + float_control_change(before, after));
+    throw HarmFault(std::string(function) + "() of " + who +
+                    " left the floating-point control state changed: " + float_control_change(before, after));
   }
   if (!thrown.empty())
-    throw ProviderFault(std::string(function) + "() of " + who + " threw across the C ABI: " + thrown);
+    throw HarmFault(std::string(function) + "() of " + who + " threw across the C ABI: " + thrown);
   return answer;
 }
 

@@ -27,11 +27,18 @@ class FailedFault : public ProviderFault {
   using ProviderFault::ProviderFault;
 };
 
-// Reports that the provider wrote out of bounds.
-// The write may have damaged anything, so this process must not judge more cases.
-class OverrunFault : public ProviderFault {
+// Reports that the provider did what could damage its host: it changed the floating-point control state,
+// threw across the C ABI or wrote out of bounds. No input excuses it.
+class HarmFault : public ProviderFault {
  public:
   using ProviderFault::ProviderFault;
+};
+
+// Reports that the provider wrote out of bounds.
+// The write may have damaged anything, so this process must not judge more cases.
+class OverrunFault : public HarmFault {
+ public:
+  using HarmFault::HarmFault;
 };
 
 // Returns MXCSR without its sticky flags on x86, or 0 on other machines.
@@ -46,8 +53,8 @@ struct Support {
   std::string reason;  // set unless status is QCTS_OK
 };
 
-// These functions throw ProviderFault if the control state changed or if the call threw.
-// ProviderFault is also thrown if the answer violates the ABI (an unknown status, a reason without NUL).
+// These functions throw HarmFault if the control state changed or if the call threw.
+// ProviderFault is thrown if the answer violates the ABI (an unknown status, a reason without NUL).
 Support provider_supports(const qcts_kernel& kernel, const qcts_problem& problem);
 uint64_t provider_workspace_bytes(const qcts_kernel& kernel,
                                   const qcts_problem& problem);  // returns 0 if the kernel has no workspace

@@ -238,7 +238,7 @@ const qcts_provider& reference_provider() {
     filled.abi_version = QCTS_ABI_VERSION;
     filled.name = kReferenceProvider;
     filled.version = QCTS_VERSION;
-    filled.choices = QCTS_CHOICE_REPRESENTABLE_INPUTS;
+    filled.choices = QCTS_CHOICE_HOSTILE_INPUTS;
     filled.n_kernels = static_cast<uint32_t>(table.list.size());
     filled.kernels = table.list.data();
     return filled;

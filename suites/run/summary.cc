@@ -50,6 +50,7 @@ uint64_t& column_of(Counts& counts, Status status) {
     case Status::weak_evidence:
     case Status::waived:
     case Status::inconclusive:
+    case Status::robustness:
       return counts.other;
     default:
       return counts.fail;
@@ -147,6 +148,42 @@ void print_first(const char* what, const std::vector<std::string>& ids, Printout
   out.text(std::to_string(ids.size()) + " " + what + ": " + ids.front() + (ids.size() > 1 ? ", ..." : ""), 2);
 }
 
+// One line for each provider: its answers to hostile inputs.
+void print_robustness(const RunReport& report, Printout& out) {
+  struct Row {
+    uint64_t right = 0, declined = 0, broke = 0;
+    std::vector<std::string> differing;
+  };
+  std::map<std::string, Row> rows;
+  for (const Verdict& verdict : report.verdicts) {
+    if (verdict.input_kind != "hostile") continue;
+    Row& row = rows[verdict.provider];
+    switch (verdict.status) {
+      case Status::pass:
+        ++row.right;
+        break;
+      case Status::not_supported:
+        ++row.declined;
+        break;
+      case Status::crash:
+      case Status::timeout:
+      case Status::resource:
+        ++row.broke;
+        break;
+      default:
+        row.differing.push_back(verdict.full_id());
+    }
+  }
+  for (const auto& [provider, row] : rows)
+    out.text("robustness of " + provider + ": " +
+                 std::to_string(row.right + row.declined + row.broke + row.differing.size()) +
+                 " hostile inputs, " + std::to_string(row.right) + " right, " + std::to_string(row.declined) +
+                 " declined, " + std::to_string(row.differing.size()) + " differ, " +
+                 std::to_string(row.broke) + " crashes" +
+                 (row.differing.empty() ? "" : "; first " + row.differing.front()),
+             2);
+}
+
 void print_evidence(const RunReport& report, const Conformance& verdict, const std::vector<Cell>& cells,
                     Printout& out) {
   uint64_t confirmed = 0, emulated = 0, reference = 0, other = 0;
@@ -170,6 +207,7 @@ void print_evidence(const RunReport& report, const Conformance& verdict, const s
                    " cases with inputs that no recipe writes; " + provider["name"].get<std::string>() +
                    " does not declare representable_inputs",
                2);
+  print_robustness(report, out);
   if (verdict.complete) {
     print_first("mustpass cases without a verdict", verdict.missing, out);
     print_first("cases that mustpass does not list", verdict.extra, out);

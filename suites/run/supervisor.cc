@@ -143,6 +143,14 @@ std::vector<bool> Supervisor::ask_support(size_t slot, std::span<const SupportQu
 
 namespace {
 
+// The kind needs neither the kernel nor a file.
+std::string input_kind_of_key(const std::string& line) {
+  nlohmann::ordered_json key = nlohmann::ordered_json::parse(line);
+  if (!key.contains("synthetic")) return {};
+  key.erase("variant");
+  return input_kind_of_verdict(case_of_key(key, {}, Registry()));
+}
+
 Verdict broken(const ProviderSlot& slot, const Task& task, Status status, std::string reason,
                Clock::time_point began) {
   Verdict verdict;
@@ -151,6 +159,7 @@ Verdict broken(const ProviderSlot& slot, const Task& task, Status status, std::s
   verdict.variant = task.name.variant;
   verdict.status = status;
   verdict.reason = std::move(reason);
+  verdict.input_kind = input_kind_of_key(task.key);
   verdict.rerun = rerun_line(slot.options.context, task.name.full_id);
   verdict.wall_us = std::chrono::duration<double, std::micro>(Clock::now() - began).count();
   return verdict;

@@ -156,7 +156,8 @@ class Worker {
 
   // Sends the verdict, or a memory verdict in its place.
   void finish(Verdict verdict) {
-    if (!load_fault_.empty() && verdict.status == Status::pass) {
+    const bool held = verdict.status == Status::pass || verdict.status == Status::robustness;
+    if (!load_fault_.empty() && held) {
       verdict.status = Status::fail;
       verdict.reason =
           "loading the provider changed the floating-point control state of its host: " + load_fault_;
@@ -186,7 +187,9 @@ class Worker {
     const uint64_t now = data_bytes().value_or(0);
     const double taken =
         now > base_bytes_ ? static_cast<double>(now - base_bytes_) / static_cast<double>(limit_bytes_) : 0;
-    if (taken > 0.9 && (verdict.status == Status::fail || verdict.status == Status::internal)) {
+    const bool may_lack_memory = verdict.status == Status::fail || verdict.status == Status::internal ||
+                                 verdict.status == Status::robustness;
+    if (taken > 0.9 && may_lack_memory) {
       verdict.status = Status::resource;
       verdict.reason = "reached the memory limit of " + mib_text(limit_bytes_) + ": " + verdict.reason;
     }

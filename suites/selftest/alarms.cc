@@ -51,7 +51,7 @@ std::vector<AlarmRow> alarms_of(const std::string& given, const AlarmRequest& re
       tasks.push_back(each.task);
     }
     worker.ask(tasks, [&](Verdict verdict) {
-      if (verdict.status == Status::not_supported) return;
+      if (verdict.status == Status::not_supported || verdict.status == Status::robustness) return;
       AlarmRow& row = rows[verdict.provider + "_" + verdict.variant];
       ++row.judged;
       if (verdict.status == Status::pass) {

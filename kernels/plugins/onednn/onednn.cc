@@ -239,7 +239,7 @@ extern "C" QCTS_EXPORT const qcts_provider* qcts_provider_entry(uint32_t host_ab
       .name = "onednn",
       .version = version_text(),
       .url = "https://github.com/uxlfoundation/oneDNN/issues",
-      .choices = nullptr,
+      .choices = QCTS_CHOICE_REPRESENTABLE_INPUTS,
       .n_kernels = sizeof kKernels / sizeof kKernels[0],
       .claims = 0,
       .kernels = kKernels,

@@ -11,7 +11,12 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from peers import Provider, nibbles, register, scales, why_not_int4, why_not_weight_only
 
-provider = Provider("onnxruntime", version=onnxruntime.__version__, url="https://github.com/microsoft/onnxruntime/issues")
+provider = Provider(
+    "onnxruntime",
+    version=onnxruntime.__version__,
+    url="https://github.com/microsoft/onnxruntime/issues",
+    choices="representable_inputs",
+)
 
 
 def layer(p, bits, block, packed, scale, zero_point):

@@ -85,7 +85,7 @@ const qcts_provider* make_provider() {
   provider.abi_version = QCTS_ABI_VERSION;
   provider.name = "cudamutant";
   provider.version = "1";
-  provider.choices = QCTS_CHOICE_REPRESENTABLE_INPUTS;
+  provider.choices = QCTS_CHOICE_HOSTILE_INPUTS;
   provider.n_kernels = static_cast<uint32_t>(kernels.size());
   provider.kernels = kernels.data();
   return &provider;

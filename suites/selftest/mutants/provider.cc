@@ -90,7 +90,7 @@ const qcts_provider* make_provider() {
   provider.abi_version = QCTS_ABI_VERSION;
   provider.name = "mutant";
   provider.version = "1";
-  provider.choices = QCTS_CHOICE_REPRESENTABLE_INPUTS;
+  provider.choices = QCTS_CHOICE_HOSTILE_INPUTS;
   provider.n_kernels = static_cast<uint32_t>(kernels.size());
   provider.kernels = kernels.data();
   provider.claims = mutants::file_claims();
