@@ -28,9 +28,7 @@ SHOWN_LINES = 6
 
 def sources(root):
     """Returns the paths of all sources below the top-level folders, relative to `root`."""
-    return sorted(
-        path.relative_to(root).as_posix() for top in TOPS for path in (root / top).rglob("*") if path.suffix in SUFFIXES
-    )
+    return sorted(path.relative_to(root).as_posix() for top in TOPS for path in (root / top).rglob("*") if path.suffix in SUFFIXES)
 
 
 def commands(build, root):
@@ -85,14 +83,14 @@ def complaint(path, words, folder):
 
 
 def check(build, root, all_of_them, jobs):
-    """Returns the complaints and the number of sources that were compiled."""
+    """Returns the complaints and the numbers of sources that were compiled and that lack a library here."""
     known = commands(build, root)
     complaints = [f"{path}: no compile command in {build}" for path in sources(root) if path not in known]
     able = [path for path in sources(root) if path in known and not is_unavailable(known[path][0])]
     asked = able if all_of_them else drawn(able, commit_of(root))
     with ThreadPoolExecutor(jobs) as pool:
         said = pool.map(lambda path: complaint(path, *known[path]), asked)
-    return complaints + [text for text in said if text], len(asked)
+    return complaints + [text for text in said if text], len(asked), sum(is_unavailable(words) for words, _ in known.values())
 
 
 def main():
@@ -101,8 +99,10 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("build", nargs="?", type=Path, default=ROOT / "build/dev")
     options = parser.parse_args()
-    complaints, compiled = check(options.build, ROOT, options.all, options.jobs)
-    print("\n".join(complaints) if complaints else f"{compiled} sources compile by themselves")
+    complaints, compiled, unavailable = check(options.build, ROOT, options.all, options.jobs)
+    print(
+        "\n".join(complaints) if complaints else f"{compiled} sources compile by themselves, {unavailable} need a library that is not here"
+    )
     return 1 if complaints else 0
 
 

@@ -6,6 +6,7 @@
 #include "suites/cases/mustpass.h"
 #include "suites/cases/named.h"
 #include "suites/run/environment.h"
+#include "suites/run/run_report.h"
 #include "suites/run/summary.h"
 
 namespace qcts {

@@ -6,6 +6,7 @@
 #include "reference/dialects/dense.h"
 #include "reference/dialects/dialects.h"
 #include "reference/formats/refusal.h"
+#include "suites/base/run_error.h"
 #include "suites/cli/commands.h"
 
 namespace qcts::cli {
