@@ -24,6 +24,7 @@
 #include "suites/cli/files/convert.h"
 #include "suites/cli/files/convert_today.h"
 #include "suites/cli/files/file_command.h"
+#include "suites/cli/files/strict.h"
 
 namespace qcts::cli {
 namespace {
@@ -225,6 +226,7 @@ int convert(ConvertArguments words) {
     throw Failure(words.in + ": a TorchScript program, which no other container can hold");
   if (checkpoint.tensors.empty()) throw Failure(words.in + ": no tensor is in it");
   print_findings(checkpoint);
+  if (words.strict) require_no_further(checkpoint);
   for (const CheckpointFinding& finding : checkpoint.findings)
     if (is_about_not_stored(checkpoint, finding))
       throw Failure(words.in + ": " + finding_text(finding) + ", so " + words.out + " is not written");
@@ -259,6 +261,7 @@ void add_convert(CLI::App& app, int& exit_code) {
       ->add_option("--as", words->as,
                    "torchao_v2: put the planes of torchao's first generation into the classes of 0.18.0")
       ->check(CLI::IsMember({"torchao_v2"}).description(""));
+  add_strict(*command, words->strict);
   add_file_options(*command, words->options, "--read-dialect");
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] {

@@ -15,6 +15,7 @@ struct ConvertArguments {
   FileOptions options;
   std::string in, out, dialect;
   std::string as;  // "torchao_v2": classes of today
+  bool strict = false;
 };
 
 // Throws Failure if a pickle holds more than a dict of tensors, which safetensors cannot hold.
