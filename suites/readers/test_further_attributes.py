@@ -82,9 +82,7 @@ def test_attributes_of_any_kind_are_kept_beside_the_weight(kind, parameter, tmp_
     assert {part["name"]: part["sha256"] for part in want["payload"]}.items() <= parts.items()
     assert {name: got["attributes"].get(name) for name in want["attributes"]} == want["attributes"]
     table = qcts("inspect", full)
-    assert (
-        "the further attribute note is no part of the weight" in table.stderr and "state.extra" in table.stdout
-    )
+    assert "the further attribute note is no part of the weight" in table.stderr and "state.extra" in table.stdout
     # The same bytes, the same verdicts and the same numbers.
     qcts("resave", full, tmp_path / "copy.pt")
     assert (tmp_path / "copy.pt").read_bytes() == full.read_bytes()
@@ -96,6 +94,11 @@ def test_attributes_of_any_kind_are_kept_beside_the_weight(kind, parameter, tmp_
     done = qcts("dequantize", full, tmp_path / "got.safetensors", *hint)
     assert (tmp_path / "got.safetensors").read_bytes() == (tmp_path / "want.safetensors").read_bytes()
     assert "attributes of tensors and dicts are not in OUT" in done.stderr
+    for command, out in {"check": [], "dequantize": [tmp_path / "no.safetensors"], "convert": [tmp_path / "no.safetensors"]}.items():
+        said = qcts(command, "--strict", full, *out, *(hint if command != "convert" else []), code=1).stderr
+        assert all(f"{NAME}.{name}" in said.splitlines()[-1] for name in attributes_of(kind)), said
+    assert not (tmp_path / "no.safetensors").exists()
+    qcts("check", "--strict", bare, *hint)
 
 
 CHANGES = {"note": "from step 8", "number": 0.25, "settings": {"ranks": [1, (2, 4)]}, "extra": torch.arange(1, 7).reshape(2, 3)}
@@ -147,6 +150,9 @@ def test_ways_to_save_the_parameters_of_a_model(way, tmp_path):
     allowed = [f"--allow={type(part).__module__}.{type(part).__qualname__}" for part in model.modules()] if way == "module" else []
     done = qcts("check", tmp_path / "x.pt", *allowed)
     assert done.stderr.count("_is_param") == 1 and "fail" not in done.stdout, done.stderr
+    assert ("tensor" if way == "weight" else "weight") + "._is_param" in qcts(
+        "check", "--strict", tmp_path / "x.pt", *allowed, code=1
+    ).stderr
     qcts("resave", tmp_path / "x.pt", tmp_path / "copy.pt", *allowed)
     assert (tmp_path / "copy.pt").read_bytes() == (tmp_path / "x.pt").read_bytes()
     out = tmp_path / "dense.safetensors"
@@ -183,6 +189,8 @@ def test_an_ordered_dict_with_attributes_is_read(tmp_path):
     torch.save(state, tmp_path / "a.pt")
     done = qcts("check", tmp_path / "a.pt")
     assert "further attribute step" in done.stderr and "further attribute extra" in done.stderr
+    said = qcts("check", "--strict", tmp_path / "a.pt", code=1).stderr
+    assert "an OrderedDict.step" in said and "an OrderedDict.extra" in said
     assert [tensor["name"] for tensor in inspect(tmp_path / "a.pt")["tensors"]] == ["w", "extra"]
     qcts("resave", tmp_path / "a.pt", tmp_path / "copy.pt")
     assert (tmp_path / "copy.pt").read_bytes() == (tmp_path / "a.pt").read_bytes()

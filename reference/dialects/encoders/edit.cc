@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <unordered_set>
 
+#include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/schema.h"
 #include "reference/dialects/encoders/encode.h"
 
 namespace qcts {
@@ -27,7 +29,9 @@ class Editor {
 
   pickle::Ref copy_at(const TensorPlace& place, const pickle::Ref& node) {
     const auto replaced = replacements_.find(place);
-    return replaced == replacements_.end() ? copy(node) : encoder_.encode(*replaced->second, table_);
+    if (replaced == replacements_.end()) return copy(node);
+    if (decode_tensor_node(node).wrapper.empty()) return encoder_.encode(*replaced->second, table_);
+    return copy_as(*replaced->second, node);
   }
 
   pickle::Ref copy(const pickle::Ref& node) {
@@ -48,6 +52,37 @@ class Editor {
   EditedZip finish(pickle::Ref root) { return {std::move(root), table_.storages()}; }
 
  private:
+  // Puts a tensor into the place of one of another class. What is not of that class stays: a Parameter around
+  // it, requires_grad, further attributes, and the other names of the same object.
+  pickle::Ref copy_as(const SchemeTensor& tensor, const pickle::Ref& node) {
+    if (const auto known = replaced_.find(node.get()); known != replaced_.end()) return known->second;
+    pickle::Ref fresh;
+    if (const TensorNode parts = decode_tensor_node(node); parts.parameter) {
+      fresh = pickle::copy_of(*node);
+      pickle::Refs arguments = node->items[1]->items;
+      for (size_t i = 0; i < arguments.size(); ++i)
+        arguments[i] = i == 0 ? copy_as(tensor, arguments[i]) : copy(arguments[i]);
+      fresh->items[0] = copy(node->items[0]);
+      fresh->items[1] = pickle::tuple(std::move(arguments));
+    } else {
+      fresh = encoder_.encode(tensor, table_);
+      const pickle::Refs& made = fresh->items[1]->items;  // a function, a class, its arguments and a state
+      made[2]->items[7] = copy(parts.wrapper[7]);
+      keep_further(parts, parts.state, *made[3]);
+    }
+    return replaced_[node.get()] = fresh;
+  }
+
+  void keep_further(const TensorNode& parts, const pickle::Ref& state, pickle::Node& fresh) {
+    if (state->kind == pickle::Kind::tuple)
+      for (const pickle::Ref& half : state->items) keep_further(parts, half, fresh);
+    if (state->kind != pickle::Kind::dict) return;
+    for (const auto& [key, value] : state->pairs)
+      if (key->kind == pickle::Kind::string &&
+          !is_of_class(split_global(parts.cls).name, std::string_view(key->text)))
+        fresh.pairs.emplace_back(copy(key), copy(value));
+  }
+
   void copy_pair(const pickle::Ref& node, size_t slot, pickle::Node& fresh) {
     pickle::Ref key = copy(node->pairs[slot].first);
     fresh.pairs.emplace_back(std::move(key), copy_at({node.get(), slot}, node->pairs[slot].second));
@@ -108,7 +143,7 @@ class Editor {
   const Replacements& replacements_;
   const Replacements& tinyq_layers_;
   std::unordered_map<std::string, std::shared_ptr<const Storage>> storages_;
-  std::unordered_map<const pickle::Node*, pickle::Ref> copies_;
+  std::unordered_map<const pickle::Node*, pickle::Ref> copies_, replaced_;
   std::unordered_map<const Storage*, pickle::Ref> keys_;
   StorageTable table_;
   TorchaoEncoder encoder_;

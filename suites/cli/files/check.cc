@@ -18,6 +18,7 @@
 #include "suites/cli/files/check_values.h"
 #include "suites/cli/files/error_table.h"
 #include "suites/cli/files/file_command.h"
+#include "suites/cli/files/strict.h"
 #include "suites/judge/expected/compare.h"
 #include "suites/judge/judge.h"
 #include "suites/providers/kernel_run.h"
@@ -34,7 +35,7 @@ struct CheckArguments {
   fs::path path, model, original;
   std::string cpu_pack;
   ValueLimits limits;
-  bool run_program = false;
+  bool run_program = false, strict = false;
 };
 
 // The file as a golden of which nothing is known but itself.
@@ -282,6 +283,7 @@ OpenOptions as_stored(OpenOptions options) {
 int check(const CheckArguments& words) {
   const Checkpoint checkpoint = open_checkpoint(words.path, words.file.open);
   print_findings(checkpoint);
+  if (words.strict) require_no_further(checkpoint);
   const std::string whole = not_judged(checkpoint);
   const std::vector<std::string> unknown = without_meaning(checkpoint);
   const auto show = [&](const auto& print_to) {
@@ -381,6 +383,7 @@ void add_check(CLI::App& app, int& exit_code) {
       "--run-program", words->run_program,
       "let LibTorch load and save a TorchScript file, which runs its code: for files that you trust");
   add_value_limits(*command, words->limits);
+  add_strict(*command, words->strict);
   add_file_options(*command, words->file);
   command->callback(
       [words, &exit_code] { exit_code = guarded(words->file.json, [&] { return check(*words); }); });

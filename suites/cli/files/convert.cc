@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <system_error>
 
 #include <unistd.h>
 
@@ -19,24 +18,19 @@
 #include "reference/dialects/encoders/convert.h"
 #include "reference/dialects/not_stored.h"
 #include "reference/dialects/own_metadata.h"
-#include "suites/base/did_you_mean.h"
 #include "suites/base/json_document.h"
 #include "suites/base/terminal.h"
 #include "suites/cli/commands.h"
+#include "suites/cli/files/convert.h"
 #include "suites/cli/files/convert_today.h"
 #include "suites/cli/files/file_command.h"
+#include "suites/cli/files/strict.h"
 
 namespace qcts::cli {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-struct ConvertArguments {
-  FileOptions options;
-  std::string in, out, dialect;
-  std::string as;  // "torchao_v2": classes of today
-};
 
 // The file to write: its container and dialect.
 struct Target {
@@ -63,34 +57,6 @@ bool is_lone(const Checkpoint& checkpoint) {
   for (const auto& legacy : checkpoint.legacies)
     if (is_tensor_node(legacy->root)) return true;
   return false;
-}
-
-// safetensors holds tensors by name, and nothing around them.
-void require_names_and_tensors(const std::string& file, const TorchObject& object) {
-  if (is_tensor_node(object.root)) return;
-  const std::optional<MappingParts> mapping = mapping_of(object.root);
-  if (!mapping)
-    throw Failure(file + ": it holds a " + value_text(object.root) +
-                  ", and safetensors only a dict of tensors");
-  for (const auto& [key, value] : mapping->entries) {
-    const std::string path = key_step(key, true);
-    if (key->kind != pickle::Kind::string)
-      throw Failure(file + ": the key " + value_text(key) +
-                    " is not a string, and safetensors has no others");
-    if (!is_tensor_node(value))
-      throw Failure(file + ": '" + path + "' is not a tensor (" + value_text(value) +
-                    "), and safetensors holds only tensors");
-  }
-}
-
-bool ends_as_safetensors(const fs::path& out) { return out.extension() == ".safetensors"; }
-
-void require_ending(const std::string& out) {
-  const std::vector<std::string> endings = {".pt", ".pth", ".bin", ".safetensors"};
-  const std::string ending = fs::path(out).extension().string();
-  if (std::find(endings.begin(), endings.end(), ending) == endings.end())
-    throw UsageError("OUT '" + out + "' ends in neither .pt, .pth, .bin nor .safetensors" +
-                     did_you_mean(ending, endings));
 }
 
 // A folder goes to the other container, unless the dialect is one of its own.
@@ -167,17 +133,6 @@ Fill filling(const Checkpoint& checkpoint, const Target& target, const std::stri
   return [edited, prefix](ByteSink& sink) { write_torch_zip(prefix, edited->root, edited->storages, sink); };
 }
 
-Checkpoint read_back(const fs::path& written, const ConvertArguments& words) {
-  OpenOptions options = words.options.open;
-  options.dialect.clear();
-  try {
-    return open_checkpoint(written, options);
-  } catch (const Refused& error) {
-    throw Failure(words.in + ": what would be " + words.out + " could not be read (" +
-                  describe(error.refusal()) + "), so it is not written");
-  }
-}
-
 // Holds OUT, under the name `written`, against IN. Returns what OUT has no place for.
 ContentDifferences compare(const Checkpoint& checkpoint, const fs::path& written,
                            const ConvertArguments& words) {
@@ -195,29 +150,6 @@ ContentDifferences compare(const Checkpoint& checkpoint, const fs::path& written
     if (difference.path != "__metadata__.format") lost.add(difference);
   return lost;
 }
-
-// Removes an unfinished output unless it was renamed.
-class Part {
- public:
-  Part(const fs::path& out, const std::string& ending)
-      : path_(out.parent_path() /
-              ("." + out.stem().string() + "." + std::to_string(getpid()) + ".part" + ending)) {}
-  ~Part() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Part(const Part&) = delete;
-  Part& operator=(const Part&) = delete;
-  const fs::path& path() const { return path_; }
-  void rename(const fs::path& out) {
-    std::error_code error;
-    fs::rename(path_, out, error);
-    if (error) throw WriteFailure(out.string() + ": rename: " + error.message());
-  }
-
- private:
-  fs::path path_;
-};
 
 ContentDifferences convert_file(const Checkpoint& checkpoint, const Target& target,
                                 const ConvertArguments& words) {
@@ -238,14 +170,10 @@ ContentDifferences convert_folder(const Checkpoint& checkpoint, const Target& ta
   Part part(out, "");
   try {
     fs::create_directory(part.path());
-    for (const BesideFile& file : files_beside(checkpoint)) {
-      if (file.name.ends_with(".index.json")) continue;
-      if (file.name == target.file)
-        throw Failure(checkpoint.path.string() + ": " + file.name +
-                      " is not read and would be replaced: move it away first");
-      fs::create_directories((part.path() / file.name).parent_path());
-      fs::copy_file(checkpoint.path / file.name, part.path() / file.name);
-    }
+    std::set<std::string> indices;
+    for (const BesideFile& file : files_beside(checkpoint))
+      if (file.name.ends_with(".index.json")) indices.insert(file.name);
+    copy_beside(checkpoint, part.path(), indices, {target.file});
     save_file(part.path() / target.file, fill);
   } catch (const fs::filesystem_error& error) {
     throw WriteFailure(error.what());
@@ -290,63 +218,25 @@ void report(const ConvertArguments& words, const Target& target, const Checkpoin
   print_lost(lost);
 }
 
-// Writes quantized tensors in classes of today. The dense meaning of OUT is compared with IN's.
-int convert_to_today(const Checkpoint& checkpoint, const ConvertArguments& words) {
-  if (checkpoint.zips.size() + checkpoint.legacies.size() != 1 || checkpoint.format == Format::directory)
-    throw UsageError("--as is for one pickle: " + words.in + " is none");
-  require_ending(words.out);
-  const bool safetensors = ends_as_safetensors(words.out);
-  if (safetensors) {
-    for (const auto& zip : checkpoint.zips) require_names_and_tensors(zip->file->path(), *zip);
-    for (const auto& legacy : checkpoint.legacies) require_names_and_tensors(legacy->file->path(), *legacy);
-  }
-  const TodaysTensors today = todays_tensors(checkpoint, safetensors);
-  Part part(words.out, fs::path(words.out).extension().string());
-  save_file(part.path(), [&](ByteSink& sink) {
-    if (safetensors) {
-      const EncodedSafetensors encoded = encoded_today(checkpoint, today);
-      return write_safetensors(encoded.entries, encoded.metadata, sink);
-    }
-    const EditedZip edited = with_todays_tensors(checkpoint, today, words.options.open.limits);
-    write_torch_zip(archive_prefix(words.out), edited.root, edited.storages, sink);
-  });
-  const MeaningFindings meaning = compare_meaning(checkpoint, read_back(part.path(), words), "", "");
-  if (!meaning.different.empty()) {
-    const ContentDifference& first = meaning.different.kept().front();
-    throw Failure(first.where() + ": " + first.a + " in " + words.in + ", but " + first.b +
-                  " in what would be " + words.out + ", which is not written");
-  }
-  part.rename(words.out);
-  const std::string said = std::to_string(today.made.size()) + " of " +
-                           std::to_string(checkpoint.tensors.size()) + " tensors are in " + words.out +
-                           " in classes of torchao 0.18.0, read back and of the same meaning";
-  if (words.options.json)
-    print_json("convert", {{"out", words.out},
-                           {"format", safetensors ? "safetensors" : "torch_zip"},
-                           {"dialect", words.as},
-                           {"tensors", checkpoint.tensors.size()},
-                           {"no_place", Json::array()}});
-  else
-    std::cout << said << "\n";
-  return 0;
-}
-
-int convert(const ConvertArguments& words) {
+int convert(ConvertArguments words) {
   const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
+  const bool folder = checkpoint.format == Format::directory;
+  if (folder && words.out.ends_with('/')) words.out.pop_back();
   if (checkpoint.script)
     throw Failure(words.in + ": a TorchScript program, which no other container can hold");
   if (checkpoint.tensors.empty()) throw Failure(words.in + ": no tensor is in it");
   print_findings(checkpoint);
+  if (words.strict) require_no_further(checkpoint);
   for (const CheckpointFinding& finding : checkpoint.findings)
     if (is_about_not_stored(checkpoint, finding))
       throw Failure(words.in + ": " + finding_text(finding) + ", so " + words.out + " is not written");
-  if (!words.as.empty()) return convert_to_today(checkpoint, words);
-  Target target = target_of(checkpoint, words);
-  if (target.safetensors) {
-    for (const auto& zip : checkpoint.zips) require_names_and_tensors(zip->file->path(), *zip);
-    for (const auto& legacy : checkpoint.legacies) require_names_and_tensors(legacy->file->path(), *legacy);
+  if (!words.as.empty()) {
+    if (is_pickled(checkpoint)) return convert_to_today(checkpoint, words);
+    todays_tensors(checkpoint, true);  // refuses what torchao 0.18.0 has no class for
+    if (folder && words.dialect.empty()) words.dialect = "torchao_safetensors";
   }
-  const bool folder = checkpoint.format == Format::directory;
+  Target target = target_of(checkpoint, words);
+  if (target.safetensors) require_names_and_tensors(checkpoint);
   const ContentDifferences lost =
       folder ? convert_folder(checkpoint, target, words) : convert_file(checkpoint, target, words);
   report(words, target, checkpoint, lost);
@@ -371,6 +261,7 @@ void add_convert(CLI::App& app, int& exit_code) {
       ->add_option("--as", words->as,
                    "torchao_v2: put the planes of torchao's first generation into the classes of 0.18.0")
       ->check(CLI::IsMember({"torchao_v2"}).description(""));
+  add_strict(*command, words->strict);
   add_file_options(*command, words->options, "--read-dialect");
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] {

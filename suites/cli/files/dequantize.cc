@@ -16,6 +16,7 @@
 #include "suites/base/json_document.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/files/file_command.h"
+#include "suites/cli/files/strict.h"
 
 namespace qcts::cli {
 namespace {
@@ -148,7 +149,7 @@ void add_dequantize(CLI::App& app, int& exit_code) {
   struct Arguments {
     FileOptions options;
     std::string in, out, pack;
-    bool partial = false;
+    bool partial = false, strict = false;
   };
   auto words = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("dequantize", "write every tensor as floats under its own name");
@@ -158,6 +159,7 @@ void add_dequantize(CLI::App& app, int& exit_code) {
                       "CPU layout to assume for int4 packs that do not record it: avx512, avx2 or default");
   command->add_flag("--partial", words->partial,
                     "leave out tensors that cannot be dequantized, with a note for each");
+  add_strict(*command, words->strict);
   add_file_options(*command, words->options);
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] {
@@ -165,6 +167,7 @@ void add_dequantize(CLI::App& app, int& exit_code) {
       if (!words->pack.empty()) cpu_layout(words->pack);
       const Checkpoint checkpoint = open_checkpoint(words->in, words->options.open);
       print_findings(checkpoint);
+      if (words->strict) require_no_further(checkpoint);
       const std::string layout = assumed_layout(checkpoint, words->pack);
       const auto [tensors, left_out] = dense_model(checkpoint, layout, words->partial);
       std::vector<std::string> notes;

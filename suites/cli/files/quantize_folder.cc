@@ -11,8 +11,8 @@
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/encoders/torchao_config.h"
 #include "reference/dialects/names/model_names.h"
-#include "reference/formats/io/python_json.h"
 #include "reference/formats/refusal.h"
+#include "suites/cli/files/model_config.h"
 #include "suites/cli/files/quantize.h"
 #include "suites/cli/files/weight_files.h"
 
@@ -84,28 +84,6 @@ SortedJson not_converted(const Checkpoint& checkpoint, const std::vector<Quantiz
   if (as_usual) return nullptr;
   if (checkpoint.config.value("tie_word_embeddings", Config()) == Config(true)) modules.push_back("lm_head");
   return modules;
-}
-
-// Adds a key in its place if the keys are sorted, as transformers sorts them, else at the end.
-Config with_quantization(const Config& config, const SortedJson& quantization) {
-  constexpr std::string_view kKey = "quantization_config";
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : config.items())
-    if (key != kKey) keys.push_back(key);
-  const auto place = std::ranges::is_sorted(keys) ? std::ranges::lower_bound(keys, kKey) : keys.end();
-  keys.insert(place, std::string(kKey));
-  Config out = Config::object();
-  for (const std::string& key : keys) out[key] = key == kKey ? Config(quantization) : config.at(key);
-  return out;
-}
-
-// As json.dumps(indent=2) and a line feed.
-std::string json_file(const Config& value) {
-  return unmarked_python_numbers(value.dump(2, ' ', true)) + "\n";
-}
-
-std::span<const std::byte> bytes_of_text(const std::string& text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
 }
 
 // The quantization_config of --like, if it is for the same recipe.

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests `qcts convert --as torchao_v2`: files of torchao's first generation in the classes of today, with the same planes."""
 
+import enum
+import importlib
 import json
+import pickletools
 import subprocess
+import sys
+import types
+import zipfile
 
 import pytest
-from dialect_files import FIXTURES, GOLDENS
+from dialect_files import FIXTURES, GOLDENS, read_safetensors
 from qcts_program import BIN, inspect, qcts
 
 CONVERTED = {
@@ -68,3 +74,168 @@ def test_convert_says_what_to_do_with_an_old_file(tmp_path):
     old = FIXTURES / GOLDENS["torchao_0_9_0/int8wo"]["file"]
     said = qcts("convert", old, tmp_path / "new.safetensors", code=1).stderr
     assert "no place for the class AffineQuantizedTensor; qcts convert --as torchao_v2 writes its planes in a class of today" in said
+
+
+# Recipes of the first generation -> the class of today that holds them, and its configuration; None: refused.
+RECIPES = {
+    ("int8_weight_only",): ("Int8Tensor", "Int8WeightOnlyConfig"),
+    ("int8_g32_v1",): ("Int8Tensor", "Int8WeightOnlyConfig"),
+    ("int4_weight_only",): ("Int4TilePackedTo4dTensor", "Int4WeightOnlyConfig"),
+    ("float8_weight_only",): ("Float8Tensor", "Float8WeightOnlyConfig"),
+    ("fp8_row", "--activation", "dyn_row", "--as", "torchao_v1"): ("Float8Tensor", "Float8DynamicActivationFloat8WeightConfig"),
+    ("IntxWeightOnlyConfig",): ("IntxUnpackedToInt8Tensor", "IntxWeightOnlyConfig"),
+    ("int8_dynamic_activation_int8_weight",): None,
+    ("int8_dynamic_activation_int4_weight",): None,
+    ("int4_weight_only", "--layout", "cpu_avx2"): None,
+}  # fmt: skip
+SHARDS = {"one": [], "several": ["--max-shard-size", "60KB"]}
+
+
+@pytest.fixture(scope="module")
+def old_folder(tmp_path_factory):
+    """Returns a function that makes a folder of the first generation: a small Llama by a recipe, in one or several pickles."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from safetensors.torch import save_file
+
+    folder = tmp_path_factory.mktemp("old")
+    floats, made = folder / "floats", {}
+    floats.mkdir()
+    torch.manual_seed(3)
+    layer = "model.layers.0."
+    shapes = {"model.embed_tokens": (96, 128), "lm_head": (96, 128), "model.norm": (128,), f"{layer}input_layernorm": (128,)}
+    shapes |= {f"{layer}self_attn.{name}_proj": (128, 128) for name in "qkvo"}
+    tensors = {f"{name}.weight": (torch.randn(shape) * 0.1).bfloat16() for name, shape in shapes.items()}
+    save_file(tensors, floats / "model.safetensors", {"format": "pt"})
+    config = {"architectures": ["LlamaForCausalLM"], "hidden_size": 128, "model_type": "llama", "torch_dtype": "bfloat16"}
+    (floats / "config.json").write_text(json.dumps(config, indent=2))
+    (floats / "tokenizer.json").write_text("{}")
+
+    def make(words, shards):
+        key = (words, shards)
+        if key not in made:
+            made[key] = folder / f"old{len(made)}"
+            qcts("quantize", "--scheme", *words, *SHARDS[shards], floats, made[key])
+        return made[key]
+
+    return make
+
+
+def values_of(path, out):
+    qcts("dequantize", path, out)
+    return read_safetensors(out)
+
+
+@pytest.mark.parametrize("container", ["pickles", "safetensors"])
+@pytest.mark.parametrize("shards", SHARDS)
+@pytest.mark.parametrize("words", [words for words, held in RECIPES.items() if held], ids=" ".join)
+def test_a_folder_keeps_its_shards_and_values(words, shards, container, old_folder, tmp_path):
+    old, new = old_folder(words, shards), tmp_path / "new"
+    qcts("convert", "--as", "torchao_v2", *(["--dialect", "torchao_safetensors"] if container == "safetensors" else []), old, new)
+    names = {path.name for path in old.iterdir()}
+    if container == "safetensors":
+        names = {name.replace("pytorch_model", "model").replace(".bin", ".safetensors") for name in names}
+    assert {path.name for path in new.iterdir()} == names
+    weights = [name for name in names if name.endswith((".bin", ".safetensors"))]
+    assert (len(weights) == 1) == (shards == "one")
+    cls, config = RECIPES[words]
+    report = inspect(new)
+    assert {tensor["type"] for tensor in report["tensors"]} == {"Tensor", cls}
+    said = json.loads((new / "config.json").read_text())["quantization_config"]
+    assert said["quant_type"]["default"]["_type"] == config and "quant_type_kwargs" not in said
+    if shards == "several":
+        (index,) = new.glob("*.index.json")
+        index = json.loads(index.read_text())
+        assert index["metadata"]["total_size"] == sum(part["storage_bytes"] for tensor in report["tensors"] for part in tensor["payload"])
+        if container == "pickles":
+            before = json.loads((old / "pytorch_model.bin.index.json").read_text())
+            assert index["weight_map"] == before["weight_map"]
+            assert index["metadata"]["total_parameters"] == before["metadata"]["total_parameters"]
+    qcts("check", new)
+    assert values_of(old, tmp_path / "a.safetensors") == values_of(new, tmp_path / "b.safetensors")
+
+
+@pytest.mark.parametrize("words", [words for words, held in RECIPES.items() if not held], ids=" ".join)
+def test_every_tensor_of_a_folder_that_no_class_holds_is_named(words, old_folder, tmp_path):
+    said = qcts("convert", "--as", "torchao_v2", old_folder(words, "several"), tmp_path / "new", code=1).stderr
+    for name in "qkvo":
+        assert f"model.layers.0.self_attn.{name}_proj.weight" in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("id", [id for id in GOLDENS if id.startswith("transformers_4_57_1/") and "int8wo" in id])
+def test_folders_of_transformers_4_57(id, tmp_path):
+    """What its config.json says beside the recipe stays, such as modules_to_not_convert."""
+    old = FIXTURES / GOLDENS[id]["file"]
+    qcts("convert", "--as", "torchao_v2", old, tmp_path / "new")
+    qcts("check", tmp_path / "new")
+    before, after = (json.loads((path / "config.json").read_text()) for path in (old, tmp_path / "new"))
+    said = [config.pop("quantization_config") for config in (before, after)]
+    assert before == after
+    assert said[1].pop("quant_type")["default"]["_version"] == 2
+    said[0].pop("quant_type"), said[0].pop("quant_type_kwargs")
+    assert said[0] == said[1]
+    assert values_of(old, tmp_path / "a.safetensors") == values_of(tmp_path / "new", tmp_path / "b.safetensors")
+
+
+def test_several_recipes_are_configured_by_module(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    folder, weight_map = tmp_path / "mixed", {}
+    folder.mkdir()
+    recipes = {"a": "int8_weight_only", "b": "float8_weight_only"}
+    for name, recipe in recipes.items():
+        torch.save({f"{name}.{layer}.weight": torch.randn(64, 64) for layer in "xy"}, tmp_path / "floats.pt")
+        qcts("quantize", "--scheme", recipe, tmp_path / "floats.pt", folder / f"{name}.bin")
+        weight_map |= {f"{name}.{layer}.weight": f"{name}.bin" for layer in "xy"}
+    said = {"quant_method": "torchao", "quant_type": "int8_weight_only", "quant_type_kwargs": {}, "modules_to_not_convert": ["z"]}
+    (folder / "config.json").write_text(json.dumps({"model_type": "own", "quantization_config": said}))
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"metadata": {"mine": 1}, "weight_map": weight_map}))
+    qcts("convert", "--as", "torchao_v2", folder, tmp_path / "new")
+    said = json.loads((tmp_path / "new" / "config.json").read_text())["quantization_config"]
+    assert said["quant_type"]["default"]["_type"] == "FqnToConfig" and said["modules_to_not_convert"] == ["z"]
+    modules = said["quant_type"]["default"]["_data"]["fqn_to_config"]
+    kinds = {"a": "Int8WeightOnlyConfig", "b": "Float8WeightOnlyConfig"}
+    assert {name: config["_type"] for name, config in modules.items()} == {f"{n}.{layer}": kinds[n] for n in recipes for layer in "xy"}
+    index = json.loads((tmp_path / "new" / "pytorch_model.bin.index.json").read_text())
+    assert index["weight_map"] == weight_map and index["metadata"]["mine"] == 1
+    qcts("check", tmp_path / "new")
+
+
+def stub_of(torch, module, name):
+    """A class of an older torchao, as far as torch.load and torch.save need it."""
+    if name == "ZeroPointDomain":
+        return enum.Enum(name, {"INT": 1, "FLOAT": 2, "NONE": 3}, module=module)
+    is_tensor = name.endswith(("Tensor", "Impl"))
+    body = {"__torch_dispatch__": classmethod(lambda *words: NotImplemented)} if is_tensor else {}
+    return type(name, (torch.Tensor if is_tensor else object,), {"__module__": module, **body})
+
+
+@pytest.mark.parametrize("ending", ["pt", "safetensors"])
+def test_ties_and_further_attributes_stay(ending, monkeypatch, tmp_path):
+    """Two names of one Parameter stay one object in a pickle, with what a user put on it; safetensors notes what it cannot hold."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    torch.save({"l.weight": torch.randn(64, 64)}, tmp_path / "floats.pt")
+    qcts("quantize", "--scheme", "int8_weight_only", tmp_path / "floats.pt", tmp_path / "plain.pt")
+    with zipfile.ZipFile(tmp_path / "plain.pt") as file:
+        operations = list(pickletools.genops(file.read("plain/data.pkl")))
+    for module, name in {tuple(value.split()) for code, value, _ in operations if code.name == "GLOBAL"}:
+        if not module.startswith("torchao"):
+            continue
+        try:
+            held = importlib.import_module(module)
+        except ImportError:
+            held = types.ModuleType(module)
+            monkeypatch.setitem(sys.modules, module, held)
+        if not hasattr(held, name):
+            monkeypatch.setattr(held, name, stub_of(torch, module, name), raising=False)
+    weight = torch.load(tmp_path / "plain.pt", weights_only=False)["l.weight"]
+    weight._is_param, weight.note = True, {"by": "me"}
+    torch.save({"l.weight": weight, "head.weight": weight}, tmp_path / "old.pt")
+    done = qcts("convert", "--as", "torchao_v2", tmp_path / "old.pt", tmp_path / f"new.{ending}")
+    report = inspect(tmp_path / f"new.{ending}")
+    assert [tensor["type"] for tensor in report["tensors"]] == ["Int8Tensor"] * 2
+    if ending == "pt":
+        assert all(tensor["attributes"]["state.note.by"] == "me" for tensor in report["tensors"])
+        first, second = ([(part["storage"], part["offset"]) for part in tensor["payload"]] for tensor in report["tensors"])
+        assert first == second
+    else:
+        assert "OUT has no place for head.weight.note" in done.stderr

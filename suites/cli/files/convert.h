@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Parts of `qcts convert`: the request, and outputs that get their names when they are complete.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "reference/dialects/checkpoint.h"
+#include "suites/cli/files/file_command.h"
+
+namespace qcts::cli {
+
+struct ConvertArguments {
+  FileOptions options;
+  std::string in, out, dialect;
+  std::string as;  // "torchao_v2": classes of today
+  bool strict = false;
+};
+
+// Throws Failure if a pickle holds more than a dict of tensors, which safetensors cannot hold.
+void require_names_and_tensors(const Checkpoint& checkpoint);
+// Throws UsageError unless OUT has the ending of a pickle or of safetensors.
+void require_ending(const std::string& out);
+bool ends_as_safetensors(const std::string& out);
+
+// Opens what would be OUT, under the name `written`. Throws Failure if it is refused.
+Checkpoint read_back(const std::filesystem::path& written, const ConvertArguments& words);
+
+// Copies the files beside the weights into a folder, without those in `left_out`.
+// Throws Failure for a file with the name of one in `written`.
+void copy_beside(const Checkpoint& checkpoint, const std::filesystem::path& folder,
+                 const std::set<std::string>& left_out, const std::set<std::string>& written);
+
+// An unfinished output beside OUT. The destructor removes it unless it was renamed.
+class Part {
+ public:
+  Part(const std::filesystem::path& out, const std::string& ending);
+  ~Part();
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+  // Throws WriteFailure.
+  void rename(const std::filesystem::path& out);
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Carries out --as torchao_v2 for pickles: a file, or a folder of one or more shards. Returns the exit code.
+int convert_to_today(const Checkpoint& checkpoint, const ConvertArguments& words);
+
+}  // namespace qcts::cli
