@@ -12,6 +12,7 @@
 #include "reference/dialects/encoders/quantize_decision.h"
 #include "reference/dialects/encoders/torchao_config.h"
 #include "reference/dialects/names/model_names.h"
+#include "suites/base/run_error.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/files/convert_today.h"
 #include "suites/cli/files/model_config.h"
