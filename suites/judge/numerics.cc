@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The numerics kind: one kernel, one input, four calls; a tall one, two. Outputs
-// are prefilled with NaN, zeros or a wrong answer. Buffers are aligned and dense in the first call, and as
-// irregular as the ABI allows in the others. Each answer is judged on its own.
+// The numerics kind: one kernel, one input, four calls, or two for tall inputs. Outputs are prefilled with
+// NaN, zeros or a wrong answer. Buffers are aligned and dense in the first call, and as irregular as the ABI
+// allows in the others. Each answer is judged on its own.
 #include <algorithm>
 
 #include "reference/numerics/soft_float.h"
@@ -37,8 +37,8 @@ struct Attempt {
   KernelAnswer answer;
 };
 
-// The irregular buffers that an input meets. Tall inputs ask whether every row is reached, and take a tenth
-// of the plan: they leave the most irregular ones to the others.
+// Which irregular buffers an input meets. Tall inputs ask whether every row is reached and are expensive, so
+// they leave the most irregular buffers to other inputs.
 enum class Buffers { all, few };
 
 class NumericsJudge {

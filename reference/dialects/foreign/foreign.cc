@@ -115,8 +115,9 @@ class ForeignNamer {
   // In places_, in the two tables of CodeSearch, and twice in layers_, which grow by doubling.
   static constexpr uint64_t kPlaceBytes = 24 + 80 + 64 + 4 * 24;
 
-  // Drops the patterns of which no tensor of the file can be a required part: most tensors fit the first part
-  // of many patterns, and each search for the others costs a microsecond.
+  // Drops the patterns that need a part whose ending no tensor's name has. Most tensors fit the first part of
+  // many patterns, and each would search the names for the others: a quarter of the time to read 200,000
+  // tensors.
   void drop_patterns_without_parts() {
     std::map<std::string_view, bool> seen;
     std::array<std::vector<std::pair<const std::string_view, bool>*>, 256> by_last_char;

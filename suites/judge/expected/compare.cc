@@ -109,7 +109,7 @@ Comparison compare_bitwise(DType dtype, std::span<const std::byte> want, std::sp
     return result;
   }
   result.total = want.size() / bytes;
-  // Most blocks are equal, and one call of memcmp finds that a hundred times faster than a loop.
+  // Most blocks are equal, which one call of memcmp finds faster than a loop over elements.
   constexpr uint64_t kBlockElems = 512;
   for (uint64_t i = 0; i < result.total; ++i) {
     if (i % kBlockElems == 0) {
