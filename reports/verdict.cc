@@ -55,6 +55,13 @@ LoadedType loaded_from(const Json& json) {
           field<uint64_t>(json, "tensors")};
 }
 
+VerdictFinding finding_from(const Json& json) {
+  const std::string name = field<std::string>(json, "caveat");
+  const std::optional<Caveat> caveat = caveat_from_name(name);
+  if (!caveat) throw std::runtime_error("verdict: field 'caveat' is not a known caveat: '" + name + "'");
+  return {*caveat, field<std::string>(json, "text")};
+}
+
 Mismatch mismatch_from(const Json& json) {
   Mismatch mismatch;
   mismatch.where = field<std::string>(json, "where");
@@ -79,6 +86,10 @@ std::string Verdict::full_id() const {
   return variant.empty() ? case_id.text() : case_id.text() + "/" + provider + "_" + variant;
 }
 
+bool Verdict::has(Caveat caveat) const {
+  return std::ranges::find(findings, caveat, &VerdictFinding::caveat) != findings.end();
+}
+
 Json to_json(const Verdict& verdict) {
   Json json = {{"case_id", verdict.case_id.text()},
                {"provider", verdict.provider},
@@ -101,8 +112,8 @@ Json to_json(const Verdict& verdict) {
     json["loaded"].push_back({{"before", type.before}, {"after", type.after}, {"tensors", type.tensors}});
   json["evidence"] = verdict.evidence;
   if (!verdict.input_kind.empty()) json["input_kind"] = verdict.input_kind;
-  if (verdict.program_not_run) json["program_not_run"] = true;
-  if (!verdict.copied.empty()) json["copied"] = verdict.copied;
+  for (const VerdictFinding& finding : verdict.findings)
+    json["findings"].push_back({{"caveat", caveat_name(finding.caveat)}, {"text", finding.text}});
   json["rerun"] = verdict.rerun;
   json["wall_us"] = number(verdict.wall_us);
   if (!verdict.samples_us.empty()) {
@@ -137,8 +148,8 @@ Verdict verdict_from_json(const Json& json) {
     for (const Json& type : json["loaded"]) verdict.loaded.push_back(loaded_from(type));
   verdict.evidence = field<std::vector<std::string>>(json, "evidence");
   if (json.contains("input_kind")) verdict.input_kind = field<std::string>(json, "input_kind");
-  if (json.contains("program_not_run")) verdict.program_not_run = field<bool>(json, "program_not_run");
-  if (json.contains("copied")) verdict.copied = field<std::string>(json, "copied");
+  if (json.contains("findings"))
+    for (const Json& finding : json["findings"]) verdict.findings.push_back(finding_from(finding));
   verdict.rerun = field<std::string>(json, "rerun");
   verdict.wall_us = real(field<Json>(json, "wall_us"));
   if (json.contains("samples_us"))

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/case_id.h"
+#include "reports/caveat.h"
 #include "reports/speed_claim.h"
 
 namespace qcts {
@@ -71,20 +72,14 @@ struct Verdict {
   std::vector<std::string> evidence;
   // The kind of the planes that a kernel read: "reachable", "representable" or "hostile". Empty for files.
   std::string input_kind;
-  // weak_evidence for a TorchScript program: load and save kept its contents, but no run of it is recorded
-  bool program_not_run = false;
-  // weak_evidence for a round trip that kept the file's contents (E2): the part of the rebuilt file that is a
-  // copy. Equal bytes (E3) prove nothing about a copy.
-  std::string copied;
+  std::vector<VerdictFinding> findings;
   std::string rerun;  // one shell line
   double wall_us = 0;
   std::vector<double> samples_us;  // only for latency: raw samples
   // only for numerics: values that no earlier case touched (suites/judge/expected/coverage.h); null if none
   nlohmann::ordered_json coverage;
-  // These two are not written.
-  bool spoils_worker = false;  // the worker process must not judge further cases
-  bool harms_host = false;     // fail whatever the input: the provider did what could damage its host
 
+  bool has(Caveat caveat) const;
   std::string full_id() const;  // case_id, followed by "/provider_variant" if there is a variant
 };
 

@@ -28,6 +28,10 @@ ONE_STEP_UP = [(lower, upper) for rooms in check_includes.ORDER.values() for low
     ("kernels/linear/avx2.cc", "kernels/avx512/linear.h"),
     ("kernels/avx2/linear.h", "kernels/avx512/elements.h"),
     ("suites/base/paths.cc", "suites/cli/program.h"),
+    ("suites/judge/files/size.cc", "suites/judge/judge.h"),
+    ("suites/judge/context/judge_settings.cc", "suites/judge/expected/compare.h"),
+    ("suites/cli/command_line.cc", "suites/cli/files/file_command.h"),
+    ("suites/selftest/mutants/faults.cc", "suites/selftest/kill.h"),
 ])
 def test_forbidden(path, header):
     assert check_includes.judge(Path(path), header)

@@ -78,14 +78,13 @@ class WorkerCaseTest : public testing::Test {
   WorkerCaseTest(RegisteredCases& registered, Task task) : registered_(registered), task_(std::move(task)) {}
   void TestBody() override {
     std::optional<Verdict> answer;
-    Supervisor(registered_.workers)
-        .run(
-            {task_}, 1,
-            [&](Verdict verdict) {
-              answer = std::move(verdict);
-              return true;
-            },
-            [](const std::vector<std::string>&) { return true; });
+    judge_tasks(
+        registered_.workers, {task_}, 1,
+        [&](Verdict verdict) {
+          answer = std::move(verdict);
+          return true;
+        },
+        [](const std::vector<std::string>&) { return true; });
     ASSERT_TRUE(answer.has_value()) << "the worker gave no verdict";
     report(registered_.waivers, std::move(*answer));
   }
@@ -139,7 +138,7 @@ JudgeContext context() {
 
 // Returns whether c is the round trip of a program, without the plug-in that runs it.
 bool is_placeholder(const Case& c) {
-  return c.id.kind == Kind::round_trip && c.judges_file() && is_program(*c.golden);
+  return c.id.kind == Kind::round_trip && c.judges_file() && is_program(*c.golden());
 }
 
 // Adds the cases of the full plan that the filter names exactly and the default plan leaves out.
@@ -177,12 +176,12 @@ void register_plugin_cases(RegisteredCases& registered) {
   for (const std::filesystem::path& library : discovered_plugins()) {
     ProviderSlot slot;
     slot.options = {library.string(), registered.fixture_folders, Files::known, context()};
-    slot.options.context.scratch = registered.scratch.path();
+    slot.options.settings.scratch = registered.scratch.path();
     slot.given = library.string();
     slot.logs = registered.scratch.path();
     registered.workers.push_back(std::move(slot));
   }
-  Supervisor(registered.workers).handshake(60);
+  start_workers(registered.workers, 60);
   for (size_t i = 0; i < registered.workers.size(); ++i) {
     const WorkerReady& ready = registered.workers[i].ready;
     if (!ready.error.empty()) throw std::runtime_error(registered.workers[i].given + ": " + ready.error);

@@ -24,10 +24,10 @@ std::string group_of(const Case& c, const Offer& offer) {
   const std::string_view variant = offer.variant;
   const bool tiles = variant == "amx", pairs = tiles || variant == "avx512bf16" || variant == "avx512vbmi";
   // Most of these refuse an x that is not bfloat16.
-  if (pairs && c.synthetic->weight.dtype != DType::bfloat16) return offer.provider + " pairs";
+  if (pairs && c.synthetic()->weight.dtype != DType::bfloat16) return offer.provider + " pairs";
   // A tile takes the same time for one row as for sixteen.
-  if (tiles && c.synthetic->m == 1) return offer.provider + " tiles";
-  if (c.activation == kWeightOnly && c.synthetic->m <= kFewRows && variant.ends_with("vnni"))
+  if (tiles && c.synthetic()->m == 1) return offer.provider + " tiles";
+  if (c.activation() == kWeightOnly && c.synthetic()->m <= kFewRows && variant.ends_with("vnni"))
     return offer.provider + " bytes";
   return offer.provider;
 }
@@ -50,10 +50,10 @@ bool is_served(const Case& c) {
   KernelInput input;
   input.op = c.id.op;
   input.scheme = c.scheme;
-  input.weight = c.synthetic.value().weight;
-  input.layout = c.layout;
-  input.m = c.synthetic->m;
-  input.activation = c.activation;
+  input.weight = c.synthetic()->weight;
+  input.layout = c.layout();
+  input.m = c.synthetic()->m;
+  input.activation = c.activation();
   input.x_dtype = input.y_dtype = input.weight.dtype;
   const ProblemBuilder builder(input, 1);
   qcts_problem p = builder.problem();
@@ -62,7 +62,7 @@ bool is_served(const Case& c) {
 }
 
 bool is_asked(const Case& c, const Offer& offer) {
-  return offer.is_builtin && offer.is_runnable && c.synthetic.has_value();
+  return offer.is_builtin && offer.is_runnable && c.synthetic() != nullptr;
 }
 
 std::vector<const Offer*> best_of(const Case& c, std::span<const Offer* const> found,

@@ -35,7 +35,7 @@ Case linear_case() {
   Case c;
   c.id.op = Op::linear;
   c.scheme = find_scheme("int8_row");
-  c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 37, 216}, 5};
+  c.question = SyntheticQuestion{{Generator::noise, {DType::bfloat16, 37, 216}, 5}};
   return c;
 }
 
@@ -92,9 +92,9 @@ TEST(BestVariants, AKernelIsAskedAboutTheShapeAndDtypesOfTheCase) {
   Case c = linear_case();
   c.implementation = &implementation;
   EXPECT_TRUE(is_served(c));
-  c.synthetic->m = 6;
+  std::get<SyntheticQuestion>(c.question).input.m = 6;
   EXPECT_FALSE(is_served(c));
-  c.synthetic = Synthetic{Generator::noise, {DType::float32, 37, 216}, 5};
+  c.question = SyntheticQuestion{{Generator::noise, {DType::float32, 37, 216}, 5}};
   EXPECT_FALSE(is_served(c));
 }
 

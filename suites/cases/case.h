@@ -11,8 +11,8 @@
 #include "kernels/registry.h"
 #include "reference/schemes/scheme.h"
 #include "reports/case_id.h"
+#include "suites/cases/question.h"
 #include "suites/inputs/input_kind.h"
-#include "suites/inputs/synthetic.h"
 
 namespace qcts {
 
@@ -31,18 +31,8 @@ struct Case {
   CaseId id;  // alphabet [a-z0-9_/.]
   // nullptr for files that mix schemes or hold none, which the id names "mixed", "plain" or "any".
   const Scheme* scheme = nullptr;
-  const Golden* golden = nullptr;        // set for cases that judge or use a file
-  std::string tensor;                    // the golden's tensor, for cases of numerics on a golden
-  const Malformed* malformed = nullptr;  // set for cases of kind reject
-  std::optional<Synthetic> synthetic;
-  Layout layout;             // used by pack and unpack
-  Policy activation;         // used by linear and quantize_activation
-  bool for_emulated = true;  // false: skip emulated variants (Plan::emulated_once)
-  bool warm = false;         // latency: one copy of the operands, in the caches, instead of rotating copies
-  // For latency of linear. If this is not 0, the seven layers of a decoder block are timed together, with
-  // every dimension divided by this (suites/judge/block.h). `synthetic` then has the first layer. 0: one
-  // layer is timed.
-  int64_t block_shrink = 0;
+  Question question;
+  bool for_emulated = true;                        // false: skip emulated variants (Plan::emulated_once)
   const Implementation* implementation = nullptr;  // the kernel to judge; nullptr for cases that judge files
   // The widest kind of inputs on which a wrong answer of the implementation fails. On wider ones it is
   // Status::robustness.
@@ -51,7 +41,12 @@ struct Case {
   // With nullptr, no such provider is loaded, and the verdict is not_supported.
   const qcts_provider* runner = nullptr;
 
-  bool is_block() const { return block_shrink != 0; }
+  const Golden* golden() const { return golden_of(question); }
+  const Synthetic* synthetic() const { return synthetic_of(question); }
+  Layout layout() const { return layout_of(question); }
+  Policy activation() const { return activation_of(question); }
+  bool is_warm() const;  // one copy of the operands, in the caches, is timed
+  bool is_block() const { return std::holds_alternative<BlockQuestion>(question); }
   bool judges_file() const { return implementation == nullptr && runner == nullptr; }
   std::string provider()
       const;  // "qcts" for cases that judge files, or kAbsentRunner if no provider runs programs

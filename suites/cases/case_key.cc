@@ -39,23 +39,64 @@ const Entry* find_entry(const std::vector<Entry>& entries, const std::string& id
   return &*found;
 }
 
+Json question_json(const FileQuestion& file) { return {{"asks", "file"}, {"golden", file.golden->id}}; }
+
+Json question_json(const RejectQuestion& reject) {
+  return {{"asks", "reject"}, {"malformed", reject.malformed->id}};
+}
+
+Json question_json(const TensorQuestion& tensor) {
+  return {{"asks", "tensor"},
+          {"golden", tensor.golden->id},
+          {"tensor", tensor.tensor},
+          {"layout", tensor.layout.name()},
+          {"activation", tensor.activation.name()}};
+}
+
+Json question_json(const SyntheticQuestion& synthetic) {
+  return {
+      {"asks", "synthetic"}, {"input", synthetic_json(synthetic.input)}, {"layout", synthetic.layout.name()}};
+}
+
+Json question_json(const TimedQuestion& timed) {
+  return {{"asks", "timed"},
+          {"input", synthetic_json(timed.input)},
+          {"layout", timed.layout.name()},
+          {"warm", timed.warm}};
+}
+
+Json question_json(const BlockQuestion& block) {
+  return {{"asks", "block"}, {"input", synthetic_json(block.first_layer)}, {"shrink", block.shrink}};
+}
+
+Question question_of(const Json& json, const Scheme* scheme, const Fixtures& fixtures) {
+  const std::string asks = json.at("asks");
+  if (asks == "file") return FileQuestion{find_entry(fixtures.goldens, json.at("golden"))};
+  if (asks == "reject") return RejectQuestion{find_entry(fixtures.malformed, json.at("malformed"))};
+  if (scheme == nullptr) throw std::runtime_error("the question '" + asks + "' needs a scheme");
+  if (asks == "block") return BlockQuestion{synthetic_of(json.at("input"), *scheme), json.at("shrink")};
+  const Layout layout = scheme->layout_named(json.at("layout").get<std::string>());
+  if (asks == "tensor")
+    return TensorQuestion{find_entry(fixtures.goldens, json.at("golden")), json.at("tensor"), layout,
+                          scheme->policy_named(json.at("activation").get<std::string>())};
+  if (asks == "synthetic") return SyntheticQuestion{synthetic_of(json.at("input"), *scheme), layout};
+  if (asks == "timed") return TimedQuestion{synthetic_of(json.at("input"), *scheme), layout, json.at("warm")};
+  throw std::runtime_error("no question '" + asks + "'");
+}
+
 }  // namespace
 
 Json case_key(const Case& c, const std::string& variant) {
   Json key = {{"case", c.id.text()}};
   if (!variant.empty()) key["variant"] = variant;
-  if (c.golden != nullptr) key["golden"] = c.golden->id;
-  if (!c.tensor.empty()) key["tensor"] = c.tensor;
-  if (c.malformed != nullptr) key["malformed"] = c.malformed->id;
-  if (c.synthetic) key["synthetic"] = synthetic_json(*c.synthetic);
-  if (c.layout != kPlain) key["layout"] = c.layout.name();
-  if (c.activation != kWeightOnly) key["activation"] = c.activation.name();
-  if (c.warm) key["warm"] = true;
-  if (c.is_block()) key["block_shrink"] = c.block_shrink;
+  key["question"] = std::visit([](const auto& question) { return question_json(question); }, c.question);
   return key;
 }
 
-bool needs_fixtures(const Json& key) { return key.contains("golden") || key.contains("malformed"); }
+bool needs_fixtures(const Json& key) {
+  const std::string asks = key.at("question").at("asks");
+  return asks == "file" || asks == "reject" || asks == "tensor";
+}
 
 Case case_of_key(const Json& key, const Fixtures& fixtures, const Registry& registry) {
   Case c;
@@ -64,18 +105,8 @@ Case case_of_key(const Json& key, const Fixtures& fixtures, const Registry& regi
   if (!id) throw std::runtime_error("'" + text + "' is not a case id");
   c.id = *id;
   c.scheme = find_scheme(id->scheme);
-  if (key.contains("golden")) c.golden = find_entry(fixtures.goldens, key["golden"]);
-  if (key.contains("malformed")) c.malformed = find_entry(fixtures.malformed, key["malformed"]);
-  c.tensor = key.value("tensor", "");
-  c.warm = key.value("warm", false);
-  c.block_shrink = key.value("block_shrink", int64_t{0});
   if (c.id.op != Op::file && c.scheme == nullptr) throw std::runtime_error("no scheme '" + id->scheme + "'");
-  if (c.scheme != nullptr) {
-    if (key.contains("synthetic")) c.synthetic = synthetic_of(key["synthetic"], *c.scheme);
-    if (key.contains("layout")) c.layout = c.scheme->layout_named(key["layout"].get<std::string>());
-    if (key.contains("activation"))
-      c.activation = c.scheme->policy_named(key["activation"].get<std::string>());
-  }
+  c.question = question_of(key.at("question"), c.scheme, fixtures);
   if (key.contains("variant"))
     bind_offer(c, registry.providers().front().name, key["variant"].get<std::string>(), registry);
   return c;

@@ -13,7 +13,8 @@ namespace qcts {
 // Returns the key of `c`. `variant` is the kernel's variant, or empty for cases that judge files.
 nlohmann::ordered_json case_key(const Case& c, const std::string& variant);
 
-// Returns true if the key refers to a golden or a malformed file.
+// Returns true if the key asks about a golden or a malformed file. Throws std::runtime_error without a
+// question.
 bool needs_fixtures(const nlohmann::ordered_json& key);
 
 // Returns the case of `key`, bound to the key's variant in `registry`, which holds one provider.

@@ -30,9 +30,9 @@ Asked asked_of(const Case& c) {
   return {c.id.kind,
           c.id.op,
           std::string(c.scheme->family()),
-          c.layout,
-          c.activation,
-          c.synthetic->generator,
+          c.layout(),
+          c.activation(),
+          c.synthetic()->generator,
           c.implementation->name()};
 }
 
@@ -62,7 +62,7 @@ TEST_F(DefaultPlan, AsksEveryKernelForLongInputsOnce) {
     std::map<Asked, std::set<std::string>> ids;
     for (const Case& c : expanded(plan)) {
       if (c.id.kind == Kind::latency) continue;
-      const Generator generator = c.synthetic->generator;
+      const Generator generator = c.synthetic()->generator;
       if (generator == Generator::long_rows || generator == Generator::large ||
           generator == Generator::panels)
         ids[asked_of(c)].insert(c.id.text());
@@ -89,7 +89,7 @@ TEST_F(DefaultPlan, AsksOneSchemeAFamilyForTheSizesOfModels) {
     std::map<std::pair<Asked, Generator>, Sizes> found;
     for (const Case& c : expanded(plan)) {
       if (c.id.kind != Kind::numerics) continue;
-      const Synthetic& input = *c.synthetic;
+      const Synthetic& input = *c.synthetic();
       if (input.generator != Generator::deep && input.generator != Generator::batches) continue;
       Sizes& sizes = found[{asked_of(c), input.generator}];
       sizes.schemes.insert(std::string(c.scheme->name()));
@@ -121,7 +121,7 @@ TEST_F(DefaultPlan, AsksOneSchemeAFamilyForTheSizesOfModels) {
 TEST_F(DefaultPlan, AsksEveryOpForMoreRowsThan16BitsCount) {
   std::map<Op, std::set<std::string>> families;
   for (const Case& c : expanded("default"))
-    if (c.id.kind == Kind::numerics && std::max(c.synthetic->m, c.synthetic->weight.n) > 0xFFFF)
+    if (c.id.kind == Kind::numerics && std::max(c.synthetic()->m, c.synthetic()->weight.n) > 0xFFFF)
       families[c.id.op].insert(std::string(c.scheme->family()));
   for (const Op op :
        {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear})
@@ -134,7 +134,8 @@ TEST_F(DefaultPlan, DealsDeterminismToFewerSchemes) {
   const auto inputs = [&](const char* plan) {
     std::map<Input, size_t> cases;
     for (const Case& c : expanded(plan))
-      if (c.id.kind == Kind::determinism) ++cases[{asked_of(c), c.synthetic->weight.dtype, c.synthetic->m}];
+      if (c.id.kind == Kind::determinism)
+        ++cases[{asked_of(c), c.synthetic()->weight.dtype, c.synthetic()->m}];
     return cases;
   };
   const auto complete = inputs("nightly"), dealt = inputs("default");
@@ -152,7 +153,7 @@ TEST_F(DefaultPlan, DealsDeterminismToFewerSchemes) {
 using FamilyService = std::tuple<Kind, Op, std::string, Layout, Policy>;
 
 FamilyService service_of(const Case& c) {
-  return {c.id.kind, c.id.op, std::string(c.scheme->family()), c.layout, c.activation};
+  return {c.id.kind, c.id.op, std::string(c.scheme->family()), c.layout(), c.activation()};
 }
 
 TEST_F(DefaultPlan, LeavesEmulatedVariantsAnInputOfEachService) {
@@ -176,10 +177,10 @@ TEST_F(DefaultPlan, GivesEmulatedVariantsFewInputsInQuick) {
       EXPECT_TRUE(c.for_emulated) << c.full_id();
       continue;
     }
-    all.insert({service_of(c), c.synthetic->generator});
+    all.insert({service_of(c), c.synthetic()->generator});
     if (!c.for_emulated) continue;
     EXPECT_NE(c.id.kind, Kind::determinism) << c.full_id();
-    emulated.insert({service_of(c), c.synthetic->generator});
+    emulated.insert({service_of(c), c.synthetic()->generator});
   }
   EXPECT_LT(3 * emulated.size(), all.size());
 }
@@ -191,12 +192,12 @@ TEST_F(DefaultPlan, GivesEmulatedVariantsOneTallAndOneWideSlowInputInNightly) {
   std::map<std::tuple<FamilyService, Generator, bool>, std::set<std::string>> all, emulated;
   for (const Case& c : expanded("nightly")) {
     if (c.id.kind == Kind::latency) continue;
-    if (std::ranges::find(slow, c.synthetic->generator) == slow.end()) {
+    if (std::ranges::find(slow, c.synthetic()->generator) == slow.end()) {
       EXPECT_TRUE(c.for_emulated) << c.full_id();
       continue;
     }
-    const WeightShape& weight = c.synthetic->weight;
-    const std::tuple key(service_of(c), c.synthetic->generator, weight.n > weight.k);
+    const WeightShape& weight = c.synthetic()->weight;
+    const std::tuple key(service_of(c), c.synthetic()->generator, weight.n > weight.k);
     all[key].insert(c.id.text());
     if (c.for_emulated) emulated[key].insert(c.id.text());
   }

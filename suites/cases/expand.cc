@@ -94,7 +94,7 @@ class Expander {
   // Keeps the case if the filter takes it and something can judge it.
   void add(Case c) {
     if (!filter_.may_take(c.id)) return;
-    if (c.golden != nullptr && is_left_out(*c.golden) && !sampler_.listed().contains(c.id.text())) return;
+    if (c.golden() != nullptr && is_left_out(*c.golden()) && !sampler_.listed().contains(c.id.text())) return;
     if (c.id.op == Op::file || may_be_offered(c, plan_, offers_, inputs_.with_reference))
       cases_.push_back(std::move(c));
   }
@@ -132,14 +132,14 @@ class Expander {
     const std::string scheme = scheme_of(golden);
     c.id = {kind, Op::file, scheme, golden_input(golden.id, scheme)};
     c.scheme = find_scheme(scheme);
-    c.golden = &golden;
+    c.question = FileQuestion{&golden};
     add(std::move(c));
   }
 
   void add_reject(const Malformed& malformed) {
     Case c;
     c.id = {Kind::reject, Op::file, "any", slug(malformed.id)};
-    c.malformed = &malformed;
+    c.question = RejectQuestion{&malformed};
     add(std::move(c));
   }
 
@@ -156,13 +156,13 @@ class Expander {
         Case c;
         c.id = {Kind::numerics, op, tensor.scheme, golden_input(golden.id, tensor.scheme) + "_" + name};
         c.scheme = scheme;
-        c.golden = &golden;
-        c.tensor = tensor.name;
+        TensorQuestion question{&golden, tensor.name};
         // The judge reports words of the manifest that the scheme does not know.
         if (op == Op::pack || op == Op::unpack)
-          c.layout = scheme->find_layout(tensor.layout).value_or(kPlain);
+          question.layout = scheme->find_layout(tensor.layout).value_or(kPlain);
         if (op == Op::linear || op == Op::quantize_activation)
-          c.activation = scheme->find_activation(tensor.activation).value_or(kWeightOnly);
+          question.activation = scheme->find_activation(tensor.activation).value_or(kWeightOnly);
+        c.question = std::move(question);
         add(std::move(c));
       }
     }
@@ -222,8 +222,10 @@ class Expander {
     constexpr int64_t kWidth = 4096;
     const WeightShape first{DType::bfloat16, kWidth / blocks->shrink, kWidth / blocks->shrink};
     for (const int64_t m : blocks->m) {
-      Case c = synthetic_case(Kind::latency, Op::linear, scheme, kPlain, {Generator::noise, first, m, 0});
-      c.block_shrink = blocks->shrink;
+      Case c;
+      c.scheme = &scheme;
+      c.question = BlockQuestion{{Generator::noise, first, m, 0}, blocks->shrink};
+      c.id = {Kind::latency, Op::linear, std::string(scheme.name()), ""};
       c.id.input = "llama_8b_block_d" + std::to_string(blocks->shrink) + "_m" + std::to_string(m) + "_cold";
       add(std::move(c));
     }
@@ -252,7 +254,7 @@ class Expander {
   void add_timed(Op op, const Scheme& scheme, Layout layout, const Synthetic& input) {
     for (const std::string& weights : plan_.latency_cache_states) {
       Case c = synthetic_case(Kind::latency, op, scheme, layout, input);
-      c.warm = weights == "warm";
+      c.question = TimedQuestion{input, layout, weights == "warm"};
       c.id.input += "_" + weights;
       add(std::move(c));
     }

@@ -102,9 +102,7 @@ Case synthetic_case(Kind kind, Op op, const Scheme& scheme, Layout layout, const
   Case c;
   c.id = {kind, op, std::string(scheme.name()), input_name(input, op, layout)};
   c.scheme = &scheme;
-  c.synthetic = input;
-  c.layout = layout;
-  c.activation = input.activation;
+  c.question = SyntheticQuestion{input, layout};
   return c;
 }
 

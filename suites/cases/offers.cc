@@ -41,13 +41,13 @@ InputKind promised_inputs(const Registry& registry, std::string_view provider) {
 
 // An emulator's time means nothing, and a scalar prefill takes too long.
 bool is_timed(const Case& c, const Offer& offer) {
-  const bool prefill = c.id.op == Op::linear && c.synthetic->m >= kPrefillRows;
+  const bool prefill = c.id.op == Op::linear && c.synthetic()->m >= kPrefillRows;
   return !offer.is_emulated && !(prefill && offer.variant == "scalar");
 }
 
 bool takes_long(const Case& c, const Plan& plan) {
-  return c.synthetic &&
-         std::ranges::find(plan.best_variant_alone, c.synthetic->generator) != plan.best_variant_alone.end();
+  return c.synthetic() && std::ranges::find(plan.best_variant_alone, c.synthetic()->generator) !=
+                              plan.best_variant_alone.end();
 }
 
 bool takes_best_alone(const Case& c, const Plan& plan) {
@@ -57,7 +57,7 @@ bool takes_best_alone(const Case& c, const Plan& plan) {
 
 // Is the offer left out, even if it is the best? Comparing the reference with itself proves nothing.
 bool is_left_out(const Case& c, const Plan& plan, const Offer& offer, bool with_reference) {
-  if (c.golden == nullptr && offer.provider == kReferenceProvider && !with_reference) return true;
+  if (c.golden() == nullptr && offer.provider == kReferenceProvider && !with_reference) return true;
   if (c.id.kind == Kind::latency && !is_timed(c, offer)) return true;
   return offer.is_emulated && (takes_long(c, plan) || !c.for_emulated);
 }
@@ -66,7 +66,7 @@ bool is_left_out(const Case& c, const Plan& plan, const Offer& offer, bool with_
 std::vector<const Offer*> kernel_offers(const Case& c, const OfferTable& offers, bool declared) {
   std::vector<const Offer*> found;
   for (const Offer* offer : offers.find(c.id.op, c.scheme->family()))
-    if (offer->takes(c.activation) && offer->reads(c.layout)) found.push_back(offer);
+    if (offer->takes(c.activation()) && offer->reads(c.layout())) found.push_back(offer);
   const auto takes_any = [](const Offer* offer) { return offer->promised != InputKind::reachable; };
   // The kind is asked only where it decides.
   const bool needs_declaration =
@@ -78,13 +78,15 @@ std::vector<const Offer*> kernel_offers(const Case& c, const OfferTable& offers,
 
 // Other providers have no strict and lenient modes, so they get the cases that hold in both.
 bool is_for_loaders(const Case& c) {
-  return c.id.kind == Kind::reject ? c.malformed->options.size() == 2 : c.id.kind == Kind::round_trip;
+  if (const auto* reject = std::get_if<RejectQuestion>(&c.question))
+    return reject->malformed->options.size() == 2;
+  return c.id.kind == Kind::round_trip;
 }
 
 std::vector<const Offer*> file_offers(const Case& c, const OfferTable& offers) {
   std::vector<const Offer*> found;
   if (!is_for_loaders(c)) return found;
-  const bool program = c.golden != nullptr && is_program(*c.golden);
+  const bool program = c.golden() != nullptr && is_program(*c.golden());
   for (const Offer* offer : offers.find(Op::file, ""))
     if (offer->runs_programs == program) found.push_back(offer);
   return found;
@@ -93,8 +95,8 @@ std::vector<const Offer*> file_offers(const Case& c, const OfferTable& offers) {
 }  // namespace
 
 KindOfInput kind_of(const Case& c) {
-  if (!c.synthetic || c.scheme == nullptr) return {};
-  return kind_of_input(*c.scheme, c.id.op, *c.synthetic);
+  if (!c.synthetic() || c.scheme == nullptr) return {};
+  return kind_of_input(*c.scheme, c.id.op, *c.synthetic());
 }
 
 std::string input_kind_of_verdict(const Case& c) {
@@ -178,7 +180,7 @@ std::vector<std::string> OfferTable::suffixes() const {
 bool may_be_offered(const Case& c, const Plan& plan, const OfferTable& offers, bool with_reference) {
   const bool best_alone = takes_best_alone(c, plan);
   return std::ranges::any_of(offers.find(c.id.op, c.scheme->family()), [&](const Offer* offer) {
-    return offer->takes(c.activation) && offer->reads(c.layout) && (offer->is_runnable || !best_alone) &&
+    return offer->takes(c.activation()) && offer->reads(c.layout()) && (offer->is_runnable || !best_alone) &&
            !is_left_out(c, plan, *offer, with_reference);
   });
 }
@@ -210,7 +212,7 @@ std::vector<const Offer*> undeclared_offers(const Case& c, const Plan& plan, con
 
 bool is_judged_by_suite(const Case& c, std::span<const Offer* const> offers) {
   if (c.id.op != Op::file) return false;
-  return c.id.kind != Kind::round_trip || !is_program(*c.golden) || offers.empty();
+  return c.id.kind != Kind::round_trip || !is_program(*c.golden()) || offers.empty();
 }
 
 void bind_offer(Case& c, std::string_view provider, std::string_view variant, const Registry& registry) {
@@ -226,8 +228,8 @@ void bind_offer(Case& c, std::string_view provider, std::string_view variant, co
     }
   } else {
     for (const Implementation* each :
-         registry.find(abi_op(c.id.op), c.scheme->family(), c.activation.name())) {
-      if (each->provider != provider || each->kernel->variant != variant || !each->reads(c.layout.name()))
+         registry.find(abi_op(c.id.op), c.scheme->family(), c.activation().name())) {
+      if (each->provider != provider || each->kernel->variant != variant || !each->reads(c.layout().name()))
         continue;
       c.implementation = each;
       return;

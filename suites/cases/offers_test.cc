@@ -20,8 +20,8 @@ Case linear_case(const std::string& activation) {
   Case c;
   c.id = {Kind::numerics, Op::linear, "int8_row", "noise_m1_n8_k64_bf16"};
   c.scheme = find_scheme("int8_row");
-  c.activation = c.scheme->policy_named(activation);
-  c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 8, 64}, 1, 7, c.activation};
+  c.question = SyntheticQuestion{
+      {Generator::noise, {DType::bfloat16, 8, 64}, 1, 7, c.scheme->policy_named(activation)}};
   return c;
 }
 
@@ -62,7 +62,7 @@ TEST(Offers, OfPackedPlanesAreOfLinearsThatReadThem) {
   EXPECT_THAT(ids_for(c, table), testing::ElementsAre(id + "/acme_plain", id + "/acme_tiles"));
   for (const auto& [layout, offered] : std::map<std::string, bool>{
            {"tile_packed_4d", true}, {"tile_packed_4d_v1", false}, {"cpu_avx2", false}}) {
-    c.layout = c.scheme->layout_named(layout);
+    std::get<SyntheticQuestion>(c.question).layout = c.scheme->layout_named(layout);
     EXPECT_EQ(ids_for(c, table), offered ? std::vector{id + "/acme_tiles"} : std::vector<std::string>())
         << layout;
     EXPECT_EQ(may_be_offered(c, {}, table, true), offered) << layout;
@@ -127,7 +127,7 @@ TEST(Offers, AProgramIsTheSuitesOwnOnlyWhereNobodyRunsIt) {
   golden.flags = {"torchscript"};
   Case program;
   program.id = {Kind::round_trip, Op::file, "plain", "net"};
-  program.golden = &golden;
+  program.question = FileQuestion{&golden};
   Offer runner = offer("aten", Op::file, "", kProgramVariant);
   runner.runs_programs = true;
   OfferTable table;
@@ -150,12 +150,14 @@ TEST(CaseKeys, BringTheCaseBack) {
     ASSERT_EQ(back.full_id(), c.full_id());
     EXPECT_EQ(back.implementation, c.implementation);
     EXPECT_EQ(back.scheme, c.scheme);
-    EXPECT_EQ(back.layout, c.layout);
-    EXPECT_EQ(back.activation, c.activation);
-    ASSERT_TRUE(back.synthetic);
-    EXPECT_EQ(back.synthetic->seed, c.synthetic->seed);
-    EXPECT_EQ(back.synthetic->generator, c.synthetic->generator);
-    EXPECT_EQ(back.synthetic->m, c.synthetic->m);
+    EXPECT_EQ(back.question.index(), c.question.index());
+    EXPECT_EQ(case_key(back, c.variant()), case_key(c, c.variant()));
+    EXPECT_EQ(back.layout(), c.layout());
+    EXPECT_EQ(back.activation(), c.activation());
+    ASSERT_TRUE(back.synthetic());
+    EXPECT_EQ(back.synthetic()->seed, c.synthetic()->seed);
+    EXPECT_EQ(back.synthetic()->generator, c.synthetic()->generator);
+    EXPECT_EQ(back.synthetic()->m, c.synthetic()->m);
     ++seen;
   }
   EXPECT_GT(seen, 1000u);
@@ -167,15 +169,15 @@ TEST(CaseKeys, RefuseWhatIsNotThere) {
   const Case c = linear_case("weight_only");
   EXPECT_THROW(case_of_key(case_key(c, "no_such_variant"), {}, registry), std::runtime_error);
   nlohmann::ordered_json key = case_key(c, "");
-  key["golden"] = "no/such/golden";
+  key["question"] = {{"asks", "file"}, {"golden", "no/such/golden"}};
   EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error);
-  for (const char* word : {"layout", "activation"}) {
+  for (const char* word : {"/layout", "/asks", "/input/activation", "/input/generator"}) {
     key = case_key(c, "");
-    key[word] = "typo";
+    key["question"][nlohmann::ordered_json::json_pointer(word)] = "typo";
     EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error) << word;
   }
   key = case_key(c, "");
-  key["synthetic"]["generator"] = "typo";
+  key.erase("question");
   EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error);
   key = {{"case", "no case"}};
   EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error);

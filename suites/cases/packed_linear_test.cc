@@ -80,10 +80,10 @@ TEST(PackedLinear, HasTheInputsOfTheTableInTheShapesOfPlain) {
   std::set<Kind> kinds;
   const std::vector<Case> cases = acme.expanded("nightly");
   for (const Case& c : cases) {
-    if (c.layout == kPlain) continue;
-    EXPECT_EQ(c.synthetic->weight.dtype, DType::bfloat16) << c.full_id() << ": the layout takes no other";
-    generators.insert(c.synthetic->generator);
-    layouts.emplace(c.layout.name());
+    if (c.layout() == kPlain) continue;
+    EXPECT_EQ(c.synthetic()->weight.dtype, DType::bfloat16) << c.full_id() << ": the layout takes no other";
+    generators.insert(c.synthetic()->generator);
+    layouts.emplace(c.layout().name());
     kinds.insert(c.id.kind);
   }
   for (const InputFamily& family : input_families())
@@ -123,7 +123,7 @@ TEST(PackedLinear, HasInputsInEveryLayoutOfEveryScheme) {
 TEST(PackedLinear, BindsToTheKernelThatReadsTheLayout) {
   const Acme acme("tile_packed_4d");
   for (const Case& c : acme.expanded("default"))
-    if (c.layout != kPlain) {
+    if (c.layout() != kPlain) {
       EXPECT_EQ(c.implementation->kernel, &acme.tiles) << c.full_id();
       Case other = c;
       EXPECT_THROW(bind_offer(other, "acme", "plain", acme.registry), std::runtime_error) << c.full_id();

@@ -91,7 +91,7 @@ TEST(ReferenceProviderCases, AreAboutGoldensAlone) {
   std::set<Op> ops;
   for (const Case& c : expand(load_plan(plan_path("default")), {fixtures.goldens, {}, &registry})) {
     if (c.implementation == nullptr) continue;
-    EXPECT_NE(c.golden, nullptr) << c.full_id();
+    EXPECT_NE(c.golden(), nullptr) << c.full_id();
     ops.insert(c.id.op);
   }
   EXPECT_EQ(ops, (std::set<Op>{Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack,

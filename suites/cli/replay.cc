@@ -36,12 +36,12 @@ struct ReplayArguments {
   bool json = false;
 };
 
-JudgeContext context_of(const ReplayArguments& words) {
-  JudgeContext context;
-  context.program = program_word();
-  context.threads = words.threads;
-  context.seed = words.seed;
-  return context;
+JudgeSettings settings_of(const ReplayArguments& words) {
+  JudgeSettings settings;
+  settings.program = program_word();
+  settings.threads = words.threads;
+  settings.seed = words.seed;
+  return settings;
 }
 
 // Does the status count as a failure for shrink and replay: a wrong answer or none?
@@ -149,7 +149,7 @@ Outcome shrink_found(const ReplayArguments& words, const OfferedCase& found, Pro
 Outcome shrink_case(const ReplayArguments& words) {
   const std::string provider = located_provider(words.provider);
   const qcts::Plan plan = named_plan(words.plan);
-  ProviderWorker worker(provider, context_of(words));
+  ProviderWorker worker(provider, settings_of(words));
   OfferTable offers;
   offers.add(worker.offers());
   const Fixtures fixtures = load_fixtures(fixtures_folder());
@@ -168,7 +168,7 @@ Outcome replay_file(const ReplayArguments& words) {
   const std::string provider = located_provider(words.provider);
   if (!std::filesystem::exists(words.file)) throw UsageError(words.file.string() + ": no such file");
   const Replay replay = read_replay(words.file);
-  ProviderWorker worker(provider, context_of(words));
+  ProviderWorker worker(provider, settings_of(words));
   size_t judged = 0, failed = 0;
   Json kernels = Json::array();
   for (const Offer& offer : worker.offers()) {

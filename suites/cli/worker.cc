@@ -11,24 +11,9 @@
 namespace qcts::cli {
 
 void add_worker(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<WorkerOptions>();
   CLI::App* command = app.add_subcommand("worker", "judge cases for `qcts run`");
   command->group("");
-  command->add_option("--provider", options->provider)->required();
-  command->add_option("--fixtures", options->fixtures);
-  command->add_flag_callback("--fixtures-known", [options] { options->fixture_files = Files::known; });
-  command->add_option("--scratch", options->context.scratch)->required();
-  command->add_option("--targets", options->context.targets)->required();
-  command->add_option("--program", options->context.program)->required();
-  command->add_option("--rerun-options", options->context.rerun_options);
-  command->add_option("--threads", options->context.threads);
-  command->add_option("--seed", options->context.seed);
-  command->add_option("--latency-budget", options->context.latency_budget_s);
-  command->add_option("--memory-limit-bytes", options->memory_limit_bytes);
-  command->add_flag("--gate-latency", options->context.gate_latency);
-  command->add_flag("--peer", options->context.is_peer);
-  command->add_flag_callback("--no-diagnosis", [options] { options->context.diagnose = false; });
-  command->callback([options, &exit_code] { exit_code = run_worker(*options, kAnswerFd); });
+  command->callback([&exit_code] { exit_code = run_worker(kAnswerFd); });
 }
 
 void add_provider_process(CLI::App& app, int& exit_code) {

@@ -51,14 +51,15 @@ const Implementation* dense_of(const JudgeContext& context) {
 }  // namespace
 
 void judge_block(const Case& c, const JudgeContext& context, Verdict& verdict) {
+  const auto& question = std::get<BlockQuestion>(c.question);
   BlockSettings settings;
   settings.budget_s = context.latency_budget_s * budget_share(c);
-  settings.shrink = c.block_shrink;
+  settings.shrink = question.shrink;
   settings.threads = context.threads;
-  settings.seed = c.synthetic->seed + context.seed + 1;
+  settings.seed = question.first_layer.seed + context.seed + 1;
   settings.stopwatch = context.stopwatch;
   settings.spent = context.spent;
-  const int64_t m = c.synthetic->m;
+  const int64_t m = question.first_layer.m;
   const Implementation* dense = dense_of(context);
   if (dense == nullptr) {
     verdict.status = Status::inconclusive;

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <new>
 
-#include "suites/base/paths.h"
 #include "suites/cases/offers.h"
+#include "suites/judge/files/file_kinds.h"
 #include "suites/providers/provider_call.h"
 
 namespace qcts {
@@ -29,23 +29,22 @@ bool has_emulated_bytes(const Golden& golden) {
 // Returns whether an emulated operation produced the expected values. pack, unpack, dequantize and linear
 // start from packed bytes; only quantize compares the codes alone.
 bool is_emulated(const Case& c) {
-  if (c.golden == nullptr) return false;
-  if (c.id.op == Op::file) return has_emulated_bytes(*c.golden);
-  for (const Golden::TensorInfo& tensor : c.golden->tensors)
-    if (!c.tensor.empty() && tensor.name == c.tensor)
-      return c.id.op == Op::quantize ? holds(tensor.emulated, "quantize") : !tensor.emulated.empty();
-  return !c.golden->emulated.empty();
+  if (c.golden() == nullptr) return false;
+  if (c.id.op == Op::file) return has_emulated_bytes(*c.golden());
+  if (const auto* asked = std::get_if<TensorQuestion>(&c.question))
+    for (const Golden::TensorInfo& tensor : c.golden()->tensors)
+      if (tensor.name == asked->tensor)
+        return c.id.op == Op::quantize ? holds(tensor.emulated, "quantize") : !tensor.emulated.empty();
+  return !c.golden()->emulated.empty();
 }
 
 void add_evidence(const Case& c, Verdict& verdict) {
   const auto add = [&](const char* kind) {
     if (!holds(verdict.evidence, kind)) verdict.evidence.push_back(kind);
   };
-  if (c.golden != nullptr) add("golden");
-  if (c.malformed != nullptr) add("malformed");
-  if (c.golden == nullptr && c.malformed == nullptr && c.id.kind != Kind::determinism &&
-      c.id.kind != Kind::latency)
-    add("reference");
+  if (c.golden() != nullptr) add("golden");
+  if (std::holds_alternative<RejectQuestion>(c.question)) add("malformed");
+  if (std::holds_alternative<SyntheticQuestion>(c.question) && c.id.kind == Kind::numerics) add("reference");
   if (is_emulated(c)) add("emulated");
 }
 
@@ -73,12 +72,6 @@ void dispatch(const Case& c, const JudgeContext& context, Verdict& verdict) {
   throw std::logic_error("no case has this kind");
 }
 
-// Does the verdict say only that the answer to a hostile input is not right, where none is promised?
-bool is_robustness_alone(const Case& c, const Verdict& verdict) {
-  return verdict.input_kind == input_kind_name(InputKind::hostile) && c.promised != InputKind::hostile &&
-         (verdict.status == Status::fail || verdict.status == Status::weak_evidence) && !verdict.harms_host;
-}
-
 }  // namespace
 
 void judge_guarded(Verdict& verdict, const std::function<void()>& judging) {
@@ -92,10 +85,10 @@ void judge_guarded(Verdict& verdict, const std::function<void()>& judging) {
     end(Status::fail, std::string("refused: ") + refused.what());
   } catch (const OverrunFault& fault) {
     end(Status::fail, fault.what());
-    verdict.spoils_worker = verdict.harms_host = true;
+    verdict.findings.insert(verdict.findings.end(), {{Caveat::harm, ""}, {Caveat::overrun, ""}});
   } catch (const HarmFault& fault) {
     end(Status::fail, fault.what());
-    verdict.harms_host = true;
+    verdict.findings.push_back({Caveat::harm, ""});
   } catch (const ProviderFault& fault) {
     end(Status::fail, fault.what());
   } catch (const IoError& error) {
@@ -107,11 +100,6 @@ void judge_guarded(Verdict& verdict, const std::function<void()>& judging) {
   } catch (const std::exception& error) {
     end(Status::internal, error.what());
   }
-}
-
-std::string rerun_line(const JudgeContext& context, const std::string& full_id) {
-  return context.program + " run --filter " + shell_word(full_id) +
-         (context.rerun_options.empty() ? "" : " " + context.rerun_options);
 }
 
 Verdict judge(const Case& c, const JudgeContext& context) {
@@ -129,10 +117,13 @@ Verdict judge(const Case& c, const JudgeContext& context) {
     verdict.reason = refusal;
   } else {
     JudgeContext allowing = context;
-    if (c.golden != nullptr)
-      allowing.open.allow.insert(allowing.open.allow.end(), c.golden->allow.begin(), c.golden->allow.end());
+    if (c.golden() != nullptr)
+      allowing.open.allow.insert(allowing.open.allow.end(), c.golden()->allow.begin(),
+                                 c.golden()->allow.end());
     judge_guarded(verdict, [&] { dispatch(c, allowing, verdict); });
-    if (is_robustness_alone(c, verdict)) verdict.status = Status::robustness;
+    if (verdict.input_kind == input_kind_name(InputKind::hostile) && c.promised != InputKind::hostile)
+      verdict.findings.push_back({Caveat::hostile_input, ""});
+    conclude(verdict, context.purpose);
   }
   add_evidence(c, verdict);
   if (verdict.status != Status::pass && verdict.reason.empty()) {

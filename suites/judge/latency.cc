@@ -32,9 +32,9 @@ constexpr const char* kStatic = "static_tensor_sym";
 
 // Returns whether the case's policy quantizes x to integers.
 bool has_int8_x(const Case& c) {
-  if (c.activation == kWeightOnly || c.id.op != Op::linear) return false;
-  const Matrix x{c.synthetic->weight.dtype, c.synthetic->m, c.synthetic->weight.k, {}};
-  for (const PlaneSpec& spec : c.scheme->activation_specs(x, c.activation))
+  if (c.activation() == kWeightOnly || c.id.op != Op::linear) return false;
+  const Matrix x{c.synthetic()->weight.dtype, c.synthetic()->m, c.synthetic()->weight.k, {}};
+  for (const PlaneSpec& spec : c.scheme->activation_specs(x, c.activation()))
     if (spec.name == "qdata") return spec.dtype == DType::int8 || spec.dtype == DType::uint8;
   return false;
 }
@@ -51,7 +51,7 @@ class LatencyJudge {
       : case_(c),
         context_(context),
         verdict_(verdict),
-        seed_(c.synthetic ? c.synthetic->seed + context.seed : 0),
+        seed_(c.synthetic() ? c.synthetic()->seed + context.seed : 0),
         candidate_(c, seed_, context.threads) {}
 
   void run() {
@@ -88,7 +88,7 @@ class LatencyJudge {
   void note(const std::string& text) { notes_ += (notes_.empty() ? "" : "; ") + text; }
 
   size_t copies_of(TimedKernel& timed) const {
-    if (case_.warm) return 1;
+    if (case_.is_warm()) return 1;
     timed.query_prepared_bytes();
     return cold_copies(timed.copied_bytes(), machine().l3_bytes, copy_budget_bytes());
   }
@@ -163,7 +163,7 @@ class LatencyJudge {
   std::unique_ptr<VerifiedKernel> torch_peer(const Case& c) const {
     if (context_.registry == nullptr || case_.provider() == kTorch) return nullptr;
     for (const Implementation* implementation :
-         context_.registry->find(abi_op(c.id.op), c.scheme->family(), c.activation.name())) {
+         context_.registry->find(abi_op(c.id.op), c.scheme->family(), c.activation().name())) {
       if (implementation->provider != kTorch) continue;
       std::string why;
       if (auto peer = make_peer(*implementation->kernel, latency_input(c, seed_), why)) return peer;
@@ -175,9 +175,9 @@ class LatencyJudge {
   // work, so this is a goal for the candidate and not a like-for-like comparison.
   std::unique_ptr<VerifiedKernel> static_peer() const {
     const std::optional<Policy> given = case_.scheme->find_activation(kStatic);
-    if (!case_.activation.name().starts_with("dyn_") || !given) return nullptr;
+    if (!case_.activation().name().starts_with("dyn_") || !given) return nullptr;
     Case fixed = case_;
-    fixed.activation = *given;
+    std::get<TimedQuestion>(fixed.question).input.activation = *given;
     return torch_peer(fixed);
   }
 
@@ -190,7 +190,7 @@ class LatencyJudge {
     request.integers =
         !codes.empty() && std::ranges::all_of(codes, [](double code) { return code == std::trunc(code); });
     request.nibbles = request.integers && codes.size() <= 16;
-    request.x_dtype = case_.synthetic->weight.dtype;
+    request.x_dtype = case_.synthetic()->weight.dtype;
     request.stream = {.read_bytes = timed.moved_bytes() - timed.written_bytes(),
                       .write_bytes = timed.written_bytes(),
                       .copies = timed.copies(),
@@ -201,7 +201,7 @@ class LatencyJudge {
   }
 
   void time() {
-    const bool cold = !case_.warm;
+    const bool cold = !case_.is_warm();
     Roof roof = make_roof();
     Canary canary(context_.threads);
     TimedKernel& candidate = candidate_.timed();
@@ -284,10 +284,10 @@ class LatencyJudge {
   void claim_speed() {
     for (const auto& [name, ratio] : ratios_) {
       if (name != "ratio_to_dense") continue;
-      const WeightShape& weight = case_.synthetic->weight;
+      const WeightShape& weight = case_.synthetic()->weight;
       SpeedClaim claim = faster_claim(linear_subject(case_), dense_against(weight.dtype, dense_name_), ratio,
                                       !doubt_.empty());
-      claim.required = case_.synthetic->m < kPrefillRows;
+      claim.required = case_.synthetic()->m < kPrefillRows;
       verdict_.speed.push_back(std::move(claim));
     }
   }

@@ -14,12 +14,12 @@ namespace {
 constexpr int64_t kSampledRowsOfX = 4, kSampledOutputs = 256;
 
 KernelInput empty_input(const Case& c) {
-  if (!c.synthetic) throw std::logic_error(c.id.text() + " has no synthetic input");
+  if (!c.synthetic()) throw std::logic_error(c.id.text() + " has no synthetic input");
   KernelInput input;
   input.op = c.id.op;
   input.scheme = c.scheme;
-  input.weight = c.synthetic->weight;
-  input.layout = c.layout;
+  input.weight = c.synthetic()->weight;
+  input.layout = c.layout();
   input.x_dtype = input.y_dtype = input.bias_dtype = input.weight.dtype;
   return input;
 }
@@ -58,8 +58,8 @@ std::set<int64_t> sampled(int64_t count, int64_t max_count) {
 
 KernelInput latency_input(const Case& c, uint64_t seed) {
   KernelInput input = empty_input(c);
-  input.activation = c.activation;
-  if (input.has_rows_of_x()) input.m = c.synthetic->m;
+  input.activation = c.activation();
+  if (input.has_rows_of_x()) input.m = c.synthetic()->m;
   fill(seed, input);
   return input;
 }
@@ -67,7 +67,7 @@ KernelInput latency_input(const Case& c, uint64_t seed) {
 KernelInput dense_latency_input(const Case& c, uint64_t seed) {
   KernelInput input = empty_input(c);
   input.scheme = nullptr;
-  input.m = c.synthetic->m;
+  input.m = c.synthetic()->m;
   fill(seed, input);
   return input;
 }

@@ -30,8 +30,8 @@ bool canary_changed(double drift) { return std::fabs(std::log(drift)) > std::log
 bool is_slower(const Interval& ratio) { return ratio.high < 1 / (1 + kSlowdownMargin); }
 
 std::string linear_subject(const Case& c) {
-  const Synthetic& input = *c.synthetic;
-  const std::string policy = c.activation == kWeightOnly ? "" : " " + std::string(c.activation.name());
+  const Synthetic& input = *c.synthetic();
+  const std::string policy = c.activation() == kWeightOnly ? "" : " " + std::string(c.activation().name());
   return std::string(c.scheme->name()) + policy + " m=" + std::to_string(input.m) +
          " n=" + std::to_string(input.weight.n) + " k=" + std::to_string(input.weight.k);
 }

@@ -48,7 +48,7 @@ class LatencyVerdict : public testing::Test {
     Case c;
     c.id = {Kind::latency, Op::linear, "int8_row", "m1_n64_k64"};
     c.scheme = find_scheme("int8_row");
-    c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 64, 64}, 1, 1};
+    c.question = TimedQuestion{{Generator::noise, {DType::bfloat16, 64, 64}, 1, 1}};
     return c;
   }
 

@@ -108,11 +108,12 @@ TEST(NoRows, EveryBuiltinKernelThatTakesOneRowTakesNone) {
   registry.add(reference_provider());
   size_t passed = 0;
   for (Case& c : expand(load_plan(plan_path(kDefaultPlan)), {{}, {}, &registry, true})) {
-    if (c.id.kind != Kind::numerics || c.synthetic->generator != Generator::batches || c.synthetic->m != 0)
+    if (c.id.kind != Kind::numerics || c.synthetic()->generator != Generator::batches ||
+        c.synthetic()->m != 0)
       continue;
     const Verdict of_none = judge(c, {});
     if (of_none.status == Status::not_supported) {
-      c.synthetic->m = 1;
+      std::get<SyntheticQuestion>(c.question).input.m = 1;
       EXPECT_EQ(judge(c, {}).status, Status::not_supported) << c.full_id() << ": " << of_none.reason;
       continue;
     }

@@ -274,11 +274,12 @@ class NumericsJudge {
     } else {
       sensitive = bitwise_case_is_sensitive(test_vector_);
     }
-    verdict_.status = sensitive ? Status::pass : Status::weak_evidence;
+    verdict_.status = Status::pass;
     if (!sensitive)
-      verdict_.reason =
-          linear ? "changing one code by one step would have passed too: the bound is too wide here"
-                 : "a changed answer would have passed too";
+      verdict_.findings.push_back(
+          {Caveat::unnoticed_change,
+           linear ? "changing one code by one step would have passed too: the bound is too wide here"
+                  : "a changed answer would have passed too"});
   }
 
   // If the bound a kernel declares hides a one-step change in long sums (for example with weights rounded to
@@ -323,7 +324,7 @@ void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict
   if (test_vector.input.has_no_rows())
     return judge_without_rows(*c.implementation->kernel, test_vector.input, context.threads, verdict);
   const LinearReference* reference = c.id.op == Op::linear ? &cache.reference() : nullptr;
-  const bool tall = c.synthetic && c.synthetic->generator == Generator::tall;
+  const bool tall = c.synthetic() && c.synthetic()->generator == Generator::tall;
   NumericsJudge(c.id.text(), *c.implementation->kernel, test_vector, reference, kind_of(c).kind,
                 tall ? Buffers::few : Buffers::all, context, verdict)
       .run();

@@ -5,7 +5,7 @@
 
 #include "fixtures/golden.h"
 #include "suites/base/paths.h"
-#include "suites/judge/judge.h"
+#include "suites/judge/files/file_kinds.h"
 
 namespace qcts {
 namespace {
@@ -22,7 +22,7 @@ class Reject : public testing::Test {
 
   static Status judged(const Malformed& malformed) {
     Case c;
-    c.malformed = &malformed;
+    c.question = RejectQuestion{&malformed};
     Verdict verdict;
     judge_reject(c, JudgeContext{}, verdict);
     return verdict.status;

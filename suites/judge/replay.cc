@@ -219,6 +219,7 @@ Verdict judge_replay(const Replay& replay, const Implementation& implementation,
       } catch (const Refused& refused) {  // the reference refused: that says nothing about the kernel
         throw std::runtime_error(std::string("refused: ") + refused.what());
       }
+      conclude(verdict, context.purpose);
     });
   verdict.wall_us =
       std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count();

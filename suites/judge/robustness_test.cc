@@ -88,7 +88,7 @@ Verdict verdict_on(const Behaviour& behaviour, Kind kind, Generator generator, I
   Case c;
   c.id = {kind, Op::dequantize, "int8_row", "a"};
   c.scheme = find_scheme("int8_row");
-  c.synthetic = Synthetic{generator, {DType::float32, 37, 216}, 0, 1, {}};
+  c.question = SyntheticQuestion{{generator, {DType::float32, 37, 216}, 0, 1, {}}};
   c.implementation = &implementation;
   c.promised = promised;
   return judge(c, {});

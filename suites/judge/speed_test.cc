@@ -122,8 +122,11 @@ class Speed : public testing::Test {
     c.id = {Kind::latency, Op::linear, "int8_row", "timed"};
     c.scheme = find_scheme("int8_row");
     const int64_t side = block_shrink == 0 ? 64 : 4096 / block_shrink;
-    c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, side, side}, m, 1};
-    c.block_shrink = block_shrink;
+    const Synthetic input{Generator::noise, {DType::bfloat16, side, side}, m, 1};
+    if (block_shrink == 0)
+      c.question = TimedQuestion{input};
+    else
+      c.question = BlockQuestion{input, block_shrink};
     c.implementation = &candidate_;
     return judge(c, context_);
   }
@@ -274,8 +277,7 @@ TEST_F(Block, AWrongKernelIsNotTimed) {
   Case c;
   c.id = {Kind::latency, Op::linear, "int8_row", "timed"};
   c.scheme = find_scheme("int8_row");
-  c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 128, 128}, 1, 1};
-  c.block_shrink = 32;
+  c.question = BlockQuestion{{Generator::noise, {DType::bfloat16, 128, 128}, 1, 1}, 32};
   c.implementation = &implementation;
   const Verdict verdict = judge(c, context_);
   EXPECT_EQ(verdict.status, Status::fail);

@@ -28,7 +28,7 @@ Case case_of(Op op) {
   Case c;
   c.id = {Kind::latency, op, "int8_row", "n64_k64"};
   c.scheme = find_scheme("int8_row");
-  c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 64, 64}, 1, 1};
+  c.question = TimedQuestion{{Generator::noise, {DType::bfloat16, 64, 64}, 1, 1}};
   return c;
 }
 

@@ -7,7 +7,7 @@
 #include "suites/base/paths.h"
 #include "suites/cases/expand.h"
 #include "suites/inputs/inputs.h"
-#include "suites/run/supervisor.h"
+#include "suites/run/provider_slot.h"
 
 namespace qcts {
 namespace {
@@ -17,21 +17,20 @@ class AskedWorker {
   explicit AskedWorker(const std::string& provider) {
     ProviderSlot slot;
     slot.options.provider = provider;
-    slot.options.context.scratch = scratch_.path();
+    slot.options.settings.scratch = scratch_.path();
     slot.logs = scratch_.path();
     slots_.push_back(std::move(slot));
-    supervisor_.handshake(60);
+    start_workers(slots_, 60);
   }
   const WorkerReady& ready() const { return slots_[0].ready; }
   bool is_idle() const { return slots_[0].idle != nullptr; }
   std::vector<bool> ask(std::span<const SupportQuestion> questions, double timeout_s = 60) {
-    return supervisor_.ask_support(0, questions, timeout_s);
+    return ask_support(slots_[0], questions, timeout_s);
   }
 
  private:
   ScratchFolder scratch_;
   std::vector<ProviderSlot> slots_;
-  Supervisor supervisor_{slots_};
 };
 
 class AskBuiltin : public testing::TestWithParam<const char*> {};
@@ -60,8 +59,8 @@ INSTANTIATE_TEST_SUITE_P(Plans, AskBuiltin, testing::Values("quick", "latency"),
 Case dequantize_case(DType dtype, int64_t k) {
   Case c;
   c.scheme = find_scheme("int8_row");
-  c.synthetic = Synthetic{Generator::noise, {dtype, 7, k}, 1, 0, kWeightOnly};
-  c.id = {Kind::numerics, Op::dequantize, "int8_row", input_name(*c.synthetic, Op::dequantize, kPlain)};
+  c.question = SyntheticQuestion{{Generator::noise, {dtype, 7, k}, 1, 0, kWeightOnly}};
+  c.id = {Kind::numerics, Op::dequantize, "int8_row", input_name(*c.synthetic(), Op::dequantize, kPlain)};
   return c;
 }
 

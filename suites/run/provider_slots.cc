@@ -112,14 +112,14 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
   slot.options.fixtures = folders;
   slot.options.fixture_files = Files::known;
   slot.options.memory_limit_bytes = request.memory_limit_bytes;
-  JudgeContext& context = slot.options.context;
-  context.scratch = scratch;
-  context.targets = targets_folder();
-  context.program = program_word();
-  context.threads = request.threads;
-  context.gate_latency = request.gate_latency;
-  context.seed = request.seed;
-  auto& rerun = context.rerun_options;
+  JudgeSettings& settings = slot.options.settings;
+  settings.scratch = scratch;
+  settings.targets = targets_folder();
+  settings.program = program_word();
+  settings.threads = request.threads;
+  settings.gate_latency = request.gate_latency;
+  settings.seed = request.seed;
+  auto& rerun = settings.rerun_options;
   const auto add = [&](const std::string& text) { rerun += (rerun.empty() ? "" : " ") + text; };
   const fs::path plan = plan_path(request.plan);
   if (request.plan != kDefaultPlan)

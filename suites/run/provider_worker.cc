@@ -8,17 +8,17 @@
 
 namespace qcts {
 
-ProviderWorker::ProviderWorker(const std::string& provider, JudgeContext context,
+ProviderWorker::ProviderWorker(const std::string& provider, JudgeSettings settings,
                                std::vector<std::filesystem::path> fixtures) {
-  context.scratch = scratch_.path();
-  context.targets = targets_folder();
+  settings.scratch = scratch_.path();
+  settings.targets = targets_folder();
   WorkerOptions options;
   options.provider = provider;
-  options.context = std::move(context);
+  options.settings = std::move(settings);
   options.fixtures = std::move(fixtures);
   options.memory_limit_bytes = kDefaultMemoryLimitBytes;
   slots_.push_back({std::move(options), provider, scratch_.path(), {}, nullptr});
-  supervisor_.handshake(120);
+  start_workers(slots_, 120);
   const WorkerReady& ready = slots_.front().ready;
   if (!ready.error.empty()) throw std::runtime_error(ready.error);
   offers_ = ready.offers;
@@ -26,13 +26,13 @@ ProviderWorker::ProviderWorker(const std::string& provider, JudgeContext context
 
 AskSupport ProviderWorker::support(double timeout_s) {
   return [this, timeout_s](std::span<const SupportQuestion> questions) {
-    return supervisor_.ask_support(0, questions, timeout_s);
+    return ask_support(slots_.front(), questions, timeout_s);
   };
 }
 
 void ProviderWorker::ask(const std::vector<Task>& tasks, const std::function<void(Verdict)>& on_verdict) {
-  supervisor_.run(
-      tasks, 1,
+  judge_tasks(
+      slots_, tasks, 1,
       [&](Verdict verdict) {
         on_verdict(std::move(verdict));
         return true;

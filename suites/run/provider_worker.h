@@ -17,10 +17,10 @@ namespace qcts {
 class ProviderWorker {
  public:
   // `provider` is the result of located_provider().
-  // The constructor fills in scratch and targets of `context`.
+  // The constructor fills in scratch and targets of `settings`.
   // `fixtures` are the folders whose files the tasks name.
   // Throws std::runtime_error with the worker's reason if the provider cannot be judged.
-  ProviderWorker(const std::string& provider, JudgeContext context,
+  ProviderWorker(const std::string& provider, JudgeSettings settings,
                  std::vector<std::filesystem::path> fixtures = {});
 
   // Returns the provider's offers. Within an (op, family), the best comes first.
@@ -39,7 +39,6 @@ class ProviderWorker {
  private:
   ScratchFolder scratch_;
   std::vector<ProviderSlot> slots_;
-  Supervisor supervisor_{slots_};
   std::vector<Offer> offers_;
 };
 

@@ -130,7 +130,7 @@ class Worker {
       for (const Implementation* each :
            registry_.find(abi_op(input.op), input.scheme->family(), input.activation.name())) {
         if (each->kernel->variant != verdict.variant) continue;
-        verdict = judge_replay(replay, *each, options_.context);
+        verdict = judge_replay(replay, *each, JudgeContext{options_.settings});
         return;
       }
       throw std::runtime_error("no " + verdict.variant + " for " + verdict.case_id.text());
@@ -141,8 +141,8 @@ class Worker {
   void answer_case(const Json& key) {
     if (needs_fixtures(key)) require_fixtures();
     const Case c = case_of_key(key, fixtures_, registry_);
-    JudgeContext context = options_.context;
-    context.scratch = options_.context.scratch / ("case_" + std::to_string(::getpid()));
+    JudgeContext context{options_.settings};
+    context.scratch /= ("case_" + std::to_string(::getpid()));
     const bool writes_files = c.id.kind == Kind::round_trip || c.id.kind == Kind::reject || c.is_block();
     std::filesystem::remove_all(context.scratch);
     if (writes_files) std::filesystem::create_directories(context.scratch);
@@ -164,7 +164,7 @@ class Worker {
     }
     const bool used_up = watch_memory(verdict);
     Json line = to_json(verdict);
-    if (used_up || verdict.spoils_worker) line[kSpoiltKey] = true;
+    if (used_up || verdict.has(Caveat::overrun)) line[kSpoiltKey] = true;
     write_line(answer_fd_, line);
   }
 
@@ -211,33 +211,24 @@ class Worker {
 
 }  // namespace
 
-std::vector<std::string> worker_arguments(const WorkerOptions& options) {
-  const JudgeContext& context = options.context;
-  std::vector<std::string> words = {"worker",
-                                    "--provider",
-                                    options.provider,
-                                    "--scratch",
-                                    context.scratch.string(),
-                                    "--targets",
-                                    context.targets.string(),
-                                    "--program",
-                                    context.program,
-                                    "--threads",
-                                    std::to_string(context.threads),
-                                    "--seed",
-                                    std::to_string(context.seed),
-                                    "--latency-budget",
-                                    std::to_string(context.latency_budget_s),
-                                    "--memory-limit-bytes",
-                                    std::to_string(options.memory_limit_bytes)};
-  if (!context.rerun_options.empty()) words.push_back("--rerun-options=" + context.rerun_options);
-  if (context.gate_latency) words.push_back("--gate-latency");
-  if (context.is_peer) words.push_back("--peer");
-  if (!context.diagnose) words.push_back("--no-diagnosis");
-  if (options.fixture_files == Files::known) words.push_back("--fixtures-known");
-  for (const std::filesystem::path& folder : options.fixtures)
-    words.insert(words.end(), {"--fixtures", folder.string()});
-  return words;
+Json to_json(const WorkerOptions& options) {
+  Json fixtures = Json::array();
+  for (const std::filesystem::path& folder : options.fixtures) fixtures.push_back(folder.string());
+  return {{"provider", options.provider},
+          {"fixtures", fixtures},
+          {"fixtures_known", options.fixture_files == Files::known},
+          {"settings", to_json(options.settings)},
+          {"memory_limit_bytes", options.memory_limit_bytes}};
+}
+
+WorkerOptions worker_options_from_json(const Json& json) {
+  WorkerOptions options;
+  options.provider = json.at("provider");
+  for (const Json& folder : json.at("fixtures")) options.fixtures.emplace_back(folder.get<std::string>());
+  options.fixture_files = json.at("fixtures_known").get<bool>() ? Files::known : Files::checked;
+  options.settings = judge_settings_from_json(json.at("settings"));
+  options.memory_limit_bytes = json.at("memory_limit_bytes");
+  return options;
 }
 
 Json provider_json(const Registry& registry, const std::string& name) {
@@ -304,11 +295,14 @@ std::string support_line(const std::vector<std::string>& keys) {
   return line + "]}";
 }
 
-int run_worker(const WorkerOptions& options, int answer_fd) {
+int run_worker(int answer_fd) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a worker in a hung kernel does not outlive its parent
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   ::fcntl(answer_fd, F_SETFD, FD_CLOEXEC);
+  std::string line;
+  std::getline(std::cin, line);
+  const WorkerOptions options = worker_options_from_json(Json::parse(line));
   return Worker(options, answer_fd).run();
 }
 

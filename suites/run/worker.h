@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A worker process. It loads one provider and writes its offers.
+// A worker process. It reads its options from the first line, loads one provider and writes its offers.
 // Then the worker reads one case per line and writes one verdict per line. A crash loses one case.
 // A line is the key of a case (cases/case_key.h), whose "seed" may override the worker's own.
 // Alternatively, a line is a replay: {"replay": {...}, "variant": "avx2"}.
@@ -26,13 +26,14 @@ struct WorkerOptions {
   std::string provider;
   std::vector<std::filesystem::path> fixtures;
   Files fixture_files = Files::checked;
-  JudgeContext context;  // context.scratch is a folder in which each case gets a subfolder
+  JudgeSettings settings;  // each case gets a subfolder of settings.scratch
   uint64_t memory_limit_bytes =
       0;  // memory limit for judging, in addition to the memory after loading the provider; 0: no limit
 };
 
-// Returns the arguments of a worker with these options, starting with `worker`.
-std::vector<std::string> worker_arguments(const WorkerOptions& options);
+nlohmann::ordered_json to_json(const WorkerOptions& options);
+// Throws nlohmann::json::exception if a member is missing or has another type.
+WorkerOptions worker_options_from_json(const nlohmann::ordered_json& json);
 
 // The first line that a worker writes.
 struct WorkerReady {
@@ -53,8 +54,8 @@ nlohmann::ordered_json replay_key(const Replay& replay, const std::string& varia
 // Returns the line that asks a worker whether the kernels of these keys serve their cases.
 std::string support_line(const std::vector<std::string>& keys);
 
-// Reads cases from standard input and writes lines to `answer_fd`. Returns the exit code.
-int run_worker(const WorkerOptions& options, int answer_fd);
+// Reads options and cases from standard input and writes lines to `answer_fd`. Returns the exit code.
+int run_worker(int answer_fd);
 
 // Returns {name, version, url, choices, library, implementations}. The last member is a list of
 // {op, scheme, variant, description, claims, runnable, refusal}.

@@ -25,7 +25,7 @@ std::vector<Asked> asked_of(const Plan& plan, ProviderWorker& worker, bool with_
   std::vector<Asked> all;
   for (const OfferedCase& each :
        expand_offered(plan, {{}, {}, with_reference}, offers, worker.support(plan.case_timeout_s)))
-    if (each.asked.synthetic)
+    if (each.asked.synthetic() != nullptr)
       all.push_back({{0, {each.asked.id, each.full_id, each.offer->variant}, "", plan.case_timeout_s},
                      case_key(each.asked, each.offer->variant)});
   return all;
@@ -35,15 +35,15 @@ std::vector<AlarmRow> alarms_of(const std::string& given, const AlarmRequest& re
                                 const std::function<void(uint64_t)>& on_seed) {
   const std::string provider = located_provider(given);
   const Plan plan = named_plan(request.plan);
-  JudgeContext context;
-  context.program = program_word();
-  ProviderWorker worker(provider, context);
+  JudgeSettings settings;
+  settings.program = program_word();
+  ProviderWorker worker(provider, settings);
   const bool reference = provider == kReferenceProvider;
   std::vector<Asked> asked = asked_of(plan, worker, reference);
   std::map<std::string, AlarmRow> rows;
   for (uint64_t seed = request.first; seed <= request.seeds; ++seed) {
-    context.rerun_options = "--plan " + request.plan + " --seed " + std::to_string(seed);
-    if (given != "builtin" && !reference) context.rerun_options += " --provider " + shell_word(given);
+    settings.rerun_options = "--plan " + request.plan + " --seed " + std::to_string(seed);
+    if (given != "builtin" && !reference) settings.rerun_options += " --provider " + shell_word(given);
     std::vector<Task> tasks;
     for (Asked& each : asked) {
       each.key["seed"] = seed;
@@ -58,7 +58,7 @@ std::vector<AlarmRow> alarms_of(const std::string& given, const AlarmRequest& re
         ++row.passed;
         return;
       }
-      verdict.rerun = rerun_line(context, verdict.full_id());
+      verdict.rerun = rerun_line(settings, verdict.full_id());
       row.alarms.push_back(std::move(verdict));
     });
     on_seed(seed);

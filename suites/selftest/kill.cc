@@ -80,11 +80,11 @@ class ProviderKill {
     slot_.options.fixtures = {fixtures_folder()};
     fixtures_ = load_fixtures(slot_.options.fixtures);
     slot_.options.fixture_files = Files::known;
-    slot_.options.context.scratch = scratch_.path();
-    slot_.options.context.targets = targets_folder();
-    slot_.options.context.program = program_word();
-    slot_.options.context.seed = request.seed;
-    slot_.options.context.diagnose = !request.every_case;
+    slot_.options.settings.scratch = scratch_.path();
+    slot_.options.settings.targets = targets_folder();
+    slot_.options.settings.program = program_word();
+    slot_.options.settings.seed = request.seed;
+    slot_.options.settings.diagnose = !request.every_case;
     slot_.options.memory_limit_bytes = kDefaultMemoryLimitBytes;
   }
 
@@ -148,14 +148,13 @@ class ProviderKill {
     const Clock::time_point began = Clock::now();
     std::vector<ProviderSlot> slots;
     slots.push_back(ProviderSlot{slot_.options, slot_.given, slot_.logs, {}, nullptr});
-    Supervisor supervisor(slots);
-    supervisor.handshake(120);
+    start_workers(slots, 120);
     row.problem = slots[0].ready.error;
     if (!row.problem.empty()) return row;
     const std::vector<Task> asked = tasks(mutant, slots[0].ready.offers, with_goldens);
     if (asked.empty()) row.problem = "no case of this plan tests it";
-    supervisor.run(
-        asked, request_.every_case ? request_.jobs : 1,
+    judge_tasks(
+        slots, asked, request_.every_case ? request_.jobs : 1,
         [&](const Verdict& verdict) {
           row.judged += verdict.status != Status::not_supported;
           if (verdict.status == Status::pass) passed_.insert(verdict.case_id.text());

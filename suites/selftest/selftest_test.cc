@@ -168,12 +168,12 @@ TEST(QuickPlan, HasItsCoverAndAGoldenOfEachScheme) {
   std::set<std::string> ids, schemes;
   for (const Case& c : planned.cases("quick")) {
     ids.insert(c.id.text());
-    if (c.golden) schemes.insert(c.id.scheme);
+    if (c.golden()) schemes.insert(c.id.scheme);
   }
   const Plan plan = load_plan(plan_path("quick"));
   for (const std::string& id : *plan.cover) EXPECT_TRUE(ids.contains(id)) << id;
   for (const Case& c : planned.cases(kCompletePlan))
-    if (c.golden) {
+    if (c.golden()) {
       EXPECT_TRUE(schemes.contains(c.id.scheme)) << c.id.text();
     }
 }

@@ -71,7 +71,7 @@ std::vector<TimerSelftestRow> run_timer_selftest(const TimerSelftestRequest& req
   std::vector<std::unique_ptr<VerifiedKernel>> kernels;
   const std::vector<Case> cases = timer_selftest_cases(request, registry);
   for (const Case& c : cases) {
-    auto kernel = std::make_unique<VerifiedKernel>(c, c.synthetic->seed, 1);
+    auto kernel = std::make_unique<VerifiedKernel>(c, c.synthetic()->seed, 1);
     if (kernel->supports().status != QCTS_OK) continue;
     kernel->timed().query_prepared_bytes();
     const std::string wrong = kernel->make_and_verify(

@@ -106,10 +106,10 @@ LatencyTargets load_latency_targets(const std::filesystem::path& folder, const s
 }
 
 bool applies(const LatencyTarget& target, const Case& c, std::string_view variant) {
-  const int64_t m = c.id.op == Op::linear ? c.synthetic->m : 0;
+  const int64_t m = c.id.op == Op::linear ? c.synthetic()->m : 0;
   return target.provider == c.provider() && target.op == c.id.op &&
          (target.scheme == c.scheme->name() || target.scheme == c.scheme->family()) &&
-         target.activation == c.activation && target.warm == c.warm && target.variant == variant &&
+         target.activation == c.activation() && target.warm == c.is_warm() && target.variant == variant &&
          m >= target.m_min && (target.m_max == 0 || m <= target.m_max);
 }
 

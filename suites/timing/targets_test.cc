@@ -77,7 +77,7 @@ TEST(Targets, ApplyToWhatTheyName) {
   Case c;
   c.id.op = Op::linear;
   c.scheme = find_scheme("int8_row");
-  c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 64, 64}, 16, 1};
+  c.question = TimedQuestion{{Generator::noise, {DType::bfloat16, 64, 64}, 16, 1}};
   const Implementation builtin{"builtin", nullptr};
   c.implementation = &builtin;
   const auto target = [](const char* json) {

@@ -58,7 +58,7 @@ Golden golden_of(const fs::path& path, const Checkpoint& checkpoint, const std::
 
 Verdict judge_file(Kind kind, const Golden& golden, const JudgeContext& context, const std::string& rerun) {
   Case c;
-  c.golden = &golden;
+  c.question = FileQuestion{&golden};
   c.id = {kind, Op::file, "any", "file"};
   Verdict verdict = judge(c, context);
   verdict.evidence = {"file"};
@@ -87,13 +87,9 @@ Verdict judge_program_round_trip(const Checkpoint& checkpoint, const Golden& gol
   if (!verdict) return judge_file(Kind::round_trip, golden, context, rerun);
   verdict->evidence = {"file"};
   verdict->rerun = rerun;
-  if (verdict->program_not_run) {
-    verdict->status = Status::pass;
-    verdict->reason.clear();
-    verdict->program_not_run = false;
+  if (verdict->status == Status::pass && verdict->has(Caveat::code_not_run))
     print_notes(
         {"the program's contents survive load and save; its methods were not called: no inputs are known"});
-  }
   return *verdict;
 }
 
@@ -101,13 +97,9 @@ Verdict judge_program_round_trip(const Checkpoint& checkpoint, const Golden& gol
 // anew, read and compared, and a changed bit or value was seen.
 Verdict judge_round_trip_of(const Golden& golden, const JudgeContext& context, const std::string& rerun) {
   Verdict verdict = judge_file(Kind::round_trip, golden, context, rerun);
-  if (verdict.copied.empty()) return verdict;
-  print_notes(
-      {verdict.copied +
-       " is spelled in another way than torch.save's: its bytes were not made anew, its contents were"});
-  verdict.status = Status::pass;
-  verdict.reason.clear();
-  verdict.copied.clear();
+  for (const VerdictFinding& finding : verdict.findings)
+    if (verdict.status == Status::pass && finding.caveat == Caveat::copied_bytes)
+      print_notes({finding.text + "; its contents were written anew and compared"});
   return verdict;
 }
 
@@ -299,6 +291,7 @@ int check(const CheckArguments& words) {
   context.scratch = scratch.path();
   context.targets = targets_folder();
   context.program = program_word();
+  context.purpose = Purpose::check;
   context.open = as_stored(words.file.open);
   const std::string rerun = context.program + " check " + shell_word(words.path.string());
   std::vector<Verdict> verdicts;

@@ -57,17 +57,17 @@ Task task_of(const Offer& offer) {
   Golden golden;
   golden.id = "file";
   Case c;
-  c.golden = &golden;
+  c.question = FileQuestion{&golden};
   c.id = {Kind::round_trip, Op::file, "any", "file"};
   return {0, {c.id, full_id(c, offer), offer.variant}, case_key(c, offer.variant).dump(), kTimeoutS};
 }
 
 // nullopt: the plug-in does not load here, or has nothing to do with programs.
 std::optional<Verdict> judge_with(const fs::path& plugin, const fs::path& fixtures,
-                                  const JudgeContext& context) {
+                                  const JudgeSettings& settings) {
   std::optional<ProviderWorker> worker;
   try {
-    worker.emplace(plugin.string(), context, std::vector<fs::path>{fixtures});
+    worker.emplace(plugin.string(), settings, std::vector<fs::path>{fixtures});
   } catch (const std::runtime_error&) {
     return std::nullopt;
   }
@@ -80,13 +80,13 @@ std::optional<Verdict> judge_with(const fs::path& plugin, const fs::path& fixtur
 
 }  // namespace
 
-std::optional<Verdict> judge_program_file(const Checkpoint& checkpoint, const JudgeContext& context) {
+std::optional<Verdict> judge_program_file(const Checkpoint& checkpoint, const JudgeSettings& settings) {
   const std::vector<fs::path> plugins = discovered_plugins();
   if (plugins.empty()) return std::nullopt;
   const ScratchFolder fixtures;
   write_fixtures(checkpoint, fixtures.path());
   for (const fs::path& plugin : plugins)
-    if (std::optional<Verdict> verdict = judge_with(plugin, fixtures.path(), context)) return verdict;
+    if (std::optional<Verdict> verdict = judge_with(plugin, fixtures.path(), settings)) return verdict;
   return std::nullopt;
 }
 

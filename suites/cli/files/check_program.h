@@ -6,12 +6,12 @@
 
 #include "reference/dialects/checkpoint.h"
 #include "reports/verdict.h"
-#include "suites/judge/judge.h"
+#include "suites/judge/context/judge_settings.h"
 
 namespace qcts::cli {
 
 // Passes the file to the first plug-in that loads and saves TorchScript, under the limits of `qcts run`.
 // Returns nullopt if there is no such plug-in. The file's code is not run, because no inputs are known.
-std::optional<Verdict> judge_program_file(const Checkpoint& checkpoint, const JudgeContext& context);
+std::optional<Verdict> judge_program_file(const Checkpoint& checkpoint, const JudgeSettings& settings);
 
 }  // namespace qcts::cli

@@ -143,8 +143,8 @@ void add_linear(const GoldenTensor& golden, TestVector& test_vector) {
   }
 }
 
-TestVector golden_test_vector(const Case& c) {
-  const GoldenTensor golden(*c.golden, c.tensor);
+TestVector golden_test_vector(const Case& c, const TensorQuestion& question) {
+  const GoldenTensor golden(*question.golden, question.tensor);
   TestVector test_vector;
   KernelInput& input = test_vector.input;
   input.op = c.id.op;
@@ -170,17 +170,17 @@ TestVector golden_test_vector(const Case& c) {
     test_vector.expected.planes = c.id.op == Op::pack ? golden.tensor().planes : std::move(plain);
   } else if (c.id.op == Op::linear) {
     add_linear(golden, test_vector);
-    test_vector.recorded_dense = std::ranges::find(c.golden->flags, "dense_linear") != c.golden->flags.end();
+    test_vector.recorded_dense =
+        std::ranges::find(question.golden->flags, "dense_linear") != question.golden->flags.end();
   } else {
     throw std::logic_error("no golden has expected values for op " + std::string(op_name(c.id.op)));
   }
   return test_vector;
 }
 
-TestVector synthetic_test_vector(const Case& c, uint64_t seed) {
-  Synthetic synthetic = *c.synthetic;
+TestVector synthetic_test_vector(const Case& c, Synthetic synthetic, uint64_t seed) {
   if (seed != 0) synthetic.seed = splitmix64(synthetic.seed, seed);
-  Generated made = generate(*c.scheme, c.id.op, c.layout, synthetic, synthetic.seed);
+  Generated made = generate(*c.scheme, c.id.op, c.layout(), synthetic, synthetic.seed);
   TestVector test_vector = test_vector_for(std::move(made.input));
   if (test_vector.is_refused != (synthetic.generator == Generator::not_sparse))
     throw std::logic_error(c.id.text() +
@@ -223,8 +223,8 @@ TestVector test_vector_for(KernelInput given) {
 }
 
 TestVector make_test_vector(const Case& c, uint64_t seed) {
-  if (c.golden) return golden_test_vector(c);
-  if (c.synthetic && c.scheme) return synthetic_test_vector(c, seed);
+  if (const auto* tensor = std::get_if<TensorQuestion>(&c.question)) return golden_test_vector(c, *tensor);
+  if (c.synthetic() && c.scheme) return synthetic_test_vector(c, *c.synthetic(), seed);
   throw std::logic_error(c.id.text() + " has neither a golden nor a synthetic input");
 }
 

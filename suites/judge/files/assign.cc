@@ -8,7 +8,7 @@
 #include "reference/dialects/assign.h"
 #include "reference/formats/safetensors/header.h"
 #include "suites/base/memory.h"
-#include "suites/judge/judge.h"
+#include "suites/judge/files/file_kinds.h"
 
 namespace qcts {
 namespace {
@@ -81,7 +81,7 @@ std::string unnamed_fault(const Checkpoint& checkpoint, const std::vector<Skelet
 void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict) {
   const bool measured = reset_peak_resident();
   const std::optional<uint64_t> before = resident_bytes();
-  const Checkpoint checkpoint = open_checkpoint(c.golden->file, context.open);
+  const Checkpoint checkpoint = open_checkpoint(c.golden()->file, context.open);
   const std::vector<SkeletonTensor> skeleton = skeleton_of(checkpoint);
   const Assignment assignment = assign(checkpoint, skeleton);
   const uint64_t sum = touch(assignment);

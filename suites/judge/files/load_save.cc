@@ -7,8 +7,8 @@
 
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
+#include "suites/judge/files/file_kinds.h"
 #include "suites/judge/files/payload.h"
-#include "suites/judge/judge.h"
 #include "suites/providers/provider_call.h"
 
 namespace qcts {
@@ -102,9 +102,9 @@ std::string unseen_change(const Checkpoint& before, const Checkpoint& after) {
 }  // namespace
 
 void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict) {
-  const Checkpoint before = open_checkpoint(c.golden->file, context.open);
-  const Saved saved = save_through(*c.implementation, c.golden->file, context.scratch);
-  if (ended_early(saved, verdict)) return excuse_refusal(*c.golden, saved, verdict);
+  const Checkpoint before = open_checkpoint(c.golden()->file, context.open);
+  const Saved saved = save_through(*c.implementation, c.golden()->file, context.scratch);
+  if (ended_early(saved, verdict)) return excuse_refusal(*c.golden(), saved, verdict);
   const std::optional<Checkpoint> after = open_saved(saved, context, verdict);
   if (!after) return;
   if (auto found = compare_payload(before, *after)) {
@@ -113,20 +113,22 @@ void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdi
     return;
   }
   if (c.implementation->file_claims & QCTS_CLAIM_KEEPS_BYTES) {
-    if (auto found = other_bytes(c.golden->file, saved.file)) {
+    if (auto found = other_bytes(c.golden()->file, saved.file)) {
       verdict.reason = "claims to keep the file's bytes, but saved different ones (E3)";
       verdict.mismatch = std::move(found);
       return;
     }
   }
   const std::string unnoticed = unseen_change(before, *after);
-  verdict.status = unnoticed.empty() ? Status::pass : Status::weak_evidence;
-  verdict.reason = unnoticed.empty() ? "" : unnoticed + " would not have been noticed";
+  verdict.status = Status::pass;
+  verdict.reason.clear();
+  if (!unnoticed.empty())
+    verdict.findings.push_back({Caveat::unnoticed_change, unnoticed + " would not have been noticed"});
   verdict.measures.push_back({"file_bytes", "bytes", static_cast<double>(after->file_bytes), {}, {}, {}});
 }
 
 void judge_provider_reject(const Case& c, const JudgeContext& context, Verdict& verdict) {
-  const Malformed& malformed = *c.malformed;
+  const Malformed& malformed = *std::get<RejectQuestion>(c.question).malformed;
   const Saved saved = save_through(*c.implementation, malformed.file, context.scratch);
   const bool refused = saved.broken.empty() && saved.support.status != QCTS_OK;
   if (malformed.refusal && refused && saved.support.status != QCTS_UNSUPPORTED) {

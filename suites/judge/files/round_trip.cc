@@ -10,8 +10,8 @@
 #include "reference/formats/refusal.h"
 #include "reference/numerics/noise.h"
 #include "suites/judge/expected/test_vector.h"
+#include "suites/judge/files/file_kinds.h"
 #include "suites/judge/files/payload.h"
-#include "suites/judge/judge.h"
 
 namespace qcts {
 namespace {
@@ -138,14 +138,14 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
     verdict.reason = std::move(reason);
     verdict.mismatch = std::move(mismatch);
   };
-  const Checkpoint before = open_checkpoint(c.golden->file, context.open);
+  const Checkpoint before = open_checkpoint(c.golden()->file, context.open);
   for (const CheckpointFinding& finding : before.findings) {
     if (finding.kind != CheckpointFinding::Kind::contradiction) continue;
     verdict.status = Status::fail;
     verdict.reason = (finding.tensor.empty() ? "" : finding.tensor + ": ") + finding.text;
     return;
   }
-  if (auto found = compare_with_manifest(*c.golden, before))
+  if (auto found = compare_with_manifest(*c.golden(), before))
     return fail("the file does not match its manifest entry", *found);
   if (before.format == Format::torchscript) return judge_program(c, context, before, verdict);
   const std::vector<WrittenFile> rebuilt = rebuild_files(before);
@@ -155,8 +155,8 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
       save_and_open(before, rewrite_files(before), context.scratch / "rewritten", context.open);
   if (auto found = compare_payload(before, after))
     return fail("saved anew and loaded, it holds something else (E2)", *found);
-  const std::vector<LinearAnswer> answers = linear_answers(before, *c.golden);
-  if (auto found = compare_answers(answers, linear_answers(after, *c.golden)))
+  const std::vector<LinearAnswer> answers = linear_answers(before, *c.golden());
+  if (auto found = compare_answers(answers, linear_answers(after, *c.golden())))
     return fail("linear() differs after reload", *found);
   verdict.measures.push_back({"file_bytes", "bytes", static_cast<double>(before.file_bytes), {}, {}, {}});
   verdict.measures.push_back({"tensors", "tensors", static_cast<double>(before.tensors.size()), {}, {}, {}});
@@ -164,13 +164,13 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
   const std::string unnoticed = unnoticed_perturbation(before, rebuilt, answers);
   const auto copied =
       std::ranges::find_if(rebuilt, [](const WrittenFile& file) { return !file.taken_over.empty(); });
-  verdict.status = unnoticed.empty() && copied == rebuilt.end() ? Status::pass : Status::weak_evidence;
+  verdict.status = Status::pass;
   if (!unnoticed.empty())
-    verdict.reason = unnoticed + " would not have been noticed";
-  else if (copied != rebuilt.end())
-    verdict.reason =
-        copied->taken_over + " was copied from the file: qcts cannot encode it the way its writer did";
-  if (unnoticed.empty() && copied != rebuilt.end()) verdict.copied = copied->taken_over;
+    verdict.findings.push_back({Caveat::unnoticed_change, unnoticed + " would not have been noticed"});
+  if (copied != rebuilt.end())
+    verdict.findings.push_back(
+        {Caveat::copied_bytes,
+         copied->taken_over + " was copied from the file: qcts cannot encode it the way its writer did"});
 }
 
 }  // namespace qcts

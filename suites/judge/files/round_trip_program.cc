@@ -11,8 +11,8 @@
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/safetensors/safetensors.h"
 #include "suites/judge/expected/compare.h"
+#include "suites/judge/files/file_kinds.h"
 #include "suites/judge/files/payload.h"
-#include "suites/judge/judge.h"
 #include "suites/providers/kernel_run.h"
 #include "suites/providers/provider_call.h"
 
@@ -170,21 +170,21 @@ void judge_program(const Case& c, const JudgeContext& context, const Checkpoint&
     verdict.reason = std::move(reason);
     verdict.mismatch = std::move(mismatch);
   };
-  if (c.runner == nullptr && !is_program(*c.golden))
+  if (c.runner == nullptr && !is_program(*c.golden()))
     return end(Status::not_supported,
                "a TorchScript program, and its manifest entry has neither runs nor the flag torchscript");
   if (c.runner == nullptr)
     return end(Status::not_supported,
                "no provider here loads, runs and saves TorchScript; LibTorch's plug-in does (QCTS_TORCH=ON)");
-  const Expected expected = c.golden->runs.empty() ? Expected() : read_expected(*c.golden);
+  const Expected expected = c.golden()->runs.empty() ? Expected() : read_expected(*c.golden());
   const fs::path saved = context.scratch / "saved.pt";
   std::vector<std::vector<Tensor>> answers;
-  for (const Golden::Run& run : c.golden->runs) {
-    answers.push_back(outputs_of(*c.runner, c.golden->file, run, expected, context.threads));
+  for (const Golden::Run& run : c.golden()->runs) {
+    answers.push_back(outputs_of(*c.runner, c.golden()->file, run, expected, context.threads));
     if (auto found = compare_outputs(run.method + " returns", recorded(run, expected), answers.back()))
       return end(Status::fail, "the program's output differs from its producer's record", found);
   }
-  const Support answer = provider_load_save(*c.runner, c.golden->file.string(), saved.string());
+  const Support answer = provider_load_save(*c.runner, c.golden()->file.string(), saved.string());
   if (answer.status == QCTS_UNSUPPORTED) return end(Status::not_supported, "load_save: " + answer.reason);
   if (answer.status != QCTS_OK) return end(Status::fail, "load_save: " + answer.reason);
   if (!fs::exists(saved)) return end(Status::fail, "load_save: returned QCTS_OK and left no file");
@@ -193,7 +193,7 @@ void judge_program(const Case& c, const JudgeContext& context, const Checkpoint&
     return end(Status::fail, "the program's contents differ after load and save", found);
   size_t outputs = 0;
   for (size_t i = 0; i < answers.size(); ++i) {
-    const Golden::Run& run = c.golden->runs[i];
+    const Golden::Run& run = c.golden()->runs[i];
     const std::vector<Tensor> again = outputs_of(*c.runner, saved, run, expected, context.threads);
     if (auto found = compare_outputs(run.method + " returns", answers[i], again))
       return end(Status::fail, "the program's output differs after load and save", found);
@@ -205,12 +205,13 @@ void judge_program(const Case& c, const JudgeContext& context, const Checkpoint&
   verdict.measures.push_back({"operator_set", "", static_cast<double>(before.script->version), {}, {}, {}});
   const std::string unnoticed =
       unnoticed_change(before, answers.empty() ? std::vector<Tensor>() : answers.front());
-  verdict.program_not_run = unnoticed.empty() && answers.empty();
-  if (verdict.program_not_run)
-    return end(Status::weak_evidence,
-               "load and save keep its contents; no run of it is recorded, so its code was not run");
-  end(unnoticed.empty() ? Status::pass : Status::weak_evidence,
-      unnoticed.empty() ? "" : unnoticed + " would not have been noticed");
+  end(Status::pass, "");
+  if (!unnoticed.empty())
+    verdict.findings.push_back({Caveat::unnoticed_change, unnoticed + " would not have been noticed"});
+  if (answers.empty())
+    verdict.findings.push_back(
+        {Caveat::code_not_run,
+         "load and save keep its contents; no run of it is recorded, so its code was not run"});
 }
 
 }  // namespace qcts

@@ -11,9 +11,9 @@
 
 #include "reports/waivers.h"
 #include "suites/judge/files/container_size.h"
+#include "suites/judge/files/file_kinds.h"
 #include "suites/judge/files/reached_bytes.h"
 #include "suites/judge/files/size.h"
-#include "suites/judge/judge.h"
 
 namespace qcts {
 namespace {
@@ -175,15 +175,16 @@ void add_size_measures(const SizeCount& count, const Json& targets, Verdict& ver
 void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict) {
   const Json targets = load_size_targets(context.targets);
   LayoutHints hints;
-  for (const Golden::TensorInfo& info : c.golden->tensors) hints[info.name] = info.layout;
-  SizeCount count = count_size(open_checkpoint(c.golden->file, context.open), hints);
+  for (const Golden::TensorInfo& info : c.golden()->tensors) hints[info.name] = info.layout;
+  SizeCount count = count_size(open_checkpoint(c.golden()->file, context.open), hints);
   // The golden says whether a producer may have saved more storage than its tensors use.
-  if (std::ranges::find(c.golden->flags, "unseen_storage") == c.golden->flags.end()) count.unseen_bytes = 0;
+  if (std::ranges::find(c.golden()->flags, "unseen_storage") == c.golden()->flags.end())
+    count.unseen_bytes = 0;
   add_size_measures(count, targets, verdict);
-  if (c.golden->upstream_payload_bytes)
+  if (c.golden()->upstream_payload_bytes)
     verdict.measures.push_back({"upstream_payload_bytes",
                                 "bytes",
-                                static_cast<double>(*c.golden->upstream_payload_bytes),
+                                static_cast<double>(*c.golden()->upstream_payload_bytes),
                                 {},
                                 {},
                                 {}});
@@ -192,8 +193,8 @@ void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict) {
     if (!finding && want && *want != got)
       finding = SizeFinding{"the producer's byte count differs", bytes_mismatch(what, *want, got)};
   };
-  compare("payload", c.golden->payload_bytes, count.payload_bytes);
-  compare("dense", c.golden->dense_bytes, count.dense_bytes);
+  compare("payload", c.golden()->payload_bytes, count.payload_bytes);
+  compare("dense", c.golden()->dense_bytes, count.dense_bytes);
   if (finding) {
     verdict.status = Status::fail;
     verdict.reason = finding->reason;
@@ -203,8 +204,10 @@ void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict) {
   // Would one more byte have been noticed?
   SizeCount heavier = count;
   ++heavier.payload_bytes;
-  verdict.status = size_finding(heavier, targets) ? Status::pass : Status::weak_evidence;
-  if (verdict.status != Status::pass) verdict.reason = "one more byte of payload would not have been noticed";
+  verdict.status = Status::pass;
+  if (!size_finding(heavier, targets))
+    verdict.findings.push_back(
+        {Caveat::unnoticed_change, "one more byte of payload would not have been noticed"});
 }
 
 }  // namespace qcts

@@ -3,8 +3,8 @@
 // the class that the manifest names, marked as a security refusal exactly if it is one, and with its offset
 // if it is a security refusal in a pickle. Files that must be readable must yield exactly the manifest's
 // payload.
+#include "suites/judge/files/file_kinds.h"
 #include "suites/judge/files/payload.h"
-#include "suites/judge/judge.h"
 
 namespace qcts {
 namespace {
@@ -45,15 +45,16 @@ ReadOutcome outcome_of(const std::filesystem::path& file, bool lenient) {
 }  // namespace
 
 void judge_reject(const Case& c, const JudgeContext&, Verdict& verdict) {
-  const Malformed& malformed = *c.malformed;
+  const Malformed& malformed = *std::get<RejectQuestion>(c.question).malformed;
   const std::string want =
       malformed.refusal ? refusal_word(*malformed.refusal, malformed.security, 0) : malformed.accepted_sha256;
-  verdict.status = Status::fail;
   if (malformed.options.empty() || want.empty()) {
-    verdict.status = Status::weak_evidence;
-    verdict.reason = "the manifest states no requirement for this file";
+    verdict.status = Status::pass;
+    verdict.findings.push_back(
+        {Caveat::unnoticed_change, "the manifest states no requirement for this file"});
     return;
   }
+  verdict.status = Status::fail;
   for (const std::string& option : malformed.options) {
     const ReadOutcome got = outcome_of(malformed.file, option == "lenient");
     if (got.word != want) {

@@ -30,8 +30,7 @@ class GoldenTestVector : public testing::Test {
         Case c;
         c.id = {Kind::numerics, op, tensor.scheme, "x"};
         c.scheme = find_scheme(scheme);
-        c.golden = &golden;
-        c.tensor = tensor.name;
+        c.question = TensorQuestion{&golden, tensor.name};
         return c;
       }
     }
@@ -94,8 +93,7 @@ TEST_F(GoldenTestVector, IsMadeAnewForAnotherCaseOrSeed) {
   EXPECT_EQ(cache.get(linear, 1).input.x, make_test_vector(linear, 1).input.x);
   Case synthetic = linear;
   synthetic.id = {Kind::numerics, Op::linear, "int8_row", "noise"};
-  synthetic.golden = nullptr;
-  synthetic.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 4, 64}, 2, 7};
+  synthetic.question = SyntheticQuestion{{Generator::noise, {DType::bfloat16, 4, 64}, 2, 7}};
   const std::vector<std::byte> first = cache.get(synthetic, 1).input.x;
   EXPECT_NE(cache.get(synthetic, 2).input.x, first);
   EXPECT_EQ(cache.reference().x(1).size(), 64u);
@@ -103,18 +101,18 @@ TEST_F(GoldenTestVector, IsMadeAnewForAnotherCaseOrSeed) {
 
 TEST_F(GoldenTestVector, WhatTheManifestPromisesHasToBeThere) {
   Case c = find_case(Op::dequantize, "int8_row", "plain");
-  c.tensor = "no.such.weight";
+  std::get<TensorQuestion>(c.question).tensor = "no.such.weight";
   EXPECT_THROW(make_test_vector(c, 0), std::runtime_error);
   c = find_case(Op::linear, "int8_row", "plain");
-  Golden bare = *c.golden;
+  Golden bare = *c.golden();
   bare.expected.clear();
-  c.golden = &bare;
+  std::get<TensorQuestion>(c.question).golden = &bare;
   EXPECT_THROW(make_test_vector(c, 0), std::runtime_error);
   c = find_case(Op::dequantize, "int8_row", "plain");
-  Golden mislabelled = *c.golden;
+  Golden mislabelled = *c.golden();
   for (Golden::TensorInfo& tensor : mislabelled.tensors)
     if (tensor.scheme == "int8_row") tensor.scheme = "fp8_row";
-  c.golden = &mislabelled;
+  std::get<TensorQuestion>(c.question).golden = &mislabelled;
   EXPECT_THROW(make_test_vector(c, 0), std::runtime_error)
       << "the manifest and the file name different schemes";
 }

@@ -91,7 +91,7 @@ Verdict judged(Plant plant, bool with_runner = true) {
   provider.run_program = run_captured;
   Case c;
   c.id = {Kind::round_trip, Op::file, "plain", "captured"};
-  c.golden = &golden("captured");
+  c.question = FileQuestion{&golden("captured")};
   if (with_runner) c.runner = &provider;
   const ScratchFolder scratch;
   JudgeContext context;

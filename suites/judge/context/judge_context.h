@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All that a judge gets besides the case.
+#pragma once
+
+#include "reference/dialects/checkpoint.h"
+#include "suites/judge/context/judge_settings.h"
+#include "suites/timing/busy_threads.h"
+#include "suites/timing/roof.h"
+
+namespace qcts {
+
+class CoverageLog;
+class Registry;
+class TestVectorCache;
+
+struct JudgeContext : JudgeSettings {
+  Seconds spent = process_seconds;          // clock that counts a latency case's busy threads
+  Stopwatch stopwatch = {};                   // for latency cases
+  OpenOptions open = {};                      // options with which round_trip, assign and size open the file
+  const Registry* registry = nullptr;       // latency: registry with the dense baseline; may be null
+  TestVectorCache* test_vectors = nullptr;  // numerics, determinism: the last test vector; may be null
+  CoverageLog* coverage = nullptr;          // numerics: records every input that was judged; may be null
+};
+
+}  // namespace qcts

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/run/run_setup.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "suites/base/did_you_mean.h"
+#include "suites/providers/load_guarded.h"
+#include "suites/providers/reference_provider.h"
+#include "suites/run/provider_slots.h"
+
+namespace qcts {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr double kStartTimeoutS = 120;
+
+std::vector<std::string> all_kinds() {
+  std::vector<std::string> names;
+  for (int i = 0; i < kPlanKindCount; ++i) names.emplace_back(kind_name(static_cast<Kind>(i)));
+  return names;
+}
+
+// Kernels for a device are built, and can be judged where it is emulated, but not on it.
+[[noreturn]] void refuse_device() {
+  const std::optional<fs::path> plugin = cuda_plugin();
+  if (!plugin)
+    throw RunError(Outcome::nothing_proved,
+                   "no provider for device cuda: this build has none (QCTS_CUDA=ON needs nvcc)");
+  Registry registry;
+  try {
+    load_guarded(registry, *plugin);
+  } catch (const std::exception& error) {
+    throw RunError(Outcome::infrastructure, plugin->string() + ": " + error.what());
+  }
+  throw RunError(
+      Outcome::nothing_proved,
+      "provider " + registry.providers().front().name + " has " +
+          std::to_string(registry.implementations().size()) +
+          " kernels for device cuda, but device memory is not there yet; --provider cudaemu judges them, "
+          "emulated");
+}
+
+void check_request(const RunRequest& request) {
+  check_words("device", {request.device}, {"cpu", "cuda"});
+  if (request.device == "cuda") refuse_device();
+  check_words("kind", request.selection.kinds, all_kinds());
+  std::vector<std::string> scheme_names = {"any", "mixed", "plain"};
+  for (const Scheme* scheme : schemes()) scheme_names.emplace_back(scheme->name());
+  check_words("scheme", request.selection.schemes, scheme_names);
+}
+
+std::vector<fs::path> fixture_folders(const RunRequest& request) {
+  std::vector<fs::path> folders = {fixtures_folder()};
+  for (const fs::path& folder : request.fixtures) {
+    if (!fs::exists(folder / "manifest.json")) throw UsageError(folder.string() + " has no manifest.json");
+    folders.push_back(fs::absolute(folder));
+  }
+  return folders;
+}
+
+// Called if the fixtures do not load: is one of --fixtures at fault?
+bool own_fixtures_load() {
+  try {
+    load_fixtures(fixtures_folder());
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+Fixtures read_fixtures(const std::vector<fs::path>& folders, Files files) {
+  try {
+    return load_fixtures(folders, files);
+  } catch (const std::exception& error) {
+    throw RunError(own_fixtures_load() ? Outcome::usage : Outcome::infrastructure, error.what());
+  }
+}
+
+// Returns the folder for the logs of the workers, without those of an earlier run.
+fs::path empty_logs(const RunRequest& request, const fs::path& scratch) {
+  const fs::path logs = request.list ? scratch : request.out / "logs";
+  fs::create_directories(logs);
+  for (const fs::directory_entry& entry : fs::directory_iterator(logs))
+    if (entry.path().extension() == ".log") fs::remove(entry.path());
+  return logs;
+}
+
+// Adds the provider of a slot that has started to the run.
+void admit(ProviderSlot& slot, const RunRequest& request, std::map<fs::path, std::string>& sha256,
+           RunSetup& setup) {
+  const std::string library = slot.ready.info["library"];
+  const fs::path code = library.empty() ? program_path() : fs::path(library);
+  if (!sha256.contains(code)) sha256[code] = request.list ? "" : file_sha256(code);
+  slot.ready.info["sha256"] = sha256[code];
+  slot.options.settings.is_peer = is_peer(slot, request);
+  if (slot.options.settings.is_peer) slot.ready.info["peer"] = true;
+  setup.head.providers.push_back(slot.ready.info);
+  setup.slot_of[slot.ready.provider] = static_cast<size_t>(&slot - setup.slots.data());
+  setup.offers.add(slot.ready.offers);
+}
+
+// Starts the providers and adds those that are asked. Returns the names of all of them.
+std::vector<std::string> start_providers(const RunRequest& request, Progress& progress, RunSetup& setup) {
+  std::vector<std::string> known = {kFileProvider, "builtin", kReferenceProvider};
+  const fs::path logs = empty_logs(request, setup.scratch.path());
+  for (const std::string& word : provider_words(request)) {
+    if (may_judge(word, request.selection))
+      setup.slots.push_back(slot_for(word, request, setup.folders, logs, setup.scratch.path()));
+    else
+      known.push_back(provider_of_word(word));
+  }
+  progress.say("starting " + std::to_string(setup.slots.size()) +
+               (setup.slots.size() == 1 ? " provider" : " providers"));
+  start_workers(setup.slots, kStartTimeoutS);
+  std::set<std::string> seen;
+  std::map<fs::path, std::string> sha256;
+  for (ProviderSlot& slot : setup.slots) {
+    if (!slot.ready.error.empty()) {
+      setup.head.infrastructure.push_back("provider " + slot.given + ": " + slot.ready.error);
+      continue;
+    }
+    const std::string& name = slot.ready.provider;
+    known.push_back(name);
+    if (!seen.insert(name).second) throw UsageError("two providers have the name '" + name + "'");
+    if (is_asked(slot, request)) admit(slot, request, sha256, setup);
+  }
+  return known;
+}
+
+}  // namespace
+
+void check_words(const std::string& what, const std::vector<std::string>& words,
+                 const std::vector<std::string>& known) {
+  for (const std::string& word : words)
+    if (std::find(known.begin(), known.end(), word) == known.end())
+      throw UsageError("no " + what + " '" + word + "'" + did_you_mean(word, known));
+}
+
+std::unique_ptr<RunSetup> set_up(const RunRequest& request, Progress& progress) {
+  auto setup = std::make_unique<RunSetup>();
+  setup->plan = named_plan(request.plan);
+  setup->folders = fixture_folders(request);
+  check_request(request);
+  setup->head = head_of(request, setup->plan, setup->folders);
+  progress.say("reading the fixtures");
+  setup->fixtures = read_fixtures(setup->folders, request.list ? Files::known : Files::checked);
+  const std::vector<std::string> known = start_providers(request, progress, *setup);
+  if (!setup->head.infrastructure.empty()) return setup;
+  for (const auto* words : {&request.providers, &request.peers})
+    for (const std::string& name : *words)
+      if (name.find('/') == name.npos && !name.ends_with(".so")) check_words("provider", {name}, known);
+  return setup;
+}
+
+}  // namespace qcts

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/run/worker_lane.h"
+
+#include <utility>
+
+#include "suites/base/memory.h"
+#include "suites/cases/case_key.h"
+
+namespace qcts {
+namespace {
+
+// The kind needs neither the kernel nor a file.
+std::string input_kind_of_key(const std::string& line) {
+  nlohmann::ordered_json key = nlohmann::ordered_json::parse(line);
+  if (!key.contains("question") || needs_fixtures(key)) return {};
+  key.erase("variant");
+  return input_kind_of_verdict(case_of_key(key, {}, Registry()));
+}
+
+}  // namespace
+
+bool WorkerLane::refill() {
+  if (!waiting_.empty()) return true;
+  while (!queue_->empty() && (waiting_.empty() || queue_->front().name.id == waiting_.back().name.id)) {
+    waiting_.push_back(std::move(queue_->front()));
+    queue_->pop_front();
+  }
+  return !waiting_.empty();
+}
+
+bool WorkerLane::feed() {
+  while (refill()) {
+    task_ = std::move(waiting_.front());
+    waiting_.pop_front();
+    began_ = RunClock::now();
+    std::string error;
+    if (!child_) child_ = take_worker(*slot_, error);
+    deadline_ = in_seconds(task_->timeout_s);
+    if (child_ && child_->send_line(task_->key)) return true;
+    if (child_) error = "its worker stopped reading: " + (child_->kill(), child_->wait());
+    if (!finish_broken(Status::crash, error)) break;
+  }
+  return false;
+}
+
+void WorkerLane::attend(bool readable) {
+  const bool open = !readable || child_->read_available();
+  if (const auto line = child_->next_line()) return take(*line);
+  if (!open) return finish_dead();
+  if (seconds_left() <= 0) finish_late();
+}
+
+void WorkerLane::retire() {
+  if (child_ && !slot_->idle) slot_->idle = std::move(child_);
+}
+
+// Nonsense counts as the worker's fault.
+void WorkerLane::take(const std::string& line) {
+  std::optional<Verdict> verdict;
+  bool spoilt = false;
+  try {
+    const nlohmann::ordered_json json = nlohmann::ordered_json::parse(line);
+    verdict = verdict_from_json(json);
+    spoilt = json.contains(kSpoiltKey);
+  } catch (const std::exception& error) {
+    finish_broken(Status::crash,
+                  std::string("its worker wrote a line that is not a verdict: ") + error.what());
+    return;
+  }
+  if (verdict->full_id() != task_->name.full_id) {
+    finish_broken(Status::crash, "its worker answered for a different case: " + verdict->full_id());
+    return;
+  }
+  // By the worker's own clock, so that a busy parent causes no timeouts.
+  if (verdict->wall_us > task_->timeout_s * 1e6) return finish_late();
+  if (spoilt) child_.reset();
+  finish(std::move(*verdict));
+}
+
+bool WorkerLane::finish(Verdict verdict) {
+  task_.reset();
+  return (*on_verdict_)(std::move(verdict));
+}
+
+bool WorkerLane::finish_broken(Status status, const std::string& reason) {
+  child_.reset();
+  Verdict verdict;
+  verdict.case_id = task_->name.id;
+  verdict.provider = slot_->ready.provider;
+  verdict.variant = task_->name.variant;
+  verdict.status = status;
+  verdict.reason = reason;
+  verdict.input_kind = input_kind_of_key(task_->key);
+  verdict.rerun = rerun_line(slot_->options.settings, task_->name.full_id);
+  verdict.wall_us = std::chrono::duration<double, std::micro>(RunClock::now() - began_).count();
+  return finish(std::move(verdict));
+}
+
+void WorkerLane::finish_late() {
+  finish_broken(Status::timeout, "no verdict within " + seconds_text(task_->timeout_s));
+}
+
+void WorkerLane::finish_dead() {
+  std::string ending = with_last_words("its worker died: " + child_->wait(), *child_);
+  const uint64_t limit_bytes = slot_->options.memory_limit_bytes;
+  const bool full = kMemoryCounts && limit_bytes != 0 && child_->peak_resident_bytes() > limit_bytes / 10 * 9;
+  if (full) ending = "reached the memory limit of " + mib_text(limit_bytes) + ": " + ending;
+  finish_broken(full ? Status::resource : Status::crash, ending);
+}
+
+}  // namespace qcts
