@@ -28,6 +28,7 @@ ORDER = {
         "reference/dialects/decoders",
         "reference/dialects/names",
         "reference/dialects",
+        "reference/dialects/foreign",
         "reference/dialects/encoders",
         "reference/comparison",
         "reference/values",

@@ -58,6 +58,21 @@ def test_the_tree_keeps_to_it():
     assert list(check_includes.violations()) == []
 
 
+# Each plug-in is a library of its own, and `minimal` is a vendor's.
+ALONE = {"kernels/plugins/aten", "kernels/plugins/onednn", "suites/selftest/minimal"}
+
+
+def test_every_folder_of_sources_is_a_room():
+    rooms = {room for rooms in check_includes.ORDER.values() for room in rooms}
+    sources = {
+        path.relative_to(check_includes.ROOT).parent.as_posix()
+        for top in check_includes.ORDER
+        for path in (check_includes.ROOT / top).rglob("*")
+        if path.suffix in check_includes.SOURCES
+    }
+    assert sources - rooms == ALONE
+
+
 def test_every_room_is_there():
     for room in (room for rooms in check_includes.ORDER.values() for room in rooms):
         assert (check_includes.ROOT / room).is_dir(), room

@@ -30,8 +30,9 @@ void time_case(benchmark::State& state, const Case& c, bool& wrong) {
     if (support.status != QCTS_OK) return state.SkipWithError(("not supported: " + support.reason).c_str());
     TimedKernel& timed = kernel.timed();
     timed.query_prepared_bytes();
-    const size_t copies =
-        c.is_warm() ? 1 : cold_copies(timed.copied_bytes(), machine().l3_bytes, copy_budget_bytes());
+    const size_t copies = c.is_warm() ? 1
+                                      : cold_copies(timed.copied_bytes(), timed.held_bytes(),
+                                                    machine().l3_bytes, copy_budget_bytes());
     const std::string error = kernel.make_and_verify(copies);
     if (!error.empty()) {
       wrong = true;

@@ -172,7 +172,11 @@ void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget
 Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
 // Throws Refused: StJson for malformed JSON, LimitExceeded beyond 256 MiB or 64 levels.
 nlohmann::ordered_json read_json_file(const std::filesystem::path& path);
-// Marks the tensors of foreign formats (foreign.h), sets the dialect and adds the findings.
+// Returns the method that config.json names; empty if it names none, or torchao's.
+// Three more files of a directory count too:
+// hf_quant_config.json (ModelOpt), quantize_config.json (GPTQ) and quant_config.json (AWQ).
+std::string foreign_method(const nlohmann::ordered_json& config, const std::filesystem::path& directory);
+// Marks the tensors of foreign formats (foreign/foreign.h), sets the dialect and adds the findings.
 // `method` is the result of foreign_method().
 void name_foreign(Checkpoint& checkpoint, const std::string& method, ReadBudget& budget);
 TorchOptions torch_options(const OpenOptions& options);

@@ -10,7 +10,6 @@
 #include "reference/dialects/dcp_slices.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
-#include "reference/dialects/foreign/foreign.h"
 #include "reference/formats/io/byte_io.h"
 #include "reference/formats/io/foreign_file.h"
 #include "reference/formats/io/python_json.h"

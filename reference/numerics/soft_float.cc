@@ -84,6 +84,14 @@ uint64_t encode_e8m0(double value) {
   return exponent + (up ? 1 : 0);
 }
 
+// Loads element `index` of a buffer of `Bits`.
+template <typename Bits>
+Bits load_bits(std::span<const std::byte> bytes, size_t index) {
+  Bits bits;
+  std::memcpy(&bits, bytes.subspan(index * sizeof bits, sizeof bits).data(), sizeof bits);
+  return bits;
+}
+
 }  // namespace
 
 bool is_float(DType dtype) {
@@ -224,6 +232,9 @@ double fma_in(DType dtype, double a, double b, double c) {
 }
 
 double load_float(DType dtype, std::span<const std::byte> bytes, size_t index) {
+  if (dtype == DType::float32) return load_bits<float>(bytes, index);
+  if (dtype == DType::bfloat16)
+    return std::bit_cast<float>(static_cast<uint32_t>(load_bits<uint16_t>(bytes, index)) << 16);
   const size_t size = dtype_bytes(dtype);
   uint64_t bits = 0;
   std::memcpy(&bits, bytes.subspan(index * size, size).data(), size);

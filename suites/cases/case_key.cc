@@ -21,7 +21,7 @@ Json synthetic_json(const Synthetic& synthetic) {
           {"activation", synthetic.activation.name()}};
 }
 
-Synthetic synthetic_of(const Json& json, const Scheme& scheme) {
+Synthetic synthetic_from(const Json& json, const Scheme& scheme) {
   const std::string name = json.at("generator");
   const std::optional<Generator> generator = find_generator(name);
   if (!generator) throw std::runtime_error("no generator '" + name + "'");
@@ -74,13 +74,14 @@ Question question_of(const Json& json, const Scheme* scheme, const Fixtures& fix
   if (asks == "file") return FileQuestion{find_entry(fixtures.goldens, json.at("golden"))};
   if (asks == "reject") return RejectQuestion{find_entry(fixtures.malformed, json.at("malformed"))};
   if (scheme == nullptr) throw std::runtime_error("the question '" + asks + "' needs a scheme");
-  if (asks == "block") return BlockQuestion{synthetic_of(json.at("input"), *scheme), json.at("shrink")};
+  if (asks == "block") return BlockQuestion{synthetic_from(json.at("input"), *scheme), json.at("shrink")};
   const Layout layout = scheme->layout_named(json.at("layout").get<std::string>());
   if (asks == "tensor")
     return TensorQuestion{find_entry(fixtures.goldens, json.at("golden")), json.at("tensor"), layout,
                           scheme->policy_named(json.at("activation").get<std::string>())};
-  if (asks == "synthetic") return SyntheticQuestion{synthetic_of(json.at("input"), *scheme), layout};
-  if (asks == "timed") return TimedQuestion{synthetic_of(json.at("input"), *scheme), layout, json.at("warm")};
+  if (asks == "synthetic") return SyntheticQuestion{synthetic_from(json.at("input"), *scheme), layout};
+  if (asks == "timed")
+    return TimedQuestion{synthetic_from(json.at("input"), *scheme), layout, json.at("warm")};
   throw std::runtime_error("no question '" + asks + "'");
 }
 
@@ -106,7 +107,8 @@ Case case_of_key(const Json& key, const Fixtures& fixtures, const Registry& regi
   c.id = *id;
   c.scheme = find_scheme(id->scheme);
   if (c.id.op != Op::file && c.scheme == nullptr) throw std::runtime_error("no scheme '" + id->scheme + "'");
-  c.question = question_of(key.at("question"), c.scheme, fixtures);
+  if (!key.contains("question")) throw std::runtime_error("no question in the key of " + text);
+  c.question = question_of(key["question"], c.scheme, fixtures);
   if (key.contains("variant"))
     bind_offer(c, registry.providers().front().name, key["variant"].get<std::string>(), registry);
   return c;

@@ -2,6 +2,9 @@
 // Tests the matching of offers to cases: kernels by op, family and policy, files by provider.
 #include "suites/cases/offers.h"
 
+#include <set>
+#include <tuple>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -161,6 +164,44 @@ TEST(CaseKeys, BringTheCaseBack) {
     ++seen;
   }
   EXPECT_GT(seen, 1000u);
+}
+
+// One case for each kind of question, with every member set to something other than its default.
+TEST(CaseKeys, BringEveryQuestionBack) {
+  Fixtures fixtures;
+  fixtures.goldens.resize(2);
+  fixtures.goldens[1].id = "torchao/int4/toy";
+  fixtures.malformed.push_back(
+      {"z01_truncated", {}, {}, "cut", RefusalClass::Truncated, false, {"strict"}, {}});
+  const Scheme* scheme = find_scheme("int4_tinygemm_g32");
+  const Layout packed = scheme->layout_named("tile_packed_4d");
+  const Synthetic input{Generator::noise, {DType::float16, 8, 64}, 3, 7};
+  const Scheme* int8 = find_scheme("int8_row");
+  const Policy policy = int8->policy_named("dyn_row_sym");
+  const std::vector<std::tuple<Kind, Op, const Scheme*, Question>> asked = {
+      {Kind::round_trip, Op::file, nullptr, FileQuestion{&fixtures.goldens[1]}},
+      {Kind::reject, Op::file, nullptr, RejectQuestion{&fixtures.malformed[0]}},
+      {Kind::numerics, Op::pack, scheme, TensorQuestion{&fixtures.goldens[1], "a.weight", packed}},
+      {Kind::numerics, Op::linear, int8, TensorQuestion{&fixtures.goldens[1], "b", kPlain, policy}},
+      {Kind::determinism, Op::unpack, scheme, SyntheticQuestion{input, packed}},
+      {Kind::latency, Op::pack, scheme, TimedQuestion{input, packed, true}},
+      {Kind::latency, Op::linear, int8, BlockQuestion{input, 16}},
+  };
+  std::set<size_t> kinds;
+  for (const auto& [kind, op, of, question] : asked) {
+    Case c;
+    c.id = {kind, op, of == nullptr ? "any" : std::string(of->name()), "x"};
+    c.scheme = of;
+    c.question = question;
+    kinds.insert(question.index());
+    const nlohmann::ordered_json key = case_key(c, "");
+    EXPECT_EQ(needs_fixtures(key), golden_of(question) != nullptr || kind == Kind::reject) << key;
+    const Case back = case_of_key(key, fixtures, Registry());
+    EXPECT_EQ(back.question.index(), question.index()) << key;
+    EXPECT_EQ(case_key(back, ""), key);
+    EXPECT_EQ(back.golden(), golden_of(question));
+  }
+  EXPECT_EQ(kinds.size(), std::variant_size_v<Question>);
 }
 
 TEST(CaseKeys, RefuseWhatIsNotThere) {

@@ -22,7 +22,7 @@ namespace {
 // Fails if it has more alarms than chance allows, if intervals contain the truth less often than they
 // promise, if a planted slowdown was found in fewer than nine of ten runs, or if one of 0 % was found more
 // often than chance allows.
-Outcome conclude(const TimerSelftestRequest& request, const TimerSelftestRow& sum) {
+Outcome conclude_stopwatch(const TimerSelftestRequest& request, const TimerSelftestRow& sum) {
   const uint64_t allowed = allowed_alarms(sum.runs);
   const double n = static_cast<double>(sum.runs);
   const bool blind = request.planted >= 0.03 && static_cast<double>(sum.found) < 0.9 * n;
@@ -129,7 +129,7 @@ void add_stopwatch(CLI::App& app, int& exit_code) {
         print_rows_json(*words, rows, sum);
       else
         print_rows(*words, rows, sum);
-      return conclude(*words, sum);
+      return conclude_stopwatch(*words, sum);
     });
   });
 }

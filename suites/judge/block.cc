@@ -168,8 +168,9 @@ class Block {
       bytes += layer->timed().weight_bytes();
     }
     constexpr uint64_t kBlocks = 3;  // dense, before, after
-    copies = settings_.set_bytes != 0 ? static_cast<size_t>((settings_.set_bytes + bytes - 1) / bytes)
-                                      : cold_copies(bytes, machine().l3_bytes, copy_budget_bytes() / kBlocks);
+    copies = settings_.set_bytes != 0
+                 ? static_cast<size_t>((settings_.set_bytes + bytes - 1) / bytes)
+                 : cold_copies(bytes, bytes, machine().l3_bytes, copy_budget_bytes() / kBlocks);
     for (size_t i = 0; i < layers.size(); ++i)
       if (const std::string wrong = layers[i]->make_and_verify(copies); !wrong.empty())
         throw ProviderFault("not timed: wrong answer: " + layer_name(i) + ": " + wrong);

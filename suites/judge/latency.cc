@@ -90,7 +90,7 @@ class LatencyJudge {
   size_t copies_of(TimedKernel& timed) const {
     if (case_.is_warm()) return 1;
     timed.query_prepared_bytes();
-    return cold_copies(timed.copied_bytes(), machine().l3_bytes, copy_budget_bytes());
+    return cold_copies(timed.copied_bytes(), timed.held_bytes(), machine().l3_bytes, copy_budget_bytes());
   }
 
   bool make_candidate() {
@@ -263,7 +263,9 @@ class LatencyJudge {
       add("rate", "GOP/s", candidate_.operations() / median(finite(us)) * 1e-3);
       add_ratio("share_of_peak", peak, us);
     }
-    add_interval("share_of_roof", abba_interval(Roof::roof_us(series), us, kLatencyConfidence, seed_));
+    const Interval share = abba_interval(Roof::roof_us(series), us, kLatencyConfidence, seed_);
+    add_interval("share_of_roof", share);
+    if (exceeds_roof(share) && doubt_.empty()) doubt_ = "faster than the machine's own roof";
   }
 
   void report_canary(double drift) {

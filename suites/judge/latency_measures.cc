@@ -27,6 +27,8 @@ bool alarms(const Interval& against_itself) {
 
 bool canary_changed(double drift) { return std::fabs(std::log(drift)) > std::log1p(kCanaryMargin); }
 
+bool exceeds_roof(const Interval& share) { return share.low > 1 + kRoofMargin; }
+
 bool is_slower(const Interval& ratio) { return ratio.high < 1 / (1 + kSlowdownMargin); }
 
 std::string linear_subject(const Case& c) {

@@ -19,10 +19,15 @@ inline constexpr double kLatencyConfidence = 0.95;
 // The margin is smaller than any difference that the targets care about.
 inline constexpr double kAlarmMargin = 0.02;
 
+// A kernel may exceed its roof by this much, which is what the timer's noise explains. Its work must take
+// longer than the machine's fastest way of doing part of it.
+inline constexpr double kRoofMargin = 0.05;
+
 // The canary's speed may change by this much.
 inline constexpr double kCanaryMargin = 0.05;
 
 Measure measure_of(std::string name, std::string unit, const Interval& interval);
+bool exceeds_roof(const Interval& share);
 bool is_slower(const Interval& ratio);  // `ratio` is the peer's time over the candidate's
 const Measure* find_measure(const Verdict& verdict, std::string_view name);
 bool alarms(const Interval& against_itself);

@@ -163,6 +163,21 @@ TEST_F(Speed, SlowerThanDenseFailsWhereLatencyGates) {
   EXPECT_TRUE(blocks_conformance(verdict, true));
 }
 
+// A kernel that takes less time than the machine needs to read its bytes did not do its work in that time, or
+// the machine was slower while the roof was timed.
+TEST_F(Speed, AKernelAboveItsRoofIsInDoubt) {
+  context_.gate_latency = true;
+  write_target(1e-9);
+  pretended.us = {{"dense", 20}, {"probe", 10.4}};
+  EXPECT_EQ(judged(1).status, Status::pass) << "noise explains this";
+  pretended.us["probe"] = 11;
+  const Verdict verdict = judged(1);
+  EXPECT_EQ(verdict.status, Status::inconclusive);
+  EXPECT_THAT(verdict.reason, HasSubstr("not to be trusted: faster than the machine's own roof"));
+  ASSERT_EQ(verdict.speed.size(), 1u);
+  EXPECT_EQ(verdict.speed[0].status, Status::inconclusive);
+}
+
 TEST_F(Speed, EqualIsNoSpeedUp) {
   context_.gate_latency = true;
   write_target(1e-9);

@@ -84,13 +84,15 @@ TEST(TimedKernel, TheAnswerIsTheLastCalls) {
 }
 
 TEST(TimedKernel, ColdCopiesLeaveTheCachesWithinTheBudget) {
-  EXPECT_GE(cold_copies(1 << 20, 32 << 20, 1 << 30), 64u);
-  EXPECT_EQ(cold_copies(1 << 20, 32 << 20, 8 << 20), 7u);
+  EXPECT_GE(cold_copies(1 << 20, 1 << 20, 32 << 20, 1 << 30), 64u);
+  EXPECT_EQ(cold_copies(1 << 20, 1 << 20, 32 << 20, 8 << 20), 7u);
+  EXPECT_EQ(cold_copies(1 << 20, 5 << 20, 32 << 20, 40 << 20), 7u) << "a prepared weight takes memory too";
   for (uint64_t bytes = 1; bytes < uint64_t{1} << 28; bytes = bytes * 3 + 1)
-    EXPECT_EQ(cold_copies(bytes, 32 << 20, 1 << 30) % 2, 1u)
+    EXPECT_EQ(cold_copies(bytes, bytes, 32 << 20, 1 << 30) % 2, 1u)
         << bytes << ": with a stride of two, half of them are never timed";
-  EXPECT_EQ(cold_copies(uint64_t{2} << 30, 32 << 20, 1 << 30), 1u);
-  EXPECT_GE(cold_copies(1 << 20, 0, 1 << 30), 128u) << "an unknown cache size is assumed to be large";
+  EXPECT_EQ(cold_copies(uint64_t{2} << 30, uint64_t{2} << 30, 32 << 20, 1 << 30), 1u);
+  EXPECT_GE(cold_copies(1 << 20, 1 << 20, 0, 1 << 30), 128u)
+      << "an unknown cache size is assumed to be large";
 }
 
 }  // namespace

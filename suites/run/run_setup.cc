@@ -6,7 +6,6 @@
 #include <set>
 
 #include "suites/base/did_you_mean.h"
-#include "suites/providers/load_guarded.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/run/provider_slots.h"
 
@@ -23,28 +22,26 @@ std::vector<std::string> all_kinds() {
 }
 
 // Kernels for a device are built, and can be judged where it is emulated, but not on it.
-[[noreturn]] void refuse_device() {
+[[noreturn]] void refuse_device(const RunRequest& request) {
   const std::optional<fs::path> plugin = cuda_plugin();
   if (!plugin)
     throw RunError(Outcome::nothing_proved,
                    "no provider for device cuda: this build has none (QCTS_CUDA=ON needs nvcc)");
-  Registry registry;
-  try {
-    load_guarded(registry, *plugin);
-  } catch (const std::exception& error) {
-    throw RunError(Outcome::infrastructure, plugin->string() + ": " + error.what());
-  }
-  throw RunError(
-      Outcome::nothing_proved,
-      "provider " + registry.providers().front().name + " has " +
-          std::to_string(registry.implementations().size()) +
-          " kernels for device cuda, but device memory is not there yet; --provider cudaemu judges them, "
-          "emulated");
+  const ScratchFolder scratch;
+  std::vector<ProviderSlot> slots;
+  slots.push_back(slot_for(plugin->string(), request, {}, scratch.path(), scratch.path()));
+  start_workers(slots, kStartTimeoutS);
+  const WorkerReady& ready = slots.front().ready;
+  if (!ready.error.empty()) throw RunError(Outcome::infrastructure, plugin->string() + ": " + ready.error);
+  throw RunError(Outcome::nothing_proved,
+                 "provider " + ready.provider + " has " + std::to_string(ready.offers.size()) +
+                     " kernels for device cuda, but device memory is not there yet; --provider cudaemu "
+                     "judges them, emulated");
 }
 
 void check_request(const RunRequest& request) {
   check_words("device", {request.device}, {"cpu", "cuda"});
-  if (request.device == "cuda") refuse_device();
+  if (request.device == "cuda") refuse_device(request);
   check_words("kind", request.selection.kinds, all_kinds());
   std::vector<std::string> scheme_names = {"any", "mixed", "plain"};
   for (const Scheme* scheme : schemes()) scheme_names.emplace_back(scheme->name());

@@ -74,8 +74,9 @@ std::vector<TimerSelftestRow> run_timer_selftest(const TimerSelftestRequest& req
     auto kernel = std::make_unique<VerifiedKernel>(c, c.synthetic()->seed, 1);
     if (kernel->supports().status != QCTS_OK) continue;
     kernel->timed().query_prepared_bytes();
-    const std::string wrong = kernel->make_and_verify(
-        cold_copies(kernel->timed().copied_bytes(), machine().l3_bytes, copy_budget_bytes()));
+    const std::string wrong =
+        kernel->make_and_verify(cold_copies(kernel->timed().copied_bytes(), kernel->timed().held_bytes(),
+                                            machine().l3_bytes, copy_budget_bytes()));
     if (!wrong.empty()) throw std::runtime_error(c.full_id() + ": " + wrong);
     TimerSelftestRow row;
     row.full_id = c.full_id();

@@ -84,6 +84,10 @@ uint64_t TimedKernel::copied_bytes() const {
   return weight_bytes() + (outputs_rotate() ? written_bytes_ : 0);
 }
 
+uint64_t TimedKernel::held_bytes() const {
+  return weight_bytes_ + prepared_bytes_ + (outputs_rotate() ? written_bytes_ : 0);
+}
+
 void TimedKernel::add_outputs(size_t copies) {
   uint64_t stride = round_up(y_bytes_, kLineBytes);
   for (const PlaneSpec& spec : out_specs_) stride += round_up(spec.bytes(), kLineBytes);
@@ -241,10 +245,10 @@ void TimedKernel::reload_input() {
   }
 }
 
-size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t max_bytes) {
+size_t cold_copies(uint64_t bytes, uint64_t held_bytes, uint64_t l3_bytes, uint64_t max_bytes) {
   const uint64_t wanted = 2 * (l3_bytes == 0 ? uint64_t{64} << 20 : l3_bytes);
   const uint64_t copies = round_up(wanted, std::max<uint64_t>(bytes, 1)) / std::max<uint64_t>(bytes, 1) + 1;
-  const uint64_t max_copies = std::max<uint64_t>(max_bytes / std::max<uint64_t>(bytes, 1), 1);
+  const uint64_t max_copies = std::max<uint64_t>(max_bytes / std::max<uint64_t>(held_bytes, 1), 1);
   const uint64_t count = std::clamp<uint64_t>(copies + 1, 1, std::min<uint64_t>(max_copies, 4095));
   return static_cast<size_t>(count % 2 == 0 ? count - 1 : count);
 }

@@ -81,6 +81,9 @@ class TimedKernel final : public TimedTarget {
   uint64_t written_bytes() const { return written_bytes_; }
   // Returns the size of one copy: everything that it does not share with the next copy.
   uint64_t copied_bytes() const;
+  // Returns the memory that one copy takes, with the planes and the prepared weight, of which a call reads
+  // one.
+  uint64_t held_bytes() const;
   bool outputs_rotate() const { return op_ != Op::linear; }
   uint64_t prepared_bytes() const { return prepared_bytes_; }
   // Returns the time for one weight, from the fastest copy; 0 if there is no prepare().
@@ -125,11 +128,12 @@ class TimedKernel final : public TimedTarget {
   size_t y_bytes_ = 0;
 };
 
-// Returns the number of copies of `bytes` that exceed the caches twofold within `max_bytes`, and at least 1.
+// Returns the number of copies of `bytes` that exceed the caches twofold, as far as `max_bytes` suffices if
+// each copy takes `held_bytes` of memory, and at least 1.
 // The number is odd, so that a series that alternates timed and untimed calls times all copies.
 // With an even number, two series timed different halves, and one pack kernel differed from itself by 10 %.
 // Assumes 64 MiB if l3_bytes is 0.
-size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t max_bytes);
+size_t cold_copies(uint64_t bytes, uint64_t held_bytes, uint64_t l3_bytes, uint64_t max_bytes);
 // Returns a quarter of the available memory, at most 1 GiB.
 uint64_t copy_budget_bytes();
 

@@ -30,9 +30,4 @@ std::span<const ForeignFormat> foreign_formats();
 // Returns the format that has this method, or nullptr.
 const ForeignFormat* foreign_by_method(std::string_view method);
 
-// Returns the method that config.json names; empty if it names none, or torchao's.
-// Three more files of a directory count too:
-// hf_quant_config.json (ModelOpt), quantize_config.json (GPTQ) and quant_config.json (AWQ).
-std::string foreign_method(const nlohmann::ordered_json& config, const std::filesystem::path& directory);
-
 }  // namespace qcts

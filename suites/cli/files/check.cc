@@ -39,7 +39,7 @@ struct CheckArguments {
 };
 
 // The file as a golden of which nothing is known but itself.
-Golden golden_of(const fs::path& path, const Checkpoint& checkpoint, const std::string& cpu_layout) {
+Golden as_golden(const fs::path& path, const Checkpoint& checkpoint, const std::string& cpu_layout) {
   Golden golden;
   golden.id = "file";
   golden.file = path;
@@ -285,7 +285,7 @@ int check(const CheckArguments& words) {
   };
   show([&](Printout& out) { print_open_questions(whole, unknown, out); });
   const std::string cpu_layout = assumed_layout(checkpoint, words.cpu_pack);
-  const Golden golden = golden_of(words.path, checkpoint, cpu_layout);
+  const Golden golden = as_golden(words.path, checkpoint, cpu_layout);
   const ScratchFolder scratch;
   JudgeContext context;
   context.scratch = scratch.path();

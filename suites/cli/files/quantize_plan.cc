@@ -44,7 +44,7 @@ std::string first_generation_of(const std::string& scheme, Policy activation) {
   return ": use --scheme " + std::string(first->name());
 }
 
-Policy activation_of(const Scheme& scheme, const std::string& word) {
+Policy policy_of_words(const Scheme& scheme, const std::string& word) {
   if (const std::optional<Policy> found = scheme.find_activation(word)) return *found;
   std::vector<std::string> known;
   for (const ActivationInfo& policy : scheme.activations()) known.emplace_back(policy.name);
@@ -80,7 +80,7 @@ QuantizePlan quantize_plan(const QuantizeArguments& words) {
   plan.scheme = &scheme_of(words.scheme);
   const std::vector<std::string> layouts = writable_layouts(*plan.scheme, words.dialect);
   const std::string layout = words.layout.empty() && !layouts.empty() ? layouts.front() : words.layout;
-  plan.activation = activation_of(*plan.scheme, words.activation);
+  plan.activation = policy_of_words(*plan.scheme, words.activation);
   plan.policy_planes = static_planes(*plan.scheme, plan.activation, words.scales);
   if (layouts.empty() && !words.dialect.empty())
     throw UsageError(words.dialect + " has no class for " + words.scheme +
