@@ -48,6 +48,17 @@ constexpr FloatFormat make_e8m0() {
   return format;
 }
 
+constexpr FloatFormat kFloat64 = make_format(11, 52, 1023, true, true, std::numeric_limits<double>::max());
+constexpr FloatFormat kFloat32 = make_format(8, 23, 127, true, true, std::numeric_limits<float>::max());
+constexpr FloatFormat kFloat16 = make_format(5, 10, 15, true, true, 65504.0);
+constexpr FloatFormat kBfloat16 = make_format(8, 7, 127, true, true, 255 * power_of_two(120));
+constexpr FloatFormat kE4m3fn = make_format(4, 3, 7, false, true, 448.0);
+constexpr FloatFormat kE5m2 = make_format(5, 2, 15, true, true, 57344.0);
+constexpr FloatFormat kE8m0 = make_e8m0();
+constexpr FloatFormat kE2m1 = make_format(2, 1, 1, false, false, 6.0);
+constexpr FloatFormat kE2m3 = make_format(2, 3, 1, false, false, 7.5);
+constexpr FloatFormat kE3m2 = make_format(3, 2, 3, false, false, 28.0);
+
 // Returns the exponent that spaces a finite magnitude's neighbours: they are 2^(exponent - mantissa_bits)
 // apart; below the smallest normal number the spacing is constant.
 int binade_of(double magnitude, const FloatFormat& format) {
@@ -114,50 +125,35 @@ bool is_float(DType dtype) {
 bool has_float_elements(DType dtype) { return is_float(dtype) && dtype != DType::float4_e2m1fn_x2; }
 
 const FloatFormat& float_format(DType dtype) {
-  static constexpr FloatFormat f64 =
-      make_format(11, 52, 1023, true, true, std::numeric_limits<double>::max());
-  static constexpr FloatFormat f32 = make_format(8, 23, 127, true, true, std::numeric_limits<float>::max());
-  static constexpr FloatFormat f16 = make_format(5, 10, 15, true, true, 65504.0);
-  static constexpr FloatFormat bf16 = make_format(8, 7, 127, true, true, 255 * power_of_two(120));
-  static constexpr FloatFormat e4m3fn = make_format(4, 3, 7, false, true, 448.0);
-  static constexpr FloatFormat e5m2 = make_format(5, 2, 15, true, true, 57344.0);
-  static constexpr FloatFormat e8m0 = make_e8m0();
-  static constexpr FloatFormat e2m1 = make_format(2, 1, 1, false, false, 6.0);
-  static constexpr FloatFormat e2m3 = make_format(2, 3, 1, false, false, 7.5);
-  static constexpr FloatFormat e3m2 = make_format(3, 2, 3, false, false, 28.0);
   switch (dtype) {
     case DType::float64:
-      return f64;
+      return kFloat64;
     case DType::float32:
-      return f32;
+      return kFloat32;
     case DType::float16:
-      return f16;
+      return kFloat16;
     case DType::bfloat16:
-      return bf16;
+      return kBfloat16;
     case DType::float8_e4m3fn:
-      return e4m3fn;
+      return kE4m3fn;
     case DType::float8_e5m2:
-      return e5m2;
+      return kE5m2;
     case DType::float8_e8m0fnu:
-      return e8m0;
+      return kE8m0;
     case DType::float4_e2m1fn_x2:
-      return e2m1;
+      return kE2m1;
     case DType::float6_e2m3fn:
-      return e2m3;
+      return kE2m3;
     case DType::float6_e3m2fn:
-      return e3m2;
+      return kE3m2;
     default:
       throw std::invalid_argument("not a floating point type: " + std::string(dtype_name(dtype)));
   }
 }
 
-double decode_float(DType dtype, uint64_t bits) {
-  if (dtype == DType::float64) return std::bit_cast<double>(bits);
-  if (dtype == DType::float32) return std::bit_cast<float>(static_cast<uint32_t>(bits));
-  if (dtype == DType::bfloat16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-  if (dtype == DType::float8_e8m0fnu)
-    return bits == 255 ? std::nan("") : power_of_two(static_cast<int>(bits) - 127);
-  const FloatFormat& format = float_format(dtype);
+namespace {
+
+[[gnu::always_inline]] inline double decode_in(const FloatFormat& format, DType dtype, uint64_t bits) {
   const uint64_t mantissa = bits & ((uint64_t{1} << format.mantissa_bits) - 1);
   const uint64_t exponent = bits >> format.mantissa_bits & exponent_ones(format);
   const double sign = bits >> (format.exponent_bits + format.mantissa_bits) & 1 ? -1.0 : 1.0;
@@ -170,11 +166,22 @@ double decode_float(DType dtype, uint64_t bits) {
          power_of_two(static_cast<int>(exponent) - format.bias - format.mantissa_bits);
 }
 
-uint64_t encode_float(DType dtype, double value) {
-  if (dtype == DType::float64) return std::bit_cast<uint64_t>(value);
-  if (dtype == DType::float32) return std::bit_cast<uint32_t>(static_cast<float>(value));
-  if (dtype == DType::float8_e8m0fnu) return encode_e8m0(value);
-  const FloatFormat& format = float_format(dtype);
+}  // namespace
+
+double decode_float(DType dtype, uint64_t bits) {
+  if (dtype == DType::bfloat16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  if (dtype == DType::float32) return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  if (dtype == DType::float16) return decode_in(kFloat16, DType::float16, bits);
+  if (dtype == DType::float64) return std::bit_cast<double>(bits);
+  if (dtype == DType::float8_e8m0fnu)
+    return bits == 255 ? std::nan("") : power_of_two(static_cast<int>(bits) - 127);
+  return decode_in(float_format(dtype), dtype, bits);
+}
+
+namespace {
+
+// Inlined with a constant format for the types of 16 bits, of which files have the most elements.
+[[gnu::always_inline]] inline uint64_t encode_in(const FloatFormat& format, DType dtype, double value) {
   const uint64_t sign =
       std::signbit(value) ? uint64_t{1} << (format.exponent_bits + format.mantissa_bits) : 0;
   if (std::isnan(value)) return format.has_nan ? sign | quiet_nan(dtype, format) : 0;
@@ -190,6 +197,17 @@ uint64_t encode_float(DType dtype, double value) {
   // the exponent field carries into the next binade when rounding reached it.
   const uint64_t field = static_cast<uint64_t>(exponent + format.bias - 1) << format.mantissa_bits;
   return sign | (field + static_cast<uint64_t>(steps));
+}
+
+}  // namespace
+
+uint64_t encode_float(DType dtype, double value) {
+  if (dtype == DType::bfloat16) return encode_in(kBfloat16, DType::bfloat16, value);
+  if (dtype == DType::float32) return std::bit_cast<uint32_t>(static_cast<float>(value));
+  if (dtype == DType::float16) return encode_in(kFloat16, DType::float16, value);
+  if (dtype == DType::float64) return std::bit_cast<uint64_t>(value);
+  if (dtype == DType::float8_e8m0fnu) return encode_e8m0(value);
+  return encode_in(float_format(dtype), dtype, value);
 }
 
 double round_to(DType dtype, double value) {

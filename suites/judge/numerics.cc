@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The numerics kind: one kernel, one input, four calls, or two for tall inputs. Outputs are prefilled with
-// NaN, zeros or a wrong answer. Buffers are aligned and dense in the first call, and as irregular as the ABI
-// allows in the others. Each answer is judged on its own.
+// The numerics kind: one kernel, one input, four calls, or two for the most expensive inputs. Outputs are
+// prefilled with NaN, zeros or a wrong answer. Buffers are aligned and dense in the first call, and as
+// irregular as the ABI allows in the others. Each answer is judged on its own.
 #include <algorithm>
 
 #include "reference/numerics/soft_float.h"
@@ -37,9 +37,18 @@ struct Attempt {
   KernelAnswer answer;
 };
 
-// Which irregular buffers an input meets. Tall inputs ask whether every row is reached and are expensive, so
-// they leave the most irregular buffers to other inputs.
+// Which irregular buffers an input meets.
 enum class Buffers { all, few };
+
+// Tall inputs ask whether every row is reached, and panels whether every panel is. Both are expensive, the
+// panels where a kernel is emulated, so they leave the most irregular buffers to other inputs.
+Buffers buffers_of(const Case& c) {
+  if (c.synthetic() == nullptr) return Buffers::all;
+  const bool is_emulated = (c.implementation->kernel->claims & QCTS_CLAIM_EMULATED) != 0;
+  const Generator generator = c.synthetic()->generator;
+  return generator == Generator::tall || (is_emulated && generator == Generator::panels) ? Buffers::few
+                                                                                         : Buffers::all;
+}
 
 class NumericsJudge {
  public:
@@ -324,9 +333,8 @@ void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict
   if (test_vector.input.has_no_rows())
     return judge_without_rows(*c.implementation->kernel, test_vector.input, context.threads, verdict);
   const LinearReference* reference = c.id.op == Op::linear ? &cache.reference() : nullptr;
-  const bool tall = c.synthetic() && c.synthetic()->generator == Generator::tall;
   NumericsJudge(c.id.text(), *c.implementation->kernel, test_vector, reference, kind_of(c).kind,
-                tall ? Buffers::few : Buffers::all, context, verdict)
+                buffers_of(c), context, verdict)
       .run();
 }
 
