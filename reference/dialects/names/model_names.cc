@@ -171,6 +171,14 @@ void ModelNames::add_transforms(const std::string& name, const std::string& mode
   if (!by_class) paths_of(model_type).push_back(path);
 }
 
+// `below` is empty, or a path with a dot at its end.
+void ModelNames::add_ties(const Json& ties, const std::string& below) {
+  const auto within = [&](const std::string& pattern) {
+    return below + (!below.empty() && pattern.starts_with("^") ? pattern.substr(1) : pattern);
+  };
+  for (const auto& [target, source] : ties.items()) ties_.push_back({within(target), within(source)});
+}
+
 void ModelNames::add_class(const std::string& name, const std::string& model_type, const Json& config,
                            const std::string& path, int depth) {
   constexpr int kMaxDepth = 8;
@@ -181,12 +189,13 @@ void ModelNames::add_class(const std::string& name, const std::string& model_typ
   if (path.empty()) base_prefix_ = said_text(row, "prefix");
   add_transforms(name, model_type, path);
   const std::string below = path.empty() ? "" : path + ".";
-  const Json ties = row.value("ties", Json::object());
-  const auto within = [&](const std::string& pattern) {
-    return below + (!below.empty() && pattern.starts_with("^") ? pattern.substr(1) : pattern);
-  };
-  if (does_tie(config, model_type, true))
-    for (const auto& [target, source] : ties.items()) ties_.push_back({within(target), within(source)});
+  if (does_tie(config, model_type, true)) add_ties(row.value("ties", Json::object()), below);
+  for (const Json& model : row.value("within", Json::array())) {
+    const std::string key = model[1];
+    const Json part = key.empty() ? config : config_part(config, key);
+    const std::string type = key.empty() ? model_type : said_text(part, "model_type");
+    if (does_tie(part, type, true)) add_ties(model[2], below + model[0].get<std::string>() + ".");
+  }
   for (const Json& key : row.value("unsaved", Json::array()))
     never_saved_.push_back(below + key.get<std::string>());
   for (const Json& model : row.value("models", Json::array())) {

@@ -86,6 +86,7 @@ class ModelNames {
   void add_class(const std::string& name, const std::string& model_type, const nlohmann::ordered_json& config,
                  const std::string& path, int depth);
   void add_transforms(const std::string& name, const std::string& model_type, const std::string& path);
+  void add_ties(const nlohmann::ordered_json& ties, const std::string& below);
   std::string renamed(const std::string& name);
 
   bool is_base_ = false;  // the class is AutoModel's
