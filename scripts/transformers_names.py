@@ -6,7 +6,7 @@
 
 Each row is a key and JSON. "t:NAME" are the renames and conversions from names on disk to names in memory of a
 model_type or class, in their order (conversion_mapping.py). "c:CLASS" is a model class: base_model_prefix, tied weights,
-weights that are not saved, and the models within it. "m:TYPE" is a model_type: the classes of AutoModel and
+weights that are not saved, the models within it, and what those tie ("within"). "m:TYPE" is a model_type: the classes of AutoModel and
 AutoModelForCausalLM, and tie_word_embeddings where config.json has none. "e:" are the names of output embeddings and
 their biases with those of what they are tied to, in any class. --check compares with the file and writes nothing.
 """
@@ -68,24 +68,47 @@ def key_of(config, part, depth=0):
 
 
 def models_within(model, base_classes):
-    """Returns [path, class, model_type, key in config.json or None] of the models in a model whose names may change.
-
-    The class is None if it follows from config.json, as a vision tower's does, or "lm" if it is AutoModelForCausalLM's.
+    """Yields (path, model, key in config.json or None, "base", "lm" or None) of the models in a model: the class is that of
+    AutoModel or AutoModelForCausalLM if it follows from config.json. What lies within such a model is left out.
     """
-    rows, skipped = [], ()
+    skipped = ()
     for path, module in model.named_modules():
         if not isinstance(module, PreTrainedModel) or not path or path.startswith(skipped):
             continue
         name, kind, key = type(module).__name__, module.config.model_type, key_of(model.config, module.config)
-        if key and base_classes.get(kind) == name:
-            rows.append([path, None, None, key])
+        auto = "base" if base_classes.get(kind) == name else "lm" if CAUSAL_CLASSES.get(kind) == name else None
+        if key and auto:
             skipped += (path + ".",)
-        elif key and CAUSAL_CLASSES.get(kind) == name:
-            rows.append([path, "lm", None, key])
-            skipped += (path + ".",)
+        yield path, module, key, auto if key else None
+
+
+def renames_within(model, base_classes):
+    """Returns [path, class, model_type, key in config.json or None] of the models in a model whose names may change.
+
+    The class is None if it follows from config.json, as a vision tower's does, or "lm" if it is AutoModelForCausalLM's.
+    """
+    rows = []
+    for path, module, key, auto in models_within(model, base_classes):
+        name, kind = type(module).__name__, module.config.model_type
+        if auto:
+            rows.append([path, "lm" if auto == "lm" else None, None, key])
         elif name in MAPPING or kind in MAPPING:
             rows.append([path, name, kind, None])
     return rows
+
+
+def ties_of(model_class):
+    """Returns the weights that a class ties, target -> source; None if there are none."""
+    ties = getattr(model_class, "_tied_weights_keys", None)
+    return ties if isinstance(ties, dict) and ties else None
+
+
+def ties_within(model, base_classes):
+    """Returns [path, key in config.json, its ties] of the models in a model whose class does not follow from config.json;
+    whether they are tied is said under the key, which is empty for the model's own configuration.
+    """
+    found = models_within(model, base_classes)
+    return [[path, key or "", ties] for path, module, key, auto in found if not auto and (ties := ties_of(type(module)))]
 
 
 def has_module(model_class, name):
@@ -103,27 +126,37 @@ def prefix_of(model_class, base_classes):
 
 def class_row(model_class, base_classes):
     row = {"prefix": prefix} if (prefix := prefix_of(model_class, base_classes)) else {}
-    ties, skip = model_class._tied_weights_keys, model_class._keys_to_ignore_on_save
-    if isinstance(ties, dict) and ties:
+    skip = model_class._keys_to_ignore_on_save
+    if ties := ties_of(model_class):
         row["ties"] = ties
     if isinstance(skip, list | set) and skip:
         row["unsaved"] = sorted(skip)
     config_class = model_class.config_class
     parts = getattr(config_class, "sub_configs", None)
     beside = vars(sys.modules[model_class.__module__])  # the classes of its own file, its base model among them
-    if parts or config_class.model_type in MAPPING or not MAPPING.keys().isdisjoint(beside):
-        model = small_models.on_meta(model_class)
+    may_rename = parts or config_class.model_type in MAPPING or not MAPPING.keys().isdisjoint(beside)
+    others = [value for value in beside.values() if isinstance(value, type) and value is not model_class]
+    if not may_rename and not any(map(ties_of, others)):
+        return row
+    model = small_models.on_meta(model_class)
+    if may_rename:
         row["type"] = config_class.model_type
-        if model is None:
-            row["unbuilt"] = True  # no small configuration is known: its models within are not
-        elif models := models_within(model, base_classes):
-            row["models"] = models
+    if model is None:
+        return row | {"unbuilt": True} if may_rename else row  # no small configuration is known: its models within are not
+    if may_rename and (models := renames_within(model, base_classes)):
+        row["models"] = models
+    if within := ties_within(model, base_classes):
+        row["within"] = within
     return row
 
 
 def embedding_pairs(found):
     """Returns the literal names of tied embeddings and biases."""
-    pairs = {pair for key, row in found.items() if key.startswith("c:") for pair in row.get("ties", {}).items()}
+    pairs = set()
+    for row in (row for key, row in found.items() if key.startswith("c:")):
+        pairs |= set(row.get("ties", {}).items())
+        for path, _, ties in row.get("within", []):
+            pairs |= {(f"{path}.{target}", f"{path}.{source}") for target, source in ties.items()}
     plain = re.compile(r"[A-Za-z_.]+\.(weight|bias)")
     of_embedding = re.compile(r"(.*\.)?(\w*embed\w*|wte|shared|w)\.weight|.*\.bias")
     literal = [pair for pair in pairs if all(plain.fullmatch(name) for name in pair)]

@@ -200,6 +200,22 @@ std::optional<NumberedName> numbered_name(const std::string& name) {
   return found.of(found.part) == name ? std::optional(found) : std::nullopt;
 }
 
+// Returns those of the names that number a fixed name, as "pytorch_model-00001-of-00002.bin" does. Returns
+// all if there are none.
+std::vector<std::string> numbering_fixed_name(const std::vector<std::string>& names) {
+  for (const std::string_view fixed : kFixedNames) {
+    const size_t dot = fixed.rfind('.');
+    const std::string begin = std::string(fixed.substr(0, dot)) + "-";
+    std::vector<std::string> found;
+    for (const std::string& name : names)
+      if (const std::optional<NumberedName> numbered = numbered_name(name);
+          numbered && numbered->total > 1 && numbered->begin == begin && numbered->end == fixed.substr(dot))
+        found.push_back(name);
+    if (!found.empty()) return found;
+  }
+  return names;
+}
+
 // Returns the shards that torch.distributed.checkpoint wrote, one or more for each rank, if all names are
 // theirs.
 std::vector<Shard> dcp_shards(const std::vector<std::string>& names) {
@@ -334,7 +350,7 @@ std::vector<Shard> find_shards(const fs::path& directory, std::vector<std::strin
       refuse(RefusalClass::NotArchive, why);
     const std::vector<std::string> names = candidates(directory, files);
     shards = dcp_shards(names);
-    if (shards.empty()) shards = numbered_shards(names, notes);
+    if (shards.empty()) shards = numbered_shards(numbering_fixed_name(names), notes);
     if (shards.empty()) chosen = only_name(names);
   } else if (const std::string why = why_parts(files); !why.empty() && chosen == "consolidated.00.pth") {
     refuse(RefusalClass::NotArchive, why);

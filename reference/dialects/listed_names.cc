@@ -112,36 +112,49 @@ std::string part_prefix(std::string_view name, SafetensorsKeys keys) {
 ListedNames::ListedNames(const std::set<std::string_view>& names, const EntryIndex& entries,
                          std::span<const SafetensorsEntry* const> order, SafetensorsKeys keys,
                          ReadBudget& budget)
-    : names_(names), entries_(entries), order_(order), keys_(keys), budget_(budget) {
+    : names_(names),
+      hashed_(names.begin(), names.end()),
+      entries_(entries),
+      order_(order),
+      keys_(keys),
+      budget_(budget) {
   for (const SafetensorsEntry* entry : order_)
-    if (std::string owner = owner_of(entry->name); !owner.empty()) stored_.insert(std::move(owner));
-  budget_.take_bytes(72 * stored_.size());
+    if (const std::string_view owner = owner_of(entry->name); !owner.empty()) stored_.emplace(owner);
+  budget_.take_bytes(72 * stored_.size() + 56 * names_.size());
 }
 
-std::string ListedNames::owner_of(const std::string& key) const {
+std::string_view ListedNames::owner_of(std::string_view key) const {
+  const auto listed = [&](std::string_view name) {
+    const auto found = hashed_.find(name);
+    return found == hashed_.end() ? std::string_view() : *found;
+  };
   if (keys_ == SafetensorsKeys::colon) {
-    std::string name = key.substr(0, key.rfind(':'));
-    return name.size() < key.size() && names_.contains(name) ? name : "";
+    const size_t colon = key.rfind(':');
+    return colon == key.npos ? std::string_view() : listed(key.substr(0, colon));
   }
-  if (names_.contains(key)) return key;
+  if (const std::string_view name = listed(key); !name.empty()) return name;
   const size_t dot = key.rfind("._");
-  if (dot == std::string::npos) return "";
+  if (dot == key.npos) return {};
   // Both l.w and l.w_b may be listed. The key "l._w_b_qdata" belongs to the longer one.
-  for (size_t end = key.rfind('_'); end > dot + 2; end = key.rfind('_', end - 1)) {
-    std::string name = key.substr(0, dot + 1) + key.substr(dot + 2, end - dot - 2);
-    if (names_.contains(name)) return name;
-  }
-  return "";
+  std::string name(key);
+  name.erase(dot + 1, 1);
+  for (size_t end = name.rfind('_'); end != name.npos && end > dot + 1; end = name.rfind('_', end - 1))
+    if (const std::string_view found = listed(std::string_view(name).substr(0, end)); !found.empty())
+      return found;
+  return {};
 }
 
-ListedNames::Found ListedNames::mapped(ModelNames& model) const {
-  std::vector<const SafetensorsEntry*> sorted(order_.begin(), order_.end());
-  std::ranges::sort(sorted, [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
-    return natural_less(a->name, b->name);
-  });
+ListedNames::Found ListedNames::mapped(ModelNames& model) {
+  if (sorted_.empty()) {
+    budget_.take_bytes(sizeof(sorted_[0]) * order_.size());
+    sorted_.assign(order_.begin(), order_.end());
+    std::ranges::sort(sorted_, [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
+      return natural_less(a->name, b->name);
+    });
+  }
   const auto is_name = [&](const std::string& key) { return !owner_of(key).empty(); };
   Found found;
-  for (const SafetensorsEntry* entry : sorted) {
+  for (const SafetensorsEntry* entry : sorted_) {
     const MemoryName name = model.in_memory(entry->name, is_name);
     std::vector<std::string> keys = ModelNames::targets_of(name);
     keys.insert(keys.begin(), name.name);
@@ -155,7 +168,7 @@ ListedNames::Found ListedNames::mapped(ModelNames& model) const {
 
 std::set<std::string, std::less<>> ListedNames::owners_in(const Found& found) const {
   std::set<std::string, std::less<>> owners;
-  for (const auto& [key, parts] : found) owners.insert(owner_of(key));
+  for (const auto& [key, parts] : found) owners.emplace(owner_of(key));
   return owners;
 }
 
@@ -185,17 +198,20 @@ void ListedNames::match(const Json& config, std::vector<std::string>& notes) {
 
 void ListedNames::match_by_class(std::vector<std::string>& notes) {
   const auto is_new = [&](const std::string& key) {
-    const std::string owner = owner_of(key);
+    const std::string_view owner = owner_of(key);
     return !owner.empty() && !stored_.contains(owner);
   };
+  std::vector<const SafetensorsEntry*> unowned;
+  for (const SafetensorsEntry* entry : order_)
+    if (owner_of(entry->name).empty()) unowned.push_back(entry);
   std::optional<Found> best;
   std::string best_class;
   size_t most = 0;
   bool ambiguous = false;
-  for (const std::string& name : ModelNames::renamed_classes()) {
-    ModelNames model = ModelNames::of_class(name);
-    const bool helps = std::ranges::any_of(order_, [&](const SafetensorsEntry* entry) {
-      return owner_of(entry->name).empty() && is_new(model.in_memory(entry->name, is_new).name);
+  for (const auto& [name, renames] : ModelNames::different_renames()) {
+    ModelNames model = renames;
+    const bool helps = std::ranges::any_of(unowned, [&](const SafetensorsEntry* entry) {
+      return is_new(model.in_memory(entry->name, is_new).name);
     });
     if (!helps) continue;
     Found found = mapped(model);

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "reference/dialects/dialects.h"
@@ -48,9 +49,10 @@ class ListedNames {
 
  private:
   using Found = std::map<std::string, std::vector<StoredEntry>, std::less<>>;
-  std::string owner_of(const std::string& key) const;
+  // Returns the listed name that an entry belongs to; empty if none.
+  std::string_view owner_of(std::string_view key) const;
   std::set<std::string, std::less<>> owners_in(const Found& found) const;
-  Found mapped(ModelNames& model) const;
+  Found mapped(ModelNames& model);
   size_t explained(const Found& found) const;
   std::pair<std::string, std::string> stem_of(const std::string& entry) const;
   void count_experts(const nlohmann::ordered_json& config);
@@ -58,8 +60,10 @@ class ListedNames {
   void match_by_ending(std::vector<std::string>& notes);
 
   const std::set<std::string_view>& names_;
+  std::unordered_set<std::string_view> hashed_;  // names_
   const EntryIndex& entries_;
   std::span<const SafetensorsEntry* const> order_;
+  std::vector<const SafetensorsEntry*> sorted_;  // as transformers sorts them, once they were mapped
   SafetensorsKeys keys_;
   ReadBudget& budget_;
   std::vector<ModelNames> models_;             // own the conversions

@@ -223,6 +223,89 @@ def test_shards_without_an_index_are_all_read_or_refused(stem, total, digits, tm
         write_shards(folder, names)
 
 
+BESIDE = {
+    "pytorch_model-{}-of-{}.bin": ["ema.bin", "consolidated.00.pt", "my_model-00001-of-00002.bin"],
+    "model-{}-of-{}.safetensors": ["ema.safetensors", "consolidated-00001-of-00003.safetensors", "pytorch_model-00001-of-00003.bin"],
+    "diffusion_pytorch_model-{}-of-{}.bin": ["vae.bin"],
+}
+
+
+@pytest.mark.parametrize("stem, other", [(stem, other) for stem, others in BESIDE.items() for other in others])
+def test_shards_of_a_fixed_name_are_read_whatever_lies_beside_them(stem, other, tmp_path):
+    """And a missing one is named, not the other file."""
+    names = numbered(stem, 2)
+    folder = write_shards(tmp_path / "model", names)
+    write_shards(folder, [other])
+    done = qcts("inspect", folder, "--json")
+    assert {tensor["name"] for tensor in json.loads(done.stdout)["tensors"]} == {"t0", "t1"}
+    assert "there is no index" in done.stderr and f"beside it and not read: {other}" in done.stderr
+    qcts("check", folder)
+    for gone in names:
+        (folder / gone).unlink()
+        found = refusal(folder)
+        assert found["class"] == "StorageRef" and f"{gone} is not there" in found["detail"]
+        write_shards(folder, names)
+
+
+def test_numbers_of_two_sets_are_not_joined(tmp_path):
+    names = [name for total in (2, 3) for name in numbered("pytorch_model-{}-of-{}.bin", total)]
+    assert "name one of them" in refusal(write_shards(tmp_path / "model", names))["detail"]
+
+
+TO_TODAY = "convert --as torchao_v2"
+COMMANDS = {  # -> what it writes
+    "check": None,
+    "inspect": None,
+    "diff": None,
+    "resave": "out",
+    "dequantize": "out.safetensors",
+    "convert": "out",
+    TO_TODAY: "out",
+    f"{TO_TODAY} --dialect torchao_safetensors": "out",
+}
+
+
+CASES = [(scheme, command) for scheme in ("int8_weight_only", "int8_row") for command in COMMANDS]
+
+
+@pytest.mark.parametrize("scheme, command", [case for case in CASES if case != ("int8_weight_only", "convert")])
+def test_quantized_pickles_without_an_index(scheme, command, tmp_path):
+    """Each command reads both shards, and with one missing does nothing but name it."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    folder, names = tmp_path / "model", numbered("pytorch_model-{}-of-{}.bin", 2)
+    folder.mkdir()
+    for layer, name in zip("ab", names, strict=True):
+        torch.save({f"{layer}.weight": torch.randn(64, 64)}, tmp_path / "float.pt")
+        qcts("quantize", "--scheme", scheme, tmp_path / "float.pt", folder / name)
+    out = COMMANDS[command]
+    words = [*command.split(), folder, *([tmp_path / out] if out else [folder] if command == "diff" else [])]
+    assert f"all 2 shards that {names[0]} is one of are read" in qcts(*words).stderr
+    assert {tensor["name"] for tensor in inspect(words[-1])["tensors"]} == {"a.weight", "b.weight"}
+    (folder / names[1]).unlink()
+    if out:
+        words[-1] = tmp_path / f"other-{out}"
+    done = qcts(*words, code=5 if command == "diff" else 1)
+    assert f"{names[1]} is not there, nor an index" in done.stderr and not list(tmp_path.glob("other-*"))
+
+
+def test_shards_of_safetensors_get_an_index(tmp_path):
+    """transformers finds shards by their index alone, so a folder of safetensors has one whether the pickles had one or not."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for layer, name in zip("ab", numbered("pytorch_model-{}-of-{}.bin", 2), strict=True):
+        torch.save({f"{layer}.weight": torch.randn(64, 64)}, tmp_path / "float.pt")
+        qcts("quantize", "--scheme", "int8_weight_only", tmp_path / "float.pt", folder / name)
+    qcts(*TO_TODAY.split(), "--dialect", "torchao_safetensors", folder, tmp_path / "new")
+    held = json.loads((tmp_path / "new/model.safetensors.index.json").read_text())
+    shards = numbered("model-{}-of-{}.safetensors", 2)
+    assert held["weight_map"] == {key: name for name in shards for key in read_safetensors(tmp_path / "new" / name)}
+    assert held["metadata"]["total_size"] == sum(
+        part["storage_bytes"] for tensor in inspect(tmp_path / "new")["tensors"] for part in tensor["payload"]
+    )
+    qcts("check", tmp_path / "new")
+
+
 def test_a_shard_is_read_where_it_is_named_itself_or_the_only_one(tmp_path):
     folder = write_shards(tmp_path / "model", numbered(STEMS[0], 2)[:1])
     assert len(inspect(folder / numbered(STEMS[0], 2)[0])["tensors"]) == 1

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <set>
 
 #include "reference/dialects/names/name_rows.h"
 
@@ -49,7 +50,7 @@ NameTransform transform_of(const Json& row) {
                      row.value("group", false),
                      row.value("pairs", false),
                      std::nullopt,
-                     std::nullopt};
+                     {}};
   if (row.contains("offset")) made.offset = row["offset"].get<int64_t>();
   return made;
 }
@@ -83,6 +84,14 @@ std::optional<std::string> collapsed_pair(const std::string& name) {
                                                       : "mlp";
   return name.substr(0, match->begin) + "layers." + std::to_string(index / 2) + "." + std::string(part) +
          name.substr(match->end);
+}
+
+// Returns where the name begins in the model that a transform belongs to; nullopt if it lies outside.
+std::optional<size_t> begin_within(const NameTransform& transform, std::string_view name) {
+  if (transform.begins.empty()) return 0;
+  for (const std::string& begin : transform.begins)
+    if (name.starts_with(begin)) return begin.size();
+  return std::nullopt;
 }
 
 bool lies_at_or_below(std::string_view path, std::string_view above) {
@@ -138,6 +147,19 @@ std::vector<std::string> ModelNames::renamed_classes() {
   return found;
 }
 
+const std::vector<ModelNames::ClassNames>& ModelNames::different_renames() {
+  static const std::vector<ClassNames> kDifferent = [] {
+    std::vector<ClassNames> found;
+    std::set<std::string> known;
+    for (const std::string& name : renamed_classes()) {
+      ModelNames model = of_class(name);
+      if (known.insert(model.identity_).second) found.push_back({name, std::move(model)});
+    }
+    return found;
+  }();
+  return kDifferent;
+}
+
 void ModelNames::add_transforms(const std::string& name, const std::string& model_type,
                                 const std::string& path) {
   const auto paths_of = [&](const std::string& key) -> std::vector<std::string>& {
@@ -163,12 +185,22 @@ void ModelNames::add_transforms(const std::string& name, const std::string& mode
       std::string scope = path;
       if (!base_prefix_.empty() && scope.starts_with(base_prefix_)) scope.erase(0, base_prefix_.size());
       if (scope.starts_with(".")) scope.erase(0, 1);
-      made->scope = scope;
+      if (!scope.empty()) scope += ".";
+      made->begins = {base_prefix_.empty() ? scope : base_prefix_ + "." + scope, scope};
     }
     transforms_.push_back(made);
   }
+  identity_ += (by_class ? name : model_type) + "@" + path + "\n";
   paths_of(name).push_back(path);
   if (!by_class) paths_of(model_type).push_back(path);
+}
+
+// `below` is empty, or a path with a dot at its end.
+void ModelNames::add_ties(const Json& ties, const std::string& below) {
+  const auto within = [&](const std::string& pattern) {
+    return below + (!below.empty() && pattern.starts_with("^") ? pattern.substr(1) : pattern);
+  };
+  for (const auto& [target, source] : ties.items()) ties_.push_back({within(target), within(source)});
 }
 
 void ModelNames::add_class(const std::string& name, const std::string& model_type, const Json& config,
@@ -178,15 +210,17 @@ void ModelNames::add_class(const std::string& name, const std::string& model_typ
   Json row = name_row("c:", name);
   if (row.is_null()) row = {{"prefix", "model"}};
   complete_ = complete_ && !row.contains("unbuilt");
-  if (path.empty()) base_prefix_ = said_text(row, "prefix");
+  if (path.empty()) identity_ = base_prefix_ = said_text(row, "prefix");
+  if (path.empty()) identity_ += "\n";
   add_transforms(name, model_type, path);
   const std::string below = path.empty() ? "" : path + ".";
-  const Json ties = row.value("ties", Json::object());
-  const auto within = [&](const std::string& pattern) {
-    return below + (!below.empty() && pattern.starts_with("^") ? pattern.substr(1) : pattern);
-  };
-  if (does_tie(config, model_type, true))
-    for (const auto& [target, source] : ties.items()) ties_.push_back({within(target), within(source)});
+  if (does_tie(config, model_type, true)) add_ties(row.value("ties", Json::object()), below);
+  for (const Json& model : row.value("within", Json::array())) {
+    const std::string key = model[1];
+    const Json part = key.empty() ? config : config_part(config, key);
+    const std::string type = key.empty() ? model_type : said_text(part, "model_type");
+    if (does_tie(part, type, true)) add_ties(model[2], below + model[0].get<std::string>() + ".");
+  }
   for (const Json& key : row.value("unsaved", Json::array()))
     never_saved_.push_back(below + key.get<std::string>());
   for (const Json& model : row.value("models", Json::array())) {
@@ -211,24 +245,16 @@ std::string ModelNames::renamed(const std::string& name) {
       if (std::optional<std::string> collapsed = collapsed_pair(text)) text = std::move(*collapsed);
       continue;
     }
-    std::string before;
-    if (transform.scope) {
-      const std::string scope = transform.scope->empty() ? "" : *transform.scope + ".";
-      const std::string base = base_prefix_.empty() ? "" : base_prefix_ + ".";
-      if (text.starts_with(base + scope))
-        before = base + scope;
-      else if (text.starts_with(scope))
-        before = scope;
-      else
-        continue;
-    }
-    const std::string rest = text.substr(before.size());
+    const std::optional<size_t> begin = begin_within(transform, text);
+    if (!begin) continue;
+    const std::string_view rest = std::string_view(text).substr(*begin);
     const std::optional<NameMatch> match = transform.from.search(rest);
     if (!match) continue;
     const size_t source = transform.sources[match->branch];
     if (transform.group && source == 0) active_[i] = true;
     if (transform.group && !active_[i]) continue;
-    text = before + replaced_once(rest, match->groups[0], replacement_of(transform, *match, source));
+    text = text.substr(0, *begin) +
+           replaced_once(std::string(rest), match->groups[0], replacement_of(transform, *match, source));
   }
   return text;
 }
@@ -237,22 +263,14 @@ MemoryName ModelNames::in_memory(const std::string& on_disk) {
   const std::string name = renamed(on_disk);
   for (const auto& transform : transforms_) {
     if (!transform->is_conversion()) continue;
-    std::string before;
-    if (transform->scope) {
-      const std::string scope = transform->scope->empty() ? "" : *transform->scope + ".";
-      const std::string base = base_prefix_.empty() ? "" : base_prefix_ + ".";
-      if (name.starts_with(base + scope))
-        before = base + scope;
-      else if (name.starts_with(scope))
-        before = scope;
-      else
-        continue;
-    }
-    const std::string rest = name.substr(before.size());
+    const std::optional<size_t> begin = begin_within(*transform, name);
+    if (!begin) continue;
+    const std::string_view rest = std::string_view(name).substr(*begin);
     const std::optional<NameMatch> match = transform->from.search(rest);
     if (!match) continue;
     const size_t source = transform->sources[match->branch];
-    return {before + replaced_once(rest, match->groups[0], replacement_of(*transform, *match, source)),
+    return {name.substr(0, *begin) + replaced_once(std::string(rest), match->groups[0],
+                                                   replacement_of(*transform, *match, source)),
             transform.get(), source};
   }
   return {name};

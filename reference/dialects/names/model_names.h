@@ -30,7 +30,7 @@ struct NameTransform {
   bool group = false;                   // each source has its own target, once the first source was seen
   bool pairs = false;                   // layers.2i and layers.2i+1 are one layer
   std::optional<int64_t> offset;        // added to the index that the first group matches
-  std::optional<std::string> scope;     // path of the model within the model; nullopt: the whole model
+  std::vector<std::string> begins;      // of names in the model within the model; empty: the whole model
 
   bool is_conversion() const { return !operations.empty(); }
 };
@@ -52,6 +52,9 @@ class ModelNames {
   // The names of each class whose names differ, for a file without config.json.
   static std::vector<std::string> renamed_classes();
   static ModelNames of_class(std::string_view name);
+  // The first class of each of the different sets of renames, with its names. They are made once.
+  struct ClassNames;
+  static const std::vector<ClassNames>& different_renames();
 
   // The class or the model_type is one of transformers.
   bool is_known() const { return known_; }
@@ -86,16 +89,23 @@ class ModelNames {
   void add_class(const std::string& name, const std::string& model_type, const nlohmann::ordered_json& config,
                  const std::string& path, int depth);
   void add_transforms(const std::string& name, const std::string& model_type, const std::string& path);
+  void add_ties(const nlohmann::ordered_json& ties, const std::string& below);
   std::string renamed(const std::string& name);
 
   bool is_base_ = false;  // the class is AutoModel's
   bool known_ = false, knows_class_ = false, complete_ = true, ties_weights_ = false;
   std::string base_prefix_;
   std::vector<std::shared_ptr<NameTransform>> transforms_;
+  std::string identity_;      // of two models with the same renames, it is the same
   std::vector<bool> active_;  // for each transform: the first source of a group was seen
   std::vector<std::pair<std::string, std::vector<std::string>>> seen_;  // class or model_type, paths
   std::vector<Tie> ties_;
   std::vector<std::string> never_saved_;
+};
+
+struct ModelNames::ClassNames {
+  std::string name;
+  ModelNames model;
 };
 
 // The names in memory of each name on disk, for a file that does not list them.

@@ -2,6 +2,9 @@
 // Protects the names of transformers: the patterns behave as Python's, and each row of the data can be used.
 #include "reference/dialects/names/model_names.h"
 
+#include <algorithm>
+#include <map>
+
 #include <gtest/gtest.h>
 
 namespace qcts {
@@ -24,6 +27,9 @@ TEST(NamePattern, MatchesAsPythonDoes) {
   EXPECT_EQ(first_match(R"((?:a|bc)+d?)", "xabcabd"), "abca");
   EXPECT_EQ(first_match(R"((?:a|bc)+d?)", "xabcad"), "abcad");
   EXPECT_EQ(first_match("[^.]+$", "a.bc"), "bc");
+  EXPECT_EQ(first_match("a(b|c)?d*", "xa"), "a");  // text that may be absent is no condition
+  EXPECT_EQ(first_match("ab?c", "ac"), "ac");
+  EXPECT_EQ(first_match("ab+c", "abbc"), "abbc");
   EXPECT_THROW(NamePattern({"(?P<a>b)"}), std::invalid_argument);
   EXPECT_THROW(NamePattern({"a{2}"}), std::invalid_argument);
 }
@@ -93,6 +99,63 @@ TEST(ModelNames, SingleTiesHaveNoPatterns) {
   const Json detection = {{"architectures", {"DFineForObjectDetection"}}, {"model_type", "d_fine"}};
   for (const TiedName& tie : ModelNames(detection).single_ties())
     EXPECT_EQ(tie.target.find_first_of("\\(?[^$"), tie.target.npos) << tie.target;
+}
+
+// Model, its ties, names in memory -> what is tied; of models within it whose class config.json does not say.
+TEST(ModelNames, TiesWhatTheModelsWithinAModelTie) {
+  const auto tied = [](const std::string& name, const std::string& type, const Json& more,
+                       const std::vector<std::string>& names) {
+    Json config = {{"architectures", {name}}, {"model_type", type}};
+    config.update(more);
+    std::map<std::string, std::string> found;
+    for (const TiedName& tie : ModelNames(config).tied(names)) found[tie.target] = tie.source;
+    return found;
+  };
+  using Ties = std::map<std::string, std::string>;
+  const std::string encoder = "model.encoder.embed_tokens.weight",
+                    decoder = "model.decoder.embed_tokens.weight", shared = "model.shared.weight",
+                    head = "lm_head.weight";
+  const std::vector<std::string> seq2seq = {head, encoder, decoder, shared};
+  for (const auto& [name, type] : {std::pair{"BartForConditionalGeneration", "bart"},
+                                   {"M2M100ForConditionalGeneration", "m2m_100"},
+                                   {"PegasusXForConditionalGeneration", "pegasus_x"}}) {
+    EXPECT_EQ(tied(name, type, Json::object(), seq2seq),
+              (Ties{{encoder, shared}, {decoder, shared}, {head, shared}}))
+        << name;
+    EXPECT_EQ(tied(name, type, {{"tie_word_embeddings", false}}, seq2seq), Ties()) << name;
+  }
+  // Whether the text model's weights are tied is said in its own part of config.json.
+  const std::vector<std::string> seen = {"text_model.lm_head.weight", "text_model.model.embed_tokens.weight"};
+  for (const bool ties : {false, true}) {
+    const Json text = {
+        {"text_config", {{"model_type", "kosmos_2_5_text_model"}, {"tie_word_embeddings", ties}}},
+        {"tie_word_embeddings", true}};
+    EXPECT_EQ(tied("Kosmos2_5ForConditionalGeneration", "kosmos-2.5", text, seen),
+              ties ? Ties({{seen[0], seen[1]}}) : Ties());
+  }
+}
+
+TEST(ModelNames, AFileAloneMayLackWhatModelsWithinAModelTie) {
+  for (const auto& [target, source] :
+       {std::pair{"model.encoder.embed_tokens.weight", "model.shared.weight"},
+        {"text_encoder.encoder.embed_tokens.weight", "text_encoder.shared.weight"},
+        {"prophetnet.encoder.word_embeddings.weight", "prophetnet.word_embeddings.weight"}}) {
+    const std::vector<std::string> targets = {target}, sources = {source};
+    EXPECT_EQ(usual_ties(targets, sources).size(), 1u) << target;
+    EXPECT_EQ(usual_ties(sources, targets).size(), 0u) << target;
+  }
+}
+
+TEST(ModelNames, ClassesWithTheSameRenamesAreTriedOnce) {
+  const auto& different = ModelNames::different_renames();
+  EXPECT_LT(different.size(), ModelNames::renamed_classes().size());
+  const auto mixtral = std::ranges::count_if(different, [](const auto& row) {
+    ModelNames model = row.model;
+    return row.name.starts_with("Mixtral") &&
+           model.in_memory("model.layers.0.block_sparse_moe.experts.1.w2.weight").conversion != nullptr;
+  });
+  EXPECT_GE(mixtral, 1);
+  EXPECT_LT(mixtral, 4);  // of the four heads with one base
 }
 
 TEST(ModelNames, AHeadHasTheNamesOfTheModelWithinIt) {

@@ -235,12 +235,30 @@ class NamePattern::Matcher {
 };
 
 NamePattern::NamePattern(const std::vector<std::string>& branches) {
-  for (const std::string& branch : branches) branches_.push_back(Parser(branch).whole());
+  for (const std::string& branch : branches) {
+    branches_.push_back(Parser(branch).whole());
+    literals_.push_back(literal_of(branches_.back()));
+  }
+}
+
+// Returns the longest text that follows from the atoms outside groups.
+std::string NamePattern::literal_of(const Sequence& atoms) {
+  std::string longest, run;
+  for (const Atom& atom : atoms) {
+    const bool is_one = atom.kind == Kind::set && atom.min == 1 && atom.max == 1 && atom.set.count() == 1;
+    size_t byte = 0;
+    while (is_one && !atom.set[byte]) ++byte;
+    run = is_one ? run + static_cast<char>(byte) : "";
+    if (run.size() > longest.size()) longest = run;
+  }
+  return longest;
 }
 
 std::optional<NameMatch> NamePattern::search(std::string_view name) const {
   constexpr size_t kMaxBytes = 1024;
   if (name.size() > kMaxBytes) return std::nullopt;
+  const auto is_held = [&](const std::string& literal) { return name.find(literal) != name.npos; };
+  if (std::ranges::none_of(literals_, is_held)) return std::nullopt;
   Matcher matcher(name);
   for (size_t begin = 0; begin <= name.size() && !matcher.is_exhausted(); ++begin)
     if (std::optional<NameMatch> found = matcher.match_at(begin, branches_)) return found;

@@ -42,7 +42,10 @@ class NamePattern {
   class Parser;
   class Matcher;
 
+  static std::string literal_of(const Sequence& atoms);
+
   std::vector<Sequence> branches_;
+  std::vector<std::string> literals_;  // for each branch, text that each of its matches holds; may be empty
 };
 
 }  // namespace qcts

@@ -160,11 +160,10 @@ void write_whole_folder(const Checkpoint& checkpoint, const TodaysTensors& today
   std::set<std::string> left_out, names;
   for (const WrittenFile& file : written) names.insert(file.name);
   if (!index.name.empty()) left_out.insert(index.name);
-  if (!index.name.empty() && written.size() > 1) {
+  // transformers finds several shards by their index alone.
+  if (safetensors ? written.size() > 1 : !index.name.empty()) {
     write_index(index, written, safetensors, folder);
     if (safetensors) names.insert(weight_file(0, 1, true) + ".index.json");
-  } else if (!index.name.empty() && !safetensors) {
-    write_index(index, written, safetensors, folder);
   }
   if (!config.is_null()) {
     left_out.insert("config.json");

@@ -11,7 +11,7 @@ import types
 import zipfile
 
 import pytest
-from dialect_files import FIXTURES, GOLDENS, read_safetensors
+from dialect_files import FIXTURES, GOLDENS, metadata_of, read_safetensors, write_safetensors
 from qcts_program import BIN, inspect, qcts
 
 CONVERTED = {
@@ -239,3 +239,101 @@ def test_ties_and_further_attributes_stay(ending, monkeypatch, tmp_path):
         assert first == second
     else:
         assert "OUT has no place for head.weight.note" in done.stderr
+
+
+def in_first_spelling(folder, out, **more):
+    """Writes torchao_safetensors as torchao 0.13 spells it, NAME:PART, shard by shard. Its metadata lists a head besides, which
+    is not stored; `more` goes into config.json.
+    """
+    out.mkdir()
+    places = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        entries, metadata = read_safetensors(path), metadata_of(path)
+        names, written = json.loads(metadata["tensor_names"]), {}
+        for key, entry in entries.items():
+            module, _, rest = key.rpartition("._")
+            parameter, _, part = rest.partition("_")
+            written[f"{key}:_data" if key in names else f"{module}.{parameter}:{part}"] = entry
+        for name in names:
+            said = json.loads(metadata[name])
+            said.pop("_tensor_data_names", None)
+            metadata[name] = json.dumps(said)
+        metadata |= {"lm_head.weight": json.dumps({"_type": "Tensor"}), "tensor_names": json.dumps([*names, "lm_head.weight"])}
+        write_safetensors(out / path.name, written, metadata)
+        places |= dict.fromkeys(written, path.name)
+    (out / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": places}))
+    config = json.loads((folder / "config.json").read_text()) | more
+    (out / "config.json").write_text(json.dumps(config))
+    return out
+
+
+@pytest.fixture(scope="module")
+def todays_shards(tmp_path_factory):
+    """A small Llama without a head, in two shards of safetensors as torchao 0.18 spells them."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from safetensors.torch import save_file
+
+    folder = tmp_path_factory.mktemp("today")
+    (folder / "floats").mkdir()
+    torch.manual_seed(5)
+    names = {"model.embed_tokens": (96, 128), **{f"model.layers.0.self_attn.{name}_proj": (128, 128) for name in "qkvo"}}
+    save_file({f"{n}.weight": torch.randn(shape).bfloat16() for n, shape in names.items()}, folder / "floats/model.safetensors")
+    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "tie_word_embeddings": True}
+    (folder / "floats/config.json").write_text(json.dumps(config))
+    qcts("quantize", "--scheme", "int8_row", "--max-shard-size", "60KB", folder / "floats", folder / "shards")
+    assert len(list((folder / "shards").glob("*.safetensors"))) == 2
+    return folder / "shards"
+
+
+def test_shards_of_the_first_spelling_get_todays_keys(todays_shards, tmp_path):
+    """A tied head that the shards list and do not store is noted, and no part of another tensor is lost."""
+    old = in_first_spelling(todays_shards, tmp_path / "old")
+    done = qcts("convert", "--as", "torchao_v2", old, tmp_path / "new")
+    assert "lm_head.weight: listed and not stored" in done.stderr and "tied (to model.embed_tokens.weight)" in done.stderr
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {"config.json", "model.safetensors"}
+    shards = [read_safetensors(path) for path in todays_shards.glob("*.safetensors")]
+    assert read_safetensors(tmp_path / "new/model.safetensors") == {key: value for shard in shards for key, value in shard.items()}
+    assert (tmp_path / "new/config.json").read_bytes() == (old / "config.json").read_bytes()
+    qcts("check", tmp_path / "new")
+    assert values_of(old, tmp_path / "a.safetensors") == values_of(tmp_path / "new", tmp_path / "b.safetensors")
+
+
+def test_shards_that_lack_a_tensor_are_not_converted(todays_shards, tmp_path):
+    """A head that nothing ties is lost."""
+    old = in_first_spelling(todays_shards, tmp_path / "old", tie_word_embeddings=False)
+    said = qcts("convert", "--as", "torchao_v2", old, tmp_path / "new", code=1).stderr
+    assert "lm_head.weight is listed and not stored" in said and not (tmp_path / "new").exists()
+
+
+def test_todays_shards_are_today(todays_shards, tmp_path):
+    said = qcts("convert", "--as", "torchao_v2", todays_shards, tmp_path / "new", code=2).stderr
+    assert "qcts resave copies it" in said and not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("container", ["pickles", "safetensors"])
+def test_ties_within_a_shard(container, todays_shards, tmp_path):
+    """Pickles keep one storage under two names; safetensors stores both, as a file without ties has to."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    old, embedding = tmp_path / "old", torch.randn(96, 128).bfloat16()
+    old.mkdir()
+    shards = [
+        {"model.embed_tokens.weight": embedding, "lm_head.weight": embedding, "a.q_proj.weight": torch.randn(128, 128)},
+        {"b.q_proj.weight": torch.randn(128, 128)},
+    ]
+    places = {}
+    for number, shard in enumerate(shards, 1):
+        name = f"pytorch_model-0000{number}-of-00002.bin"
+        torch.save(shard, tmp_path / "float.pt")
+        qcts("quantize", "--scheme", "int8_weight_only", "--include", "*q_proj*", tmp_path / "float.pt", old / name)
+        places |= dict.fromkeys(shard, name)
+    (old / "pytorch_model.bin.index.json").write_text(json.dumps({"metadata": {}, "weight_map": places}))
+    words = ["--dialect", "torchao_safetensors"] if container == "safetensors" else []
+    qcts("convert", "--as", "torchao_v2", *words, old, tmp_path / "new")
+    tensors = {tensor["name"]: tensor for tensor in inspect(tmp_path / "new")["tensors"]}
+    assert {name: tensor["type"] for name, tensor in tensors.items()} == {
+        name: "Int8Tensor" if "q_proj" in name else "Tensor" for name in places
+    }
+    first, second = (tensors[name]["payload"][0] for name in ("model.embed_tokens.weight", "lm_head.weight"))
+    assert first["sha256"] == second["sha256"] and (first["storage"] == second["storage"]) == (container == "pickles")
+    assert values_of(old, tmp_path / "a.safetensors") == values_of(tmp_path / "new", tmp_path / "b.safetensors")
+    qcts("check", tmp_path / "new")
