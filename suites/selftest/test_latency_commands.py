@@ -65,7 +65,8 @@ def test_a_dynamic_int8_product_is_timed_beside_the_static_one_where_that_is_rig
     static = "numerics.linear/int8_row/*static_tensor_sym_m1_*_bf16/aten_atenqlinear"
     judged = qcts("run", "--no-progress", "--provider", "aten", "--filter", static, "--out", tmp_path / "static")
     verdicts = run_record.verdicts(tmp_path / "static") if judged.returncode == 0 else []
-    right = {case["status"] for case in verdicts} == {"pass"}
+    statuses = {case["status"] for case in verdicts}  # it declines weights with zero points
+    right = "pass" in statuses and statuses <= {"pass", "not_supported"}
     for row in rows:
         assert ("ratio_to_static" in row["measures"]) == right
         assert not right or row["measures"]["ratio_to_static"]["value"] > 0
