@@ -79,6 +79,7 @@ ORDER = {
         "suites/judge/diagnosis",
         "suites/judge/files",
         "suites/judge",
+        "suites/run/workers",
         "suites/run",
         "suites/history",
         "suites/bench",

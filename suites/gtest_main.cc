@@ -22,7 +22,7 @@
 #include "suites/cases/expand.h"
 #include "suites/judge/judge.h"
 #include "suites/providers/reference_provider.h"
-#include "suites/run/supervisor.h"
+#include "suites/run/workers/supervisor.h"
 #include "suites/test_paths.h"
 
 namespace qcts {

@@ -16,6 +16,10 @@ inline constexpr bool kMemoryCounts = false;
 inline constexpr bool kMemoryCounts = true;
 #endif
 
+// The limit of a worker's private memory, in addition to that after loading the provider, unless
+// --memory-limit says otherwise.
+inline constexpr uint64_t kDefaultMemoryLimitBytes = uint64_t{4} << 30;
+
 // Returns the resident bytes (VmRSS), or nullopt if /proc does not report them.
 std::optional<uint64_t> resident_bytes();
 // Formats a size: "512 MiB".

@@ -19,7 +19,7 @@
 #include "suites/cli/command_line.h"
 #include "suites/cli/selftest.h"
 #include "suites/judge/replay.h"
-#include "suites/run/provider_worker.h"
+#include "suites/run/workers/provider_worker.h"
 
 namespace qcts::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "suites/base/process.h"
 #include "suites/cli/commands.h"
 #include "suites/providers/remote_provider.h"
-#include "suites/run/worker.h"
+#include "suites/run/workers/worker.h"
 
 namespace qcts::cli {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "suites/run/run.h"
-#include "suites/run/supervisor.h"
+#include "suites/run/workers/supervisor.h"
 
 namespace qcts {
 

@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "reports/report.h"
+#include "suites/base/memory.h"
 #include "suites/base/run_error.h"
 #include "suites/cases/plan.h"
 #include "suites/cases/selection.h"
 
 namespace qcts {
-
-inline constexpr uint64_t kDefaultMemoryLimitBytes = uint64_t{4} << 30;
 
 struct RunRequest {
   std::string plan = kDefaultPlan;

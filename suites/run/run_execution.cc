@@ -7,7 +7,7 @@
 
 #include "suites/cases/case_key.h"
 #include "suites/run/run_report.h"
-#include "suites/run/supervisor.h"
+#include "suites/run/workers/supervisor.h"
 
 namespace qcts {
 namespace fs = std::filesystem;

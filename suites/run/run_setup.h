@@ -13,9 +13,9 @@
 #include "suites/cases/offers.h"
 #include "suites/cases/plan.h"
 #include "suites/run/progress.h"
-#include "suites/run/provider_slot.h"
 #include "suites/run/run.h"
 #include "suites/run/run_head.h"
+#include "suites/run/workers/provider_slot.h"
 
 namespace qcts {
 

@@ -8,7 +8,7 @@
 #include "suites/cases/expand.h"
 #include "suites/cases/named.h"
 #include "suites/providers/reference_provider.h"
-#include "suites/run/provider_worker.h"
+#include "suites/run/workers/provider_worker.h"
 
 namespace qcts::selftest {
 namespace {

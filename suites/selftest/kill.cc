@@ -11,13 +11,13 @@
 
 #include "fixtures/golden.h"
 #include "reports/waivers.h"
+#include "suites/base/memory.h"
 #include "suites/base/paths.h"
 #include "suites/cases/case.h"
 #include "suites/cases/case_key.h"
 #include "suites/cases/expand.h"
 #include "suites/cases/named.h"
-#include "suites/run/run.h"
-#include "suites/run/supervisor.h"
+#include "suites/run/workers/supervisor.h"
 #include "suites/selftest/exam.h"
 
 namespace qcts::selftest {

@@ -8,7 +8,7 @@
 #include "reference/formats/io/sha256.h"
 #include "suites/base/paths.h"
 #include "suites/cases/case_key.h"
-#include "suites/run/provider_worker.h"
+#include "suites/run/workers/provider_worker.h"
 
 namespace qcts::cli {
 namespace {

@@ -2,7 +2,7 @@
 // Tests that a worker gets every setting of the run, and that a line without one is refused.
 #include <gtest/gtest.h>
 
-#include "suites/run/worker.h"
+#include "suites/run/workers/worker.h"
 
 namespace qcts {
 namespace {

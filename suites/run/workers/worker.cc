@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/run/worker.h"
+#include "suites/run/workers/worker.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/run/worker_lane.h"
+#include "suites/run/workers/worker_lane.h"
 
 #include <utility>
 

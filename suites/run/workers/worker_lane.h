@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "suites/run/provider_slot.h"
+#include "suites/run/workers/provider_slot.h"
 
 namespace qcts {
 

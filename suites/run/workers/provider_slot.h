@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "suites/base/process.h"
-#include "suites/run/worker.h"
+#include "suites/run/workers/worker.h"
 
 namespace qcts {
 

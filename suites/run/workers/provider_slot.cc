@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/run/provider_slot.h"
+#include "suites/run/workers/provider_slot.h"
 
 #include <algorithm>
 #include <numeric>

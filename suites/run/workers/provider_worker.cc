@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/run/provider_worker.h"
+#include "suites/run/workers/provider_worker.h"
 
 #include <stdexcept>
 #include <utility>
 
-#include "suites/run/run.h"
+#include "suites/base/memory.h"
 
 namespace qcts {
 

@@ -10,7 +10,7 @@
 
 #include "suites/base/paths.h"
 #include "suites/judge/replay.h"
-#include "suites/run/supervisor.h"
+#include "suites/run/workers/supervisor.h"
 
 namespace qcts {
 

@@ -7,7 +7,7 @@
 #include "suites/base/paths.h"
 #include "suites/cases/expand.h"
 #include "suites/inputs/inputs.h"
-#include "suites/run/provider_slot.h"
+#include "suites/run/workers/provider_slot.h"
 
 namespace qcts {
 namespace {

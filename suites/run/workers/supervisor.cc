@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/run/supervisor.h"
+#include "suites/run/workers/supervisor.h"
 
 #include <algorithm>
 #include <utility>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/run/worker_lane.h"
+#include "suites/run/workers/worker_lane.h"
 
 namespace qcts {
 
