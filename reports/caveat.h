@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a judge found besides the answer being right or wrong, and how a status follows from it.
+// Findings of a judge besides the answer being right or wrong, and the status that follows from them.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct VerdictFinding {
   std::string text;  // one sentence, or empty if the verdict's reason says it
 };
 
-// What a verdict is for.
+// The use that a verdict is put to.
 enum class Purpose : uint8_t {
   conformance,  // a run states what a provider has proved
   check,        // a user asks whether one file is good

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a case asks about. The kind in the case's id says how the answer is judged.
+// The questions that a case may ask. The kind in the case's id says how the answer is judged.
 #pragma once
 
 #include <cstdint>

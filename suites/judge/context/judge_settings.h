@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run tells its judges once, for all cases.
+// Settings that a run sends to its judges once, for all cases.
 #pragma once
 
 #include <cstdint>
