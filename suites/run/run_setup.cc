@@ -6,6 +6,7 @@
 #include <set>
 
 #include "suites/base/did_you_mean.h"
+#include "suites/cases/named.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/run/provider_slots.h"
 
