@@ -180,7 +180,7 @@ double decode_float(DType dtype, uint64_t bits) {
 
 namespace {
 
-// Inlined with a constant format for the types of 16 bits, of which files have the most elements.
+// Inlined, so that the formats of 16 bits become constants.
 [[gnu::always_inline]] inline uint64_t encode_in(const FloatFormat& format, DType dtype, double value) {
   const uint64_t sign =
       std::signbit(value) ? uint64_t{1} << (format.exponent_bits + format.mantissa_bits) : 0;

@@ -19,8 +19,8 @@ inline constexpr double kLatencyConfidence = 0.95;
 // The margin is smaller than any difference that the targets care about.
 inline constexpr double kAlarmMargin = 0.02;
 
-// A kernel may exceed its roof by this much, which is what the timer's noise explains. Its work must take
-// longer than the machine's fastest way of doing part of it.
+// A kernel may exceed its roof by this much. Beyond it, a call took less time than the machine's fastest way
+// of doing a part of its work, so one of the two times is wrong.
 inline constexpr double kRoofMargin = 0.05;
 
 // The canary's speed may change by this much.
