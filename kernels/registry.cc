@@ -129,7 +129,7 @@ Registry::~Registry() {
   for (void* handle : handles_) dlclose(handle);
 }
 
-void Registry::add(const qcts_provider& given, std::string library, LoadSave load_save) {
+void Registry::add(const qcts_provider& given, std::string library, FileCalls files) {
   auto table = known_part<qcts_provider>(&given, kMinProviderBytes, "provider");
   if (!is_word(table.name)) throw std::runtime_error("provider: name must be a word of a-z and 0-9");
   if (!library.empty() && is_reserved(table.name))
@@ -152,38 +152,28 @@ void Registry::add(const qcts_provider& given, std::string library, LoadSave loa
       if (same(*table.kernels[i], *table.kernels[j]))
         throw std::runtime_error(kernel_name(table, *table.kernels[i]) + ": listed twice");
   }
+  const bool is_builtin = library.empty() && std::string_view(table.name) == builtin_provider().name;
   kernel_lists_.push_back(std::move(kernels));  // its data stays where it is
   tables_.push_back(table);
   for (uint32_t i = 0; i < table.n_kernels; ++i)
-    implementations_.push_back({table.name, table.kernels[i], &given == &builtin_provider()});
-  if (table.load_save != nullptr) load_save = table.load_save;
-  if (load_save)
-    file_implementations_.push_back(
-        {table.name, &load_save_kernel(), false, std::move(load_save), table.claims});
+    implementations_.push_back({table.name, table.kernels[i], is_builtin});
+  if (table.load_save != nullptr) files.load_save = table.load_save;
+  if (table.run_program != nullptr) files.run_program = table.run_program;
+  if (files.load_save)
+    file_implementations_.push_back({table.name, &load_save_kernel(), false, std::move(files), table.claims});
   providers_.push_back({table.name, text_or_empty(table.version), text_or_empty(table.url),
                         text_or_empty(table.choices), std::move(library)});
 }
 
 void Registry::load(const std::filesystem::path& library) {
-  // NODELETE: threads that the library started may still run its code after dlclose.
-  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (handle == nullptr) throw std::runtime_error(text_or_empty(dlerror()));
+  const OpenProvider opened = open_provider(library);
   try {
-    const auto entry = reinterpret_cast<qcts_provider_entry_fn>(dlsym(handle, "qcts_provider_entry"));
-    if (entry == nullptr) throw std::runtime_error(library.string() + ": exports no qcts_provider_entry");
-    const qcts_provider* table = nullptr;
-    for (uint32_t version = QCTS_ABI_VERSION; table == nullptr && version >= kOldestAbiVersion; --version)
-      table = entry(version);
-    if (table == nullptr)
-      throw std::runtime_error(library.string() + ": refuses a host of ABI version " +
-                               std::to_string(QCTS_ABI_VERSION) + ", and every older one down to " +
-                               std::to_string(kOldestAbiVersion));
-    add(*table, library.string());
+    add(*opened.table, library.string());
   } catch (...) {
-    dlclose(handle);
+    dlclose(opened.handle);
     throw;
   }
-  handles_.push_back(handle);
+  handles_.push_back(opened.handle);
 }
 
 std::string_view Implementation::family() const {
@@ -214,11 +204,6 @@ const qcts_provider* Registry::provider(std::string_view name) const {
   for (size_t i = 0; i < providers_.size(); ++i)
     if (providers_[i].name == name) return &tables_[i];
   return nullptr;
-}
-
-bool runs_programs(const qcts_provider& provider) {
-  constexpr size_t kReach = offsetof(qcts_provider, run_program) + sizeof provider.run_program;
-  return provider.struct_size >= kReach && provider.load_save != nullptr && provider.run_program != nullptr;
 }
 
 const qcts_provider& builtin_provider() {

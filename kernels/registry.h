@@ -12,25 +12,29 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/abi/open_provider.h"
 #include "kernels/abi/qcts_kernel.h"
 
 namespace qcts {
 
-// The oldest accepted version is 0.9. From 0.9 upwards, takes_abi_version() accepts every minor version
-// of this major version, because structs grow only at their ends.
-inline constexpr uint32_t kOldestAbiVersion = 9;
+// Says whether a table of this version is accepted, from kOldestAbiVersion on.
 bool takes_abi_version(uint32_t version);
 
-// qcts_provider.load_save, or a function object that has its own state.
-using LoadSave =
-    std::function<qcts_status(const char* input_path, const char* output_path, char* why, size_t why_size)>;
+// The functions of qcts_provider for files, or function objects that have their own state.
+struct FileCalls {
+  std::function<qcts_status(const char* input_path, const char* output_path, char* why, size_t why_size)>
+      load_save = {};
+  std::function<qcts_status(const qcts_program_call* call, char* why, size_t why_size)> run_program = {};
+};
 
 struct Implementation {
   std::string provider;  // "builtin", "aten"
   const qcts_kernel* kernel = nullptr;
-  bool builtin = false;      // part of this program, so that variants name processor features
-  LoadSave load_save{};      // only in file_implementations(), as is file_claims
+  bool builtin = false;      // one of kernels.inc, so that variants name processor features
+  FileCalls files{};         // only in file_implementations(), as is file_claims
   uint32_t file_claims = 0;  // QCTS_CLAIM_KEEPS_BYTES or 0
+  // True if the provider can load, save and run saved programs.
+  bool runs_programs() const { return files.load_save && files.run_program; }
   std::string name() const { return provider + "_" + kernel->variant; }
   std::string_view family() const;  // kernel->scheme without its activation policies
   // True if the kernel serves the policy; always true for operations without x.
@@ -61,13 +65,12 @@ class Registry {
 
   // Adds the kernels of a provider.
   // Throws std::runtime_error for a bad struct_size, a duplicate, a missing function or an unknown op,
-  // and for a `library` that calls itself qcts, builtin or reference. The table must outlive the registry.
+  // and for a `library` that calls itself qcts, builtin or reference. Without a library, the name "builtin"
+  // means the kernels of kernels.inc, in this process or in a host. The table must outlive the registry.
   // Tables and kernels of an older ABI are smaller; they are extended with zeros.
-  // `load_save` is used if the table has none.
-  void add(const qcts_provider& given, std::string library = "", LoadSave load_save = {});
-  // Loads a shared library with dlopen, negotiates the version and calls add().
-  // The handshake offers this version first, then each older accepted version.
-  // Throws std::runtime_error with the reason from the loader.
+  // `files` are used if the table has no such functions.
+  void add(const qcts_provider& given, std::string library = "", FileCalls files = {});
+  // Loads a shared library into this process (open_provider) and calls add().
   void load(const std::filesystem::path& library);
 
   std::span<const Implementation> implementations() const { return implementations_; }
@@ -90,10 +93,6 @@ class Registry {
   std::deque<std::vector<const qcts_kernel*>> kernel_lists_;  // kernel lists of those tables
   std::vector<void*> handles_;
 };
-
-// True if the provider can load, save and run saved programs.
-// Reads only the fields that the provider's struct has.
-bool runs_programs(const qcts_provider& provider);
 
 // Returns the provider of the kernels in kernels.inc.
 const qcts_provider& builtin_provider();

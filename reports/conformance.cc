@@ -62,6 +62,19 @@ std::string broken_floor(const RunReport& report) {
   return {};
 }
 
+// Returns "acme: it can trace the judge" for each provider whose isolation does not reach the floor.
+std::string not_isolated(const RunReport& report) {
+  static const std::string kBelowFloor = "not isolated: ";
+  std::string found;
+  for (const nlohmann::ordered_json& provider : report.providers) {
+    const std::string isolation = provider.value("isolation", "");
+    if (!isolation.starts_with(kBelowFloor)) continue;
+    found += (found.empty() ? "" : "; ") + provider.at("name").get<std::string>() + ": " +
+             isolation.substr(kBelowFloor.size());
+  }
+  return found;
+}
+
 void decide(const RunReport& report, Conformance& result) {
   const Tally tally = tally_of(report);
   const std::string floor = result.complete ? broken_floor(report) : std::string();
@@ -90,6 +103,9 @@ void decide(const RunReport& report, Conformance& result) {
   } else if (tally.proofs == 0) {
     result.outcome = Outcome::nothing_proved;
     result.reason = "every selected case is not supported";
+  } else if (result.complete && !result.not_isolated.empty()) {
+    result.outcome = Outcome::infrastructure;
+    result.reason = "not isolated, so that conformance is not stated: " + result.not_isolated;
   } else {
     result.outcome = Outcome::conformant;
     result.reason = result.missing.empty()
@@ -143,9 +159,11 @@ void count_floor(RunReport& report) {
 Conformance conformance(const RunReport& report) {
   Conformance result;
   result.complete = report.selection.empty();
+  result.not_isolated = not_isolated(report);
   compare_with_mustpass(report, result);
   decide(report, result);
-  result.conformant = result.outcome == Outcome::conformant && result.missing.empty();
+  result.conformant =
+      result.outcome == Outcome::conformant && result.missing.empty() && result.not_isolated.empty();
   return result;
 }
 

@@ -40,6 +40,7 @@ struct RunReport {
   std::string plan, started_utc, shard;           // shard "1/3"; empty if there is none
   std::vector<std::string> arguments, selection;  // selection: every option that narrowed the run
   double wall_s = 0;
+  uint64_t host_round_trips = 0;  // for these verdicts; told by the summary alone
   uint64_t seed = 0;
   bool gate_latency = false;
   std::vector<std::string> fixtures;
@@ -72,6 +73,9 @@ struct Conformance {
   bool conformant = false;  // true if the outcome is conformant and every mustpass case was judged
   bool complete = false;    // true if nothing narrowed the run
   std::string reason;       // one sentence
+  // Providers that could have changed their own verdicts, and how; empty if there are none. Conformance is
+  // not stated then.
+  std::string not_isolated;
   // case ids in mustpass that were not judged; judged case ids that are not in mustpass
   std::vector<std::string> missing, extra;
   uint64_t present = 0;

@@ -95,6 +95,22 @@ TEST(Conformance, AMissingCaseFailsAWholeRunAndIsNamedInAPartialOne) {
   EXPECT_EQ(part.missing, std::vector<std::string>{kCase});
 }
 
+// Whoever could have changed the verdicts gets no statement; a whole run then could not judge.
+TEST(Conformance, IsNotStatedOfAProviderThatWasNotIsolated) {
+  RunReport report = report_of({verdict(kCase, Status::pass), verdict(kFile, Status::pass, "qcts")});
+  report.providers = {{{"name", "acme"}, {"isolation", "isolated, but it can read files"}}};
+  EXPECT_TRUE(conformance(report).conformant);
+  report.providers.push_back({{"name", "other"}, {"isolation", "not isolated: it can trace the judge"}});
+  const Conformance whole = conformance(report);
+  EXPECT_EQ(whole.outcome, Outcome::infrastructure);
+  EXPECT_FALSE(whole.conformant);
+  EXPECT_EQ(whole.not_isolated, "other: it can trace the judge");
+  report.selection = {"--filter x"};
+  const Conformance narrowed = conformance(report);
+  EXPECT_EQ(narrowed.outcome, Outcome::conformant) << "its verdicts can be read";
+  EXPECT_FALSE(narrowed.conformant);
+}
+
 TEST(Conformance, CasesBeyondTheListAreNamed) {
   const Conformance result = conformance(
       report_of({verdict(kCase, Status::pass), verdict(kFile, Status::pass, "qcts"),

@@ -70,6 +70,7 @@ ORDER = {
     "fixtures": ["fixtures"],
     "suites": [
         "suites/base",
+        "suites/host",
         "suites/providers",
         "suites/inputs",
         "suites/cases",
@@ -108,6 +109,8 @@ KERNEL_HEADERS = re.compile(
     r"^(kernels/abi/[a-z_]+\.h|kernels/families/[a-z0-9_]+\.h|[a-z]*intrin\.h|std[a-z]+\.h|string\.h|math\.h|c[a-z]+)$"
 )
 SHARED_HELPERS = {"avx512bf16": "bf16", "avx512vbmi": "bf16", "amx": "bf16", "sm80": "cuda", "sm90a": "cuda|sm80"}
+# The program that loads a provider holds nothing of the judge.
+HOST_HEADERS = ("suites/host/", "suites/base/", "kernels/abi/")
 LIST = "kernels/kernels.inc"  # any room may include the list of kernels
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
@@ -159,6 +162,8 @@ def judge(path, header):
         order = ORDER[top]
         if order.index(there) > order.index(here):
             return f"{header}: {here} may not include {there}, which is above it"
+    if path.parts[:2] == ("suites", "host") and target in ORDER and not header.startswith(HOST_HEADERS):
+        return f"{header}: a host includes kernels/abi and suites/base only, because it loads code that may be hostile"
     return judge_kernel(path, header, target) if top == "kernels" else None
 
 

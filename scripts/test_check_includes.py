@@ -28,6 +28,8 @@ ONE_STEP_UP = [(lower, upper) for rooms in check_includes.ORDER.values() for low
     ("kernels/linear/avx2.cc", "kernels/avx512/linear.h"),
     ("kernels/avx2/linear.h", "kernels/avx512/elements.h"),
     ("suites/base/paths.cc", "suites/cli/program.h"),
+    ("suites/host/serve.cc", "reports/verdict.h"),
+    ("suites/host/serve.cc", "kernels/registry.h"),
     ("suites/judge/files/size.cc", "suites/judge/judge.h"),
     ("suites/judge/context/judge_settings.cc", "suites/judge/expected/compare.h"),
     ("suites/cli/command_line.cc", "suites/cli/files/file_command.h"),
@@ -49,6 +51,8 @@ def test_forbidden(path, header):
     ("kernels/linear/int8_row_amx.cc", "kernels/bf16/int8.h"),
     ("fixtures/golden.cc", "reference/formats/refusal.h"),
     ("suites/gtest_main.cc", "suites/cli/program.h"),
+    ("suites/host/serve.cc", "kernels/abi/qcts_kernel.h"),
+    ("suites/host/serve.cc", "suites/base/process.h"),
 ])
 def test_allowed(path, header):
     assert check_includes.judge(Path(path), header) is None
@@ -59,7 +63,7 @@ def test_the_tree_keeps_to_it():
 
 
 # Each plug-in is a library of its own, and `minimal` is a vendor's.
-ALONE = {"kernels/plugins/aten", "kernels/plugins/onednn", "suites/selftest/minimal"}
+ALONE = {"kernels/plugins/aten", "kernels/plugins/builtin", "kernels/plugins/onednn", "suites/selftest/minimal"}
 
 
 def test_every_folder_of_sources_is_a_room():

@@ -8,8 +8,8 @@
 namespace qcts {
 namespace {
 
-std::optional<uint64_t> status_field_bytes(const std::string& field) {
-  std::ifstream status("/proc/self/status");
+std::optional<uint64_t> status_field_bytes(const std::string& field, const std::string& process = "self") {
+  std::ifstream status("/proc/" + process + "/status");
   for (std::string line; std::getline(status, line);) {
     if (!line.starts_with(field + ":")) continue;
     std::istringstream words(line.substr(field.size() + 1));
@@ -31,6 +31,10 @@ bool reset_peak_resident() {
 }
 
 std::optional<uint64_t> data_bytes() { return status_field_bytes("VmData"); }
+
+std::optional<uint64_t> data_bytes_of(pid_t process) {
+  return status_field_bytes("VmData", std::to_string(process));
+}
 
 std::optional<uint64_t> peak_resident_bytes() { return status_field_bytes("VmHWM"); }
 

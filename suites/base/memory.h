@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include <sys/types.h>
+
 namespace qcts {
 
 // False under AddressSanitizer: most of the address space is private memory there, freed blocks stay
@@ -28,6 +30,7 @@ std::string mib_text(uint64_t bytes);
 bool reset_peak_resident();
 // Returns the bytes of private writable memory, touched or not (VmData), which RLIMIT_DATA limits.
 std::optional<uint64_t> data_bytes();
+std::optional<uint64_t> data_bytes_of(pid_t process);
 // Returns the peak of the resident bytes since the last reset (VmHWM).
 std::optional<uint64_t> peak_resident_bytes();
 

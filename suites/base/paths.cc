@@ -78,6 +78,13 @@ std::optional<fs::path> cuda_plugin() {
   return std::nullopt;
 }
 
+fs::path builtin_library() {
+  const fs::path file = fs::path("builtin") / "libqcts_builtin.so";
+  for (const fs::path& folder : plugin_folders())
+    if (const fs::path library = folder.parent_path() / file; fs::exists(library)) return library;
+  throw std::runtime_error("no " + file.string() + " beside the folder " + plugin_folders().front().string());
+}
+
 bool is_shared_library(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.ends_with(".so") || name.find(".so.") != name.npos;

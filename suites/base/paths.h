@@ -30,6 +30,10 @@ std::vector<std::filesystem::path> discovered_plugins();
 // Returns nullopt if it was not built.
 std::optional<std::filesystem::path> cuda_plugin();
 
+// Returns the library of the builtin kernels: builtin/libqcts_builtin.so, next to the plug-ins' folder.
+// Throws std::runtime_error if there is none.
+std::filesystem::path builtin_library();
+
 // Returns true if the path ends in .so, or in .so with a version.
 bool is_shared_library(const std::filesystem::path& path);
 

@@ -44,7 +44,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>& arguments,
             const std::vector<std::string>& environment, const std::filesystem::path& log, int input,
-            int answer, ChildRole role) {
+            int answer, ChildRole role, const std::vector<InheritedFd>& inherited) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
@@ -52,7 +52,8 @@ pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   // dup2 onto itself would keep close-on-exec set, but the parent's copies are never on kAnswerFd: it moved
   // them up.
-  posix_spawn_file_actions_adddup2(&actions, answer, role == ChildRole::worker ? kAnswerFd : STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, answer, role == ChildRole::provider ? STDOUT_FILENO : kAnswerFd);
+  for (const InheritedFd& fd : inherited) posix_spawn_file_actions_adddup2(&actions, fd.own, fd.child);
 
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -78,7 +79,8 @@ pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>
   return pid;
 }
 
-// Moves fd above the descriptors that the child gets by number.
+}  // namespace
+
 int moved_up(int fd) {
   const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, kAnswerFd + 7);
   ::close(fd);
@@ -86,11 +88,9 @@ int moved_up(int fd) {
   return moved;
 }
 
-}  // namespace
-
 ChildProcess::ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
                            const std::vector<std::string>& environment, const std::filesystem::path& log,
-                           ChildRole role)
+                           ChildRole role, const std::vector<InheritedFd>& inherited)
     : log_(log), role_(role) {
   // Report how a dead child ended, instead of dying from the SIGPIPE of a write to it.
   ::signal(SIGPIPE, SIG_IGN);
@@ -99,7 +99,7 @@ ChildProcess::ChildProcess(const std::filesystem::path& program, const std::vect
   request_fd_ = moved_up(requests.write_end);
   answer_fd_ = moved_up(answers.read_end);
   try {
-    pid_ = spawn(program, arguments, environment, log, input, answer, role);
+    pid_ = spawn(program, arguments, environment, log, input, answer, role, inherited);
   } catch (...) {
     for (int* fd : {&input, &answer, &request_fd_, &answer_fd_}) close_fd(*fd);
     throw;
@@ -194,6 +194,11 @@ std::string last_line(const std::filesystem::path& file) {
   while (std::getline(in, line))
     if (line.find_first_not_of(" \t\r") != line.npos) last = line.substr(0, 300);
   return last;
+}
+
+std::string with_last_words(std::string text, const std::filesystem::path& log) {
+  const std::string last = last_line(log);
+  return last.empty() ? text : text + "; it last wrote: " + last;
 }
 
 }  // namespace qcts

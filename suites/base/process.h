@@ -21,15 +21,22 @@ inline constexpr int kAnswerFd = 3;
 
 enum class ChildRole : uint8_t {
   worker,   // answers on kAnswerFd; leads its own process group, so that killing it also kills its children
+  host,     // answers on kAnswerFd; stays in the process group of the worker that starts it
   provider  // answers on its standard output; stays in the process group of the worker that starts it
+};
+
+// A descriptor of this process that a child gets under another number.
+struct InheritedFd {
+  int own = -1, child = -1;
 };
 
 class ChildProcess {
  public:
+  // The child gets `inherited` too, whose own descriptors must come from moved_up().
   // Throws std::runtime_error. From then on this process ignores SIGPIPE, but its children do not.
   ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment, const std::filesystem::path& log,
-               ChildRole role = ChildRole::worker);
+               ChildRole role = ChildRole::worker, const std::vector<InheritedFd>& inherited = {});
   ~ChildProcess();  // kills the child and waits for it
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -62,10 +69,16 @@ class ChildProcess {
   ChildRole role_ = ChildRole::worker;
 };
 
+// Closes `fd` and returns a copy that lies above the descriptors that a child gets by number.
+// Throws std::runtime_error.
+int moved_up(int fd);
+
 // Returns the environment of this process, overridden by `settings` ("NAME=value").
 std::vector<std::string> environment_with(const std::vector<std::string>& settings);
 
 // Returns the last line that has a visible character, cut to 300 bytes.
 std::string last_line(const std::filesystem::path& file);
+// Appends "; it last wrote: " and the last line of the log, if there is one.
+std::string with_last_words(std::string text, const std::filesystem::path& log);
 
 }  // namespace qcts

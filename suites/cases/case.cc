@@ -10,7 +10,7 @@ bool is_program(const Golden& golden) {
 }
 
 std::string Case::provider() const {
-  if (runner != nullptr) return runner->name;
+  if (runner != nullptr) return runner->provider;
   if (id.kind == Kind::round_trip && golden() != nullptr && is_program(*golden())) return kAbsentRunner;
   return implementation == nullptr ? "qcts" : implementation->provider;
 }

@@ -39,7 +39,7 @@ struct Case {
   InputKind promised = InputKind::hostile;
   // The provider that loads, runs and saves a TorchScript golden, for its round_trip case.
   // With nullptr, no such provider is loaded, and the verdict is not_supported.
-  const qcts_provider* runner = nullptr;
+  const Implementation* runner = nullptr;
 
   const Golden* golden() const { return golden_of(question); }
   const Synthetic* synthetic() const { return synthetic_of(question); }

@@ -122,7 +122,7 @@ std::vector<Offer> offers_of(const Registry& registry, std::string_view provider
   for (const Implementation& implementation : registry.file_implementations()) {
     if (implementation.provider != provider) continue;
     Offer& offer = offers.emplace_back(offer_of(implementation));
-    offer.runs_programs = runs_programs(*registry.provider(provider));
+    offer.runs_programs = implementation.runs_programs();
     if (offer.runs_programs) offer.variant = kProgramVariant;
   }
   const InputKind promised = promised_inputs(registry, provider);
@@ -220,10 +220,7 @@ void bind_offer(Case& c, std::string_view provider, std::string_view variant, co
   if (c.id.op == Op::file) {
     for (const Implementation& each : registry.file_implementations()) {
       if (each.provider != provider) continue;
-      if (variant == kProgramVariant)
-        c.runner = registry.provider(provider);
-      else
-        c.implementation = &each;
+      (variant == kProgramVariant ? c.runner : c.implementation) = &each;
       return;
     }
   } else {

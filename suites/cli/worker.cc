@@ -18,16 +18,18 @@ void add_worker(CLI::App& app, int& exit_code) {
 
 void add_provider_process(CLI::App& app, int& exit_code) {
   struct Arguments {
-    std::string program;
+    std::string program, scratch;
     uint64_t memory_limit_bytes = 0;
   };
   auto words = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("provider-process", "become the program of a provider");
   command->group("");
   command->add_option("program", words->program)->required();
+  command->add_option("--scratch", words->scratch)->required();
   command->add_option("--memory-limit-bytes", words->memory_limit_bytes);
-  command->callback(
-      [words, &exit_code] { exit_code = become_provider(words->program, words->memory_limit_bytes); });
+  command->callback([words, &exit_code] {
+    exit_code = become_provider(words->program, words->scratch, words->memory_limit_bytes);
+  });
 }
 
 }  // namespace qcts::cli

@@ -90,6 +90,7 @@ class NumericsJudge {
     if ((buffers_ == Buffers::all && !run_irregular(answer)) || !run_with_many_threads() ||
         !threads_agree(answer) || !relation_holds(answer))
       return;
+    first.check_unchanged(answer);
     conclude();
   }
 
@@ -138,6 +139,7 @@ class NumericsJudge {
       if (!judged(zeros)) return false;
       const Attempt stale{how + ", outputs prefilled with another answer", run.run(Poison::previous, &wrong)};
       if (!judged(stale)) return false;
+      run.check_unchanged(stale.answer);
       verdict_.measures.push_back({"loose_buffers", "bool", options.gap_elems ? 1.0 : 0.0, {}, {}, {}});
       if (!(kernel_.claims & QCTS_CLAIM_DETERMINISTIC)) return true;
       if (zeros.answer.y == stale.answer.y) return true;

@@ -83,12 +83,9 @@ qcts_status run_captured(const qcts_program_call* call, char*, size_t) {
 
 Verdict judged(Plant plant, bool with_runner = true) {
   planted = plant;
-  qcts_provider provider = {};
-  provider.struct_size = sizeof provider;
-  provider.abi_version = QCTS_ABI_VERSION;
-  provider.name = "fake";
-  provider.load_save = save;
-  provider.run_program = run_captured;
+  Implementation provider;
+  provider.provider = "fake";
+  provider.files = {save, run_captured};
   Case c;
   c.id = {Kind::round_trip, Op::file, "plain", "captured"};
   c.question = FileQuestion{&golden("captured")};

@@ -36,28 +36,45 @@ size_t whole_pages(size_t bytes) {
 
 }  // namespace
 
-GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
-                             size_t misalign_bytes)
-    : name_(std::move(name)), rows_(rows), row_bytes_(row_bytes), stride_bytes_(stride_bytes) {
-  if (stride_bytes < row_bytes) throw std::invalid_argument("GuardedBuffer " + name_ + ": rows overlap");
-  bytes_ = rows == 0 ? 0 : (rows - 1) * stride_bytes + row_bytes;
-  const size_t block_bytes = bytes_ + 2 * kRedZoneBytes + 128, open_bytes = whole_pages(block_bytes);
-  const size_t all_bytes = open_bytes + 2 * kForbiddenBytes;
+// Returns pages of which only `open_bytes`, in the middle, are accessible.
+std::span<std::byte> GuardedBuffer::own_pages(size_t all_bytes, size_t open_bytes) {
   void* pages = ::mmap(nullptr, all_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) throw std::bad_alloc();
-  mapping_ = {static_cast<std::byte*>(pages), all_bytes};
-  if (::mprotect(mapping_.data() + kForbiddenBytes, open_bytes, PROT_READ | PROT_WRITE) != 0) {
+  if (::mprotect(static_cast<std::byte*>(pages) + kForbiddenBytes, open_bytes, PROT_READ | PROT_WRITE) != 0) {
     ::munmap(pages, all_bytes);
     throw std::bad_alloc();
   }
-  block_ = mapping_.subspan(kForbiddenBytes + open_bytes - block_bytes, block_bytes);
+  return {static_cast<std::byte*>(pages), all_bytes};
+}
+
+GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
+                             size_t misalign_bytes, HostMemory* memory, HostAccess access)
+    : name_(std::move(name)),
+      memory_(memory),
+      rows_(rows),
+      row_bytes_(row_bytes),
+      stride_bytes_(stride_bytes) {
+  if (stride_bytes < row_bytes) throw std::invalid_argument("GuardedBuffer " + name_ + ": rows overlap");
+  bytes_ = rows == 0 ? 0 : (rows - 1) * stride_bytes + row_bytes;
+  const size_t block_bytes = bytes_ + 2 * kRedZoneBytes + 128, open_bytes = whole_pages(block_bytes);
+  const size_t all_bytes = open_bytes + 2 * kForbiddenBytes, slack_bytes = open_bytes - block_bytes;
+  mapping_ = memory_ ? memory_->take(name_, access, all_bytes, kForbiddenBytes, open_bytes)
+                     : own_pages(all_bytes, open_bytes);
+  // Another buffer may have been here.
+  if (memory_) std::memset(mapping_.data() + kForbiddenBytes, 0, slack_bytes);
+  block_ = mapping_.subspan(kForbiddenBytes + slack_bytes, block_bytes);
   const uintptr_t start = reinterpret_cast<uintptr_t>(block_.data()) + kRedZoneBytes;
   const uintptr_t aligned = (start + 63) / 64 * 64 + misalign_bytes % 64;
   first_ = block_.data() + (aligned - reinterpret_cast<uintptr_t>(block_.data()));
   paint(Poison::nan);
 }
 
-GuardedBuffer::~GuardedBuffer() { ::munmap(mapping_.data(), mapping_.size()); }
+GuardedBuffer::~GuardedBuffer() {
+  if (memory_)
+    memory_->give_back(mapping_);
+  else
+    ::munmap(mapping_.data(), mapping_.size());
+}
 
 template <class Visit>
 void GuardedBuffer::visit_zones(Visit&& visit) const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Caller-owned buffers for one kernel call. Each buffer has no more alignment than its element type needs.
 // A buffer is filled before the call, checked afterwards, and surrounded by red zones.
-// Inaccessible pages follow the red zones.
-// An access beyond the red zones therefore ends the worker in this case and damages nothing else.
+// Inaccessible pages follow the red zones: in this process, or in the host that computes.
+// An access beyond the red zones therefore ends that process in this case and damages nothing else.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "suites/providers/host_memory.h"
 
 namespace qcts {
 
@@ -29,7 +31,9 @@ class GuardedBuffer {
   static constexpr size_t kForbiddenBytes = size_t{1} << 20;  // inaccessible bytes on either side
 
   // Places the first byte at `misalign_bytes` modulo 64. Requires stride_bytes >= row_bytes.
-  GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes);
+  // The buffer lies in `memory`, which must outlive it, or in this process alone if `memory` is nullptr.
+  GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes,
+                HostMemory* memory = nullptr, HostAccess access = HostAccess::reads);
   GuardedBuffer(std::string name, size_t bytes, size_t misalign_bytes)
       : GuardedBuffer(std::move(name), 1, bytes, bytes, misalign_bytes) {}
   ~GuardedBuffer();
@@ -70,7 +74,10 @@ class GuardedBuffer {
   void visit_zones(
       Visit&& visit) const;  // calls visit(first, last) for each range of block_ outside the rows
 
+  std::span<std::byte> own_pages(size_t all_bytes, size_t open_bytes);
+
   std::string name_;
+  HostMemory* memory_;
   size_t rows_, row_bytes_, stride_bytes_, bytes_;
   std::span<std::byte> mapping_;  // whole pages, including the inaccessible ones
   std::span<std::byte> block_;    // red zones and rows; ends at an inaccessible page

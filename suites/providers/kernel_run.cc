@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "suites/providers/hosted_provider.h"
+
 namespace qcts {
 
 namespace {
@@ -41,16 +43,19 @@ KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const 
       problem_(builder_.problem()) {
   add_inputs(input, options);
   add_outputs(input, options);
-  if (const uint64_t bytes = provider_workspace_bytes(kernel_, problem_)) {
-    workspace_ = guard("workspace", 1, bytes, bytes, 0);
+  facts_ = provider_facts(kernel_, problem_);
+  if (const uint64_t bytes = facts_.workspace_bytes) {
+    workspace_ = guard("workspace", 1, bytes, bytes, 0, HostAccess::writes);
     problem_.workspace = workspace_->data();
     problem_.workspace_bytes = bytes;
   }
 }
 
 GuardedBuffer* KernelRun::guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
-                                size_t misalign_bytes) {
-  return &buffers_.emplace_back(std::move(name), rows, row_bytes, stride_bytes, misalign_bytes);
+                                size_t misalign_bytes, HostAccess access) {
+  const HostedProvider::Kernel* hosted = HostedProvider::kernel_of(kernel_);
+  return &buffers_.emplace_back(std::move(name), rows, row_bytes, stride_bytes, misalign_bytes,
+                                hosted ? &hosted->owner->memory() : nullptr, access);
 }
 
 // Returns NULL or painted bytes for an empty buffer.
@@ -63,7 +68,7 @@ void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) 
                            size_t elem_bytes) {
     const size_t row_bytes = bytes.size() / std::max<size_t>(rows, 1);
     GuardedBuffer* buffer = guard(std::move(name), rows, row_bytes, row_bytes + gap * elem_bytes,
-                                  options.misalign_inputs() * elem_bytes);
+                                  options.misalign_inputs() * elem_bytes, HostAccess::reads);
     buffer->write(bytes);
     inputs_.push_back({buffer, bytes});
     return buffer;
@@ -99,7 +104,7 @@ void KernelRun::add_outputs(const KernelInput& input, const RunOptions& options)
     const size_t cols = static_cast<size_t>(op_ == Op::linear ? input.weight.n : input.weight.k);
     const size_t bytes = dtype_bytes(dtype);
     y_ = guard("y", rows, cols * bytes, (cols + options.gap_elems) * bytes,
-               options.misalign_outputs() * bytes);
+               options.misalign_outputs() * bytes, HostAccess::writes);
     problem_.y = address(*y_, options);
     problem_.y_dtype = abi_dtype(dtype);
     problem_.ldy_bytes = static_cast<int64_t>(y_->stride_bytes());
@@ -107,8 +112,8 @@ void KernelRun::add_outputs(const KernelInput& input, const RunOptions& options)
   }
   out_specs_ = output_specs(input);
   for (const PlaneSpec& spec : out_specs_) {
-    GuardedBuffer* buffer =
-        guard(spec.name, 1, spec.bytes(), spec.bytes(), options.misalign_outputs() * dtype_bytes(spec.dtype));
+    GuardedBuffer* buffer = guard(spec.name, 1, spec.bytes(), spec.bytes(),
+                                  options.misalign_outputs() * dtype_bytes(spec.dtype), HostAccess::writes);
     out_plane_buffers_.push_back(buffer);
     out_planes_.push_back(abi_plane(spec, address(*buffer, options)));
   }
@@ -140,20 +145,6 @@ void KernelRun::set_x(std::span<const std::byte> x) {
   found->bytes.assign(x.begin(), x.end());
 }
 
-Support KernelRun::supports() const { return provider_supports(kernel_, problem_); }
-
-Support KernelRun::supports_before_data() const {
-  qcts_problem problem = problem_;
-  std::vector<qcts_plane> planes = in_planes_, out_planes = out_planes_;
-  for (std::vector<qcts_plane>* of : {&planes, &out_planes})
-    for (qcts_plane& plane : *of) plane.data = nullptr;
-  problem.planes = planes.data();
-  problem.out_planes = out_planes.data();
-  problem.x = problem.bias = problem.prepared = nullptr;
-  problem.y = problem.workspace = nullptr;
-  return provider_supports(kernel_, problem);
-}
-
 void KernelRun::hand_over_prepared(KernelRun& other) {
   other.prepared_ = true;
   other.problem_.prepared = problem_.prepared;
@@ -170,9 +161,9 @@ void KernelRun::hand_over_prepared(KernelRun& other) {
 void KernelRun::prepare_once() {
   if (prepared_) return;
   prepared_ = true;
-  const uint64_t bytes = provider_prepared_bytes(kernel_, problem_);
+  const uint64_t bytes = facts_.prepared_bytes;
   if (bytes == 0) return;
-  GuardedBuffer* buffer = guard("prepared", 1, bytes, bytes, 0);
+  GuardedBuffer* buffer = guard("prepared", 1, bytes, bytes, 0, HostAccess::writes);
   buffer->poison(Poison::nan);
   qcts_problem at_load = problem_;
   at_load.x = at_load.bias = nullptr;
@@ -223,6 +214,15 @@ KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {
     answer.planes.push_back(
         {out_specs_[i].name, out_specs_[i].dtype, out_specs_[i].shape, out_plane_buffers_[i]->read()});
   return answer;
+}
+
+void KernelRun::check_unchanged(const KernelAnswer& answer) const {
+  const auto check = [](const GuardedBuffer& buffer, std::span<const std::byte> bytes) {
+    if (!buffer.holds(bytes)) throw ProviderFault(buffer.name() + " changed after run() had returned");
+  };
+  if (y_) check(*y_, answer.y);
+  for (size_t i = 0; i < out_plane_buffers_.size(); ++i)
+    check(*out_plane_buffers_[i], answer.planes[i].bytes);
 }
 
 }  // namespace qcts

@@ -47,21 +47,26 @@ std::vector<PlaneSpec> output_specs(const KernelInput& input);
 
 class KernelRun {
  public:
-  // Copies the inputs into guarded buffers. `kernel` must outlive the run.
+  // Copies the inputs into guarded buffers and asks the kernel of them. `kernel` must outlive the run.
   KernelRun(const qcts_kernel& kernel, const KernelInput& input, const RunOptions& options);
   ~KernelRun();
   KernelRun(const KernelRun&) = delete;
   KernelRun& operator=(const KernelRun&) = delete;
 
-  Support supports() const;
-  // Calls supports() with every data pointer NULL, before any buffer exists.
-  Support supports_before_data() const;
+  // What the kernel said when the run was made.
+  const Support& supports() const { return facts_.support; }
+  // The same with every data pointer NULL; asked only if supports() accepts the problem.
+  const Support& supports_before_data() const { return facts_.before_data; }
   // Poisons the outputs and the workspace, prepares once, and calls the kernel.
   // Then checks the red zones, the inputs and the prepared weight, and returns run's status.
   // Throws ProviderFault for a broken contract. Call this only if supports() accepts the problem.
   qcts_status attempt(Poison poison, const KernelAnswer* previous = nullptr);
   // Calls attempt(). Throws ProviderFault for any status other than QCTS_OK.
   KernelAnswer run(Poison poison, const KernelAnswer* previous = nullptr);
+
+  // Throws ProviderFault if the outputs no longer hold the answer that run() returned: a call that has
+  // returned may write no more.
+  void check_unchanged(const KernelAnswer& answer) const;
 
   // For a problem without rows of x: true if a byte written to x, y or a plane of rows would be a violation.
   bool notices_writes_without_rows();
@@ -81,7 +86,7 @@ class KernelRun {
   void add_outputs(const KernelInput& input, const RunOptions& options);
   static void* address(GuardedBuffer& buffer, const RunOptions& options);
   GuardedBuffer* guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
-                       size_t misalign_bytes);
+                       size_t misalign_bytes, HostAccess access);
   void prepare_once();
   void check_untouched() const;
 
@@ -102,6 +107,7 @@ class KernelRun {
   GuardedBuffer* workspace_ = nullptr;
   bool prepared_ = false;
   qcts_problem problem_{};
+  KernelFacts facts_;
 };
 
 }  // namespace qcts

@@ -17,6 +17,8 @@
 
 #include "kernels/registry.h"
 #include "suites/base/paths.h"
+#include "suites/host/cage.h"
+#include "suites/host/probes.h"
 #include "suites/providers/provider_call.h"
 #include "suites/providers/remote_protocol.h"
 
@@ -26,6 +28,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr size_t kGapBytes = 256;  // between two tensors of the shared memory
 constexpr std::byte kPaint{0xa5};
+constexpr int kMemoryFd = 4;             // the memory in the program
 constexpr int kOlderHandshakeMs = 1000;  // time limit for a program that refused this host's version
 
 // These two mark the kernels of a RemoteProvider: a C function does not know its provider, so provider_call
@@ -58,9 +61,9 @@ qcts_status must_be_ok(const Json& answer, const char* what) {
 }  // namespace
 
 SharedMemory::SharedMemory() {
-  fd_ = ::memfd_create("qcts", MFD_CLOEXEC);
-  if (fd_ < 0) throw std::runtime_error(std::string("memfd_create: ") + std::strerror(errno));
-  path_ = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_);
+  const int fd = ::memfd_create("qcts", MFD_CLOEXEC);
+  if (fd < 0) throw std::runtime_error(std::string("memfd_create: ") + std::strerror(errno));
+  fd_ = moved_up(fd);
 }
 
 SharedMemory::~SharedMemory() {
@@ -83,12 +86,14 @@ const RemoteProvider::Kernel* RemoteProvider::kernel_of(const qcts_kernel& kerne
   return kernel.run == marks_run ? static_cast<const Kernel*>(&kernel) : nullptr;
 }
 
-RemoteProvider::RemoteProvider(const std::filesystem::path& program, uint64_t memory_limit_bytes)
-    : child_(
-          program_path(),
-          {"provider-process", "--memory-limit-bytes", std::to_string(memory_limit_bytes), program.string()},
-          environment_with({}), "/proc/self/fd/2", ChildRole::provider) {
+RemoteProvider::RemoteProvider(const std::filesystem::path& program, const std::filesystem::path& scratch,
+                               uint64_t memory_limit_bytes)
+    : child_(program_path(),
+             {"provider-process", "--memory-limit-bytes", std::to_string(memory_limit_bytes), "--scratch",
+              scratch.string(), program.string()},
+             environment_with({}), "/proc/self/fd/2", ChildRole::provider, {{memory_.fd(), kMemoryFd}}) {
   try {
+    isolation_ = next_json("isolation").at("isolation");
     read_handshake(handshake());
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(program.string() + ": handshake: " + error.what());
@@ -99,11 +104,15 @@ RemoteProvider::RemoteProvider(const std::filesystem::path& program, uint64_t me
 
 Json RemoteProvider::exchange(const Json& request) {
   child_.send_line(request.dump());  // a program that no longer reads may have answered before it ended
+  return next_json(request.at("request"));
+}
+
+Json RemoteProvider::next_json(const std::string& request) {
   for (bool open = true;;) {
     if (const auto line = child_.next_line()) {
       Json answer = Json::parse(*line, nullptr, false);
       if (answer.is_object()) return answer;
-      throw ProviderFault("answered '" + request.at("request").get<std::string>() +
+      throw ProviderFault("answered '" + request +
                           "' with a line that is not a JSON object: " + line->substr(0, 100));
     }
     if (!open) {
@@ -206,7 +215,7 @@ Json RemoteProvider::with_memory(const char* request, const Kernel& kernel, cons
                                  const std::vector<RemoteTensor>& tensors) const {
   return {{"request", request},
           {"kernel", kernel.index},
-          {"memory", memory_.path()},
+          {"memory", "/proc/self/fd/" + std::to_string(kMemoryFd)},
           {"memory_bytes", memory_.bytes().size()},
           {"problem", problem_json(problem, tensors)}};
 }
@@ -255,12 +264,15 @@ qcts_status RemoteProvider::load_save(const char* input, const char* output, cha
   return answered(exchange({{"request", "load_save"}, {"input", input}, {"output", output}}), why, why_size);
 }
 
-int become_provider(const std::string& program, uint64_t memory_limit_bytes) {
+int become_provider(const std::string& program, const std::string& scratch, uint64_t memory_limit_bytes) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // survives exec
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   const rlimit limit{memory_limit_bytes, RLIM_INFINITY};
   if (memory_limit_bytes != 0) ::setrlimit(RLIMIT_DATA, &limit);
+  const Cage cage = enter_cage(scratch);
+  std::puts(Json{{"isolation", isolation_of(cage, ::getppid(), nullptr, program)}}.dump().c_str());
+  std::fflush(stdout);
   char* const words[] = {const_cast<char*>(program.c_str()), nullptr};
   ::execv(program.c_str(), words);
   // Sent instead of the program's handshake.

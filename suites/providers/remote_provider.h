@@ -22,7 +22,7 @@
 
 namespace qcts {
 
-// Anonymous memory that another process can open by path.
+// Anonymous memory that a child can open by path: it inherits the descriptor.
 class SharedMemory {
  public:
   SharedMemory();
@@ -31,24 +31,27 @@ class SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
   void reserve(size_t bytes);  // discards the contents and never shrinks; throws std::runtime_error
   std::span<std::byte> bytes() const { return bytes_; }
-  const std::string& path() const { return path_; }
+  int fd() const { return fd_; }
 
  private:
   int fd_ = -1;
-  std::string path_;
   std::span<std::byte> bytes_;
 };
 
 class RemoteProvider {
  public:
-  // Starts the program and does the handshake.
-  // `memory_limit_bytes` limits the program's private memory; 0: no limit. Throws std::runtime_error.
-  RemoteProvider(const std::filesystem::path& program, uint64_t memory_limit_bytes);
+  // Starts the program in a cage (suites/host/cage.h) and does the handshake. It may write in `scratch`
+  // alone, and from then on no other process of the same user can read this one. `memory_limit_bytes` limits
+  // the program's private memory; 0: no limit. Throws std::runtime_error.
+  RemoteProvider(const std::filesystem::path& program, const std::filesystem::path& scratch,
+                 uint64_t memory_limit_bytes);
   RemoteProvider(const RemoteProvider&) = delete;
   RemoteProvider& operator=(const RemoteProvider&) = delete;
 
   // Valid for the lifetime of this object. Its kernels must be called through provider_call only.
   const qcts_provider& table() const { return table_; }
+  // As isolation_of() says.
+  const std::string& isolation() const { return isolation_; }
   bool offers_load_save() const { return offers_load_save_; }
 
   struct Kernel : qcts_kernel {
@@ -76,6 +79,7 @@ class RemoteProvider {
 
  private:
   nlohmann::ordered_json exchange(const nlohmann::ordered_json& request);
+  nlohmann::ordered_json next_json(const std::string& request);
   nlohmann::ordered_json handshake();
   std::vector<RemoteTensor> copy_in(const qcts_problem& problem);
   nlohmann::ordered_json with_memory(const char* request, const Kernel& kernel, const qcts_problem& problem,
@@ -84,10 +88,10 @@ class RemoteProvider {
   void read_handshake(const nlohmann::ordered_json& handshake);
   void read_kernel(const nlohmann::ordered_json& entry);
 
-  ChildProcess child_;
   SharedMemory memory_;
+  ChildProcess child_;
   std::mutex running_;
-  std::string name_, version_, url_, choices_;
+  std::string name_, version_, url_, choices_, isolation_;
   std::deque<Kernel> kernels_;
   std::vector<const qcts_kernel*> kernel_pointers_;
   qcts_provider table_{};
@@ -96,8 +100,8 @@ class RemoteProvider {
 };
 
 // Implements a hidden subcommand.
-// Makes this process die with its parent, limits its memory and executes `program`.
-// Returns only on failure, with an exit code.
-int become_provider(const std::string& program, uint64_t memory_limit_bytes);
+// Makes this process die with its parent, limits its memory, enters the cage, writes a line that says what
+// isolates it, and executes `program`. Returns only on failure, with an exit code.
+int become_provider(const std::string& program, const std::string& scratch, uint64_t memory_limit_bytes);
 
 }  // namespace qcts

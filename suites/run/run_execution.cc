@@ -121,6 +121,7 @@ RunReport judge_cases(const RunRequest& request, RunSetup& setup, const RunChoic
                                                 " of " + std::to_string(choice.chosen.size()) + " cases; " +
                                                 (request.out / "run.jsonl").string() +
                                                 " has their verdicts; continue with --resume");
+  for (const ProviderSlot& slot : setup.slots) report.host_round_trips += slot.round_trips;
   record.close();
   return report;
 }

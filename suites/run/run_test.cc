@@ -143,12 +143,21 @@ INSTANTIATE_TEST_SUITE_P(Run, PlantedProviderFault,
                                          Planted{"exits", "crash", "exit code 0"},
                                          Planted{"sets_ftz", "fail", "flush to zero"},
                                          Planted{"throws", "fail", "threw across the C ABI"},
-                                         Planted{"writes_to_fds", "crash", "not a verdict"},
+                                         Planted{"writes_to_fds", "crash", "answered out of turn"},
                                          Planted{"late", "timeout", "no verdict within 6 s"},
                                          Planted{"writes_past_end", "fail", "wrote outside its buffers: y"},
+                                         Planted{"writes_input", "fail", "wrote into its input qdata"},
                                          Planted{"writes_far", "crash", kNoMemoryThere},
                                          Planted{"sets_ftz_at_load", "fail", "loading the provider"}),
                          [](const auto& info) { return std::string(info.param.fault); });
+
+// A library that computes nothing, and makes its process write "pass" for "fail".
+TEST_F(RunProgram, AProviderCannotForgeItsVerdicts) {
+  const Result result = run("--provider " + faulty("patches_host") + kThreeCases);
+  EXPECT_EQ(result.exit_code, 1) << result.out << result.err;
+  ASSERT_EQ(result.cases.size(), 3u);
+  for (const Json& c : result.cases) EXPECT_EQ(c["status"], "fail") << c.dump();
+}
 
 // Faults of a provider's load_save. A correct one returns the golden with its payload, refuses the malformed
 // file and leaves no file.

@@ -184,6 +184,18 @@ void print_robustness(const RunReport& report, Printout& out) {
              2);
 }
 
+// How often judges had to ask hosts, for a verdict on a kernel.
+void print_round_trips(const RunReport& report, Printout& out) {
+  const auto verdicts = std::ranges::count_if(report.verdicts, [](const Verdict& verdict) {
+    return verdict.provider != "qcts" && verdict.case_id.kind != Kind::latency;
+  });
+  if (report.host_round_trips == 0 || verdicts == 0) return;
+  const double trips = static_cast<double>(report.host_round_trips);
+  out.text("round trips to hosts: " + with_commas(trips) + ", " +
+               fixed(trips / static_cast<double>(verdicts), 1) + " a verdict",
+           2);
+}
+
 void print_evidence(const RunReport& report, const Conformance& verdict, const std::vector<Cell>& cells,
                     Printout& out) {
   uint64_t confirmed = 0, emulated = 0, reference = 0, other = 0;
@@ -207,6 +219,7 @@ void print_evidence(const RunReport& report, const Conformance& verdict, const s
                    " cases with inputs that no recipe writes; " + provider["name"].get<std::string>() +
                    " does not declare representable_inputs",
                2);
+  print_round_trips(report, out);
   print_robustness(report, out);
   if (verdict.complete) {
     print_first("mustpass cases without a verdict", verdict.missing, out);
@@ -260,6 +273,8 @@ void print_verdict(const RunReport& report, const Conformance& verdict, const st
   out.blank();
   out.text(verdict_line(report, verdict), 0, good ? Ink::green : bad ? Ink::red : Ink::yellow);
   out.text(status_counts(report));
+  if (!verdict.not_isolated.empty())
+    out.text("NOT ISOLATED, so that conformance is not stated: " + verdict.not_isolated, 0, Ink::red);
   if (!files.empty()) out.path(files_line(files, out.screen()));
 }
 

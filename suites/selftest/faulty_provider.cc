@@ -12,8 +12,11 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <xmmintrin.h>
 
@@ -25,7 +28,7 @@ namespace {
 #define QCTS_FAULTS(FAULT) \
   FAULT(none) FAULT(wrong) FAULT(aborts) FAULT(hangs) FAULT(late) FAULT(exits) FAULT(throws) FAULT(leaks) FAULT(declines) \
   FAULT(sets_ftz) FAULT(sets_ftz_at_load) FAULT(writes_to_fds) FAULT(writes_past_end) FAULT(writes_far) \
-  FAULT(aborts_when_asked) FAULT(hangs_when_asked) \
+  FAULT(aborts_when_asked) FAULT(hangs_when_asked) FAULT(writes_input) FAULT(patches_host) FAULT(writes_later) \
   /* of load_save */ \
   FAULT(copies_unread) FAULT(refuses_all) FAULT(supports_no_file) FAULT(writes_no_file) FAULT(keeps_failed_output) \
   FAULT(flips_bit) FAULT(changes_input) FAULT(aborts_on_file)
@@ -51,8 +54,33 @@ Fault fault_of_file() {
   return static_cast<Fault>(found - std::begin(kNames));
 }
 
+// What a provider sees of the verdict if it is loaded by its judge: it turns every fail into a pass.
+ssize_t forged_write(int fd, const void* data, size_t bytes) {
+  std::string text(static_cast<const char*>(data), bytes);
+  if (const size_t at = text.find(R"("status":"fail")"); at != text.npos)
+    text.replace(at, 15, R"("status":"pass")");
+  return ::syscall(SYS_write, fd, text.data(), text.size());
+}
+
+// Makes every write() of this process a forged_write().
+void patch_host() {
+#if defined(__x86_64__)
+  constexpr size_t kPageBytes = 4096;
+  auto* const code = reinterpret_cast<unsigned char*>(&::write);
+  const auto page = reinterpret_cast<uintptr_t>(code) / kPageBytes * kPageBytes;
+  if (::mprotect(reinterpret_cast<void*>(page), 2 * kPageBytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+    return;
+  const auto target = reinterpret_cast<uint64_t>(&forged_write);
+  const unsigned char load_rax[] = {0x48, 0xb8}, jump_rax[] = {0xff, 0xe0};
+  std::memcpy(code, load_rax, 2);
+  std::memcpy(code + 2, &target, 8);
+  std::memcpy(code + 10, jump_rax, 2);
+#endif
+}
+
 const Fault kFault = [] {
   const Fault fault = fault_of_file();
+  if (fault == patches_host) patch_host();
   if (fault == sets_ftz_at_load) _mm_setcsr(_mm_getcsr() | kFlushToZero);
   return fault;
 }();
@@ -103,6 +131,15 @@ void strike(const qcts_problem* problem) {
       return _mm_setcsr(_mm_getcsr() | kFlushToZero);
     case throws:
       throw 1;
+    case writes_later:  // the answer is right until a thread overwrites it
+      std::thread([y = static_cast<float*>(problem->y)] {
+        ::usleep(200000);
+        *y = 12345.0f;
+      }).detach();
+      return;
+    case writes_input:
+      *static_cast<char*>(const_cast<void*>(plane(problem, "qdata"))) ^= 1;
+      return;
     case writes_to_fds: {
       // Writes to every descriptor that might belong to the judge.
       for (int fd = 3; fd < 8; ++fd)
@@ -122,6 +159,7 @@ qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
 }
 
 qcts_status run(const qcts_problem* problem) {
+  if (kFault == patches_host) return QCTS_OK;
   const auto* codes = static_cast<const int8_t*>(plane(problem, "qdata"));
   const auto* zeros = static_cast<const int8_t*>(plane(problem, "zero_point"));
   for (int64_t n = 0; n < problem->n; ++n)

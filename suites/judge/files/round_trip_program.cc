@@ -63,7 +63,7 @@ Expected read_expected(const Golden& golden) {
   return expected;
 }
 
-std::vector<Tensor> outputs_of(const qcts_provider& runner, const fs::path& file, const Golden::Run& run,
+std::vector<Tensor> outputs_of(const Implementation& runner, const fs::path& file, const Golden::Run& run,
                                const Expected& expected, uint32_t threads) {
   std::vector<std::vector<std::byte>> inputs;
   std::vector<qcts_plane> planes;

@@ -33,8 +33,9 @@ WorkerReady read_ready(ChildProcess& child, double timeout_s, RunClock::time_poi
   const std::optional<std::string> line = wait_line(child, deadline, closed);
   if (!line) {
     if (!closed) child.kill();
-    ready.error = closed ? with_last_words("its worker ended before the handshake: " + child.wait(), child)
-                         : "its worker did not answer the handshake within " + seconds_text(timeout_s);
+    ready.error = closed
+                      ? with_last_words("its worker ended before the handshake: " + child.wait(), child.log())
+                      : "its worker did not answer the handshake within " + seconds_text(timeout_s);
     return ready;
   }
   try {
@@ -78,11 +79,6 @@ std::string seconds_text(double seconds) {
   char text[32];
   std::snprintf(text, sizeof text, "%g s", seconds);
   return text;
-}
-
-std::string with_last_words(std::string text, const ChildProcess& child) {
-  const std::string last = last_line(child.log());
-  return last.empty() ? text : text + "; it last wrote: " + last;
 }
 
 void start_workers(std::vector<ProviderSlot>& slots, double timeout_s) {

@@ -27,6 +27,7 @@ struct ProviderSlot {
   WorkerReady ready;                   // set after start_workers()
   std::unique_ptr<ChildProcess> idle;  // a worker that has answered the handshake and waits
   int started = 0;                     // workers so far
+  uint64_t round_trips = 0;            // of all its workers to their hosts, for verdicts
 };
 
 // Starts a worker for every slot and reads its answer. Sets ready.error for a slot that fails.
@@ -41,8 +42,5 @@ std::unique_ptr<ChildProcess> take_worker(ProviderSlot& slot, std::string& error
 // Judging the case then shows the fault.
 std::vector<bool> ask_support(ProviderSlot& slot, std::span<const SupportQuestion> questions,
                               double timeout_s);
-
-// Returns `text`, followed by the last line that the child wrote to its log, if there is one.
-std::string with_last_words(std::string text, const ChildProcess& child);
 
 }  // namespace qcts

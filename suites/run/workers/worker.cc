@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iostream>
 #include <stdexcept>
+#include <utility>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -15,9 +16,12 @@
 
 #include "suites/base/memory.h"
 #include "suites/base/paths.h"
+#include "suites/base/process.h"
 #include "suites/cases/case_key.h"
+#include "suites/host/cage.h"
 #include "suites/judge/expected/coverage.h"
 #include "suites/judge/expected/test_vector.h"
+#include "suites/providers/hosted_provider.h"
 #include "suites/providers/load_guarded.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/providers/remote_provider.h"
@@ -55,12 +59,18 @@ Json claims_json(uint32_t claims) {
 
 class Worker {
  public:
-  Worker(const WorkerOptions& options, int answer_fd) : options_(options), answer_fd_(answer_fd) {}
+  Worker(const WorkerOptions& options, int answer_fd)
+      : options_(options),
+        answer_fd_(answer_fd),
+        scratch_(options.settings.scratch / ("worker_" + std::to_string(::getpid()))) {}
 
   int run() {
     WorkerReady ready;
     try {
       open(ready);
+    } catch (const HostFailure& failure) {
+      ready = WorkerReady();
+      ready.error = with_last_words(failure.reason, "/proc/self/fd/2");
     } catch (const std::exception& error) {
       ready = WorkerReady();
       ready.error = error.what();
@@ -69,36 +79,83 @@ class Worker {
     if (!ready.error.empty()) return 5;
     limit_memory();
     std::string key;
-    while (std::getline(std::cin, key)) answer(Json::parse(key));
+    while (std::getline(std::cin, key)) {
+      try {
+        answer(Json::parse(key));
+      } catch (const HostFailure& failure) {
+        tell(failure);
+        return 0;
+      }
+    }
     return 0;
   }
 
  private:
   void open(WorkerReady& ready) {
     if (options_.provider == "builtin") {
-      registry_.add(builtin_provider());
+      start_host(builtin_library(), "");
     } else if (options_.provider == kReferenceProvider) {
       registry_.add(reference_provider());
     } else if (options_.provider != kFileProvider) {
       if (is_shared_library(options_.provider))
-        load_fault_ = load_guarded(registry_, options_.provider);
+        start_host(options_.provider, options_.provider);
       else
         start_remote();
     }
     const bool files = options_.provider == kFileProvider;
     ready.provider = files ? kFileProvider : registry_.providers().front().name;
     ready.info = provider_json(registry_, ready.provider);
+    if (hosted_) ready.info["isolation"] = hosted_->isolation();
+    if (remote_) ready.info["isolation"] = remote_->isolation();
     ready.offers = offers_of(registry_, ready.provider);
   }
 
+  // If the kernel refuses to hide this process, a probe in the cage says so.
+  void prepare_for_cage() const {
+    hide_from_others();
+    std::filesystem::create_directories(scratch_);
+  }
+
   void start_remote() {
-    remote_ = std::make_unique<RemoteProvider>(options_.provider, options_.memory_limit_bytes);
-    LoadSave load_save;
+    prepare_for_cage();
+    remote_ = std::make_unique<RemoteProvider>(options_.provider, scratch_, options_.memory_limit_bytes);
+    decltype(FileCalls::load_save) load_save;
     if (remote_->offers_load_save())
       load_save = [this](const char* input, const char* output, char* why, size_t why_size) {
         return remote_->load_save(input, output, why, why_size);
       };
-    registry_.add(remote_->table(), options_.provider, std::move(load_save));
+    registry_.add(remote_->table(), options_.provider, {std::move(load_save), {}});
+  }
+
+  // `name` is the library's for the registry, which has none for builtin.
+  void start_host(const std::filesystem::path& library, const std::string& name) {
+    prepare_for_cage();
+    hosted_ = std::make_unique<HostedProvider>(library, scratch_, options_.memory_limit_bytes);
+    registry_.add(hosted_->table(), name, hosted_->file_calls());
+    load_fault_ = hosted_->load_fault();
+    host_base_bytes_ = data_bytes_of(hosted_->pid()).value_or(0);
+  }
+
+  // Latency is measured in this process, so the library is loaded here too. From then on this worker judges
+  // nothing but latency (WorkerLane).
+  const Registry& registry_for(const Json& key) {
+    if (!hosted_ || parse_case_id(key.at("case").get<std::string>()).value().kind != Kind::latency)
+      return registry_;
+    if (timed_registry_.providers().empty()) {
+      if (options_.provider == "builtin")
+        timed_registry_.add(builtin_provider());
+      else
+        load_guarded(timed_registry_, options_.provider);
+      limit_memory();
+    }
+    return timed_registry_;
+  }
+
+  // A worker that was asked for support says nothing, which the supervisor takes for an open question.
+  void tell(const HostFailure& failure) {
+    if (is_asked_for_support_) return;
+    write_line(answer_fd_,
+               {{kHostFailedKey, failure.reason}, {kPeakResidentKey, failure.peak_resident_bytes}});
   }
 
   // Reads the manifest only when a case needs it: that is half of a worker's start-up time.
@@ -109,6 +166,7 @@ class Worker {
   }
 
   void answer(const Json& key) {
+    is_asked_for_support_ = key.contains("supports");
     if (key.contains("replay"))
       finish(judge_replay_of(key));
     else if (key.contains("supports"))
@@ -140,13 +198,14 @@ class Worker {
 
   void answer_case(const Json& key) {
     if (needs_fixtures(key)) require_fixtures();
-    const Case c = case_of_key(key, fixtures_, registry_);
+    const Registry& registry = registry_for(key);
+    const Case c = case_of_key(key, fixtures_, registry);
     JudgeContext context{options_.settings};
-    context.scratch /= ("case_" + std::to_string(::getpid()));
+    context.scratch = scratch_ / "case";
     const bool writes_files = c.id.kind == Kind::round_trip || c.id.kind == Kind::reject || c.is_block();
     std::filesystem::remove_all(context.scratch);
     if (writes_files) std::filesystem::create_directories(context.scratch);
-    if (c.id.kind == Kind::latency) context.registry = baseline_.find(registry_);
+    if (c.id.kind == Kind::latency) context.registry = baseline_.find(registry);
     context.coverage = &coverage_;
     context.test_vectors = &test_vectors_;
     context.seed = key.value("seed", context.seed);
@@ -165,6 +224,10 @@ class Worker {
     const bool used_up = watch_memory(verdict);
     Json line = to_json(verdict);
     if (used_up || verdict.has(Caveat::overrun)) line[kSpoiltKey] = true;
+    if (hosted_) {
+      const uint64_t trips = hosted_->round_trips();
+      line[kRoundTripsKey] = trips - std::exchange(round_trips_, trips);
+    }
     write_line(answer_fd_, line);
   }
 
@@ -184,9 +247,9 @@ class Worker {
   // fresh process because so much memory is used.
   bool watch_memory(Verdict& verdict) const {
     if (limit_bytes_ == 0) return false;
-    const uint64_t now = data_bytes().value_or(0);
-    const double taken =
-        now > base_bytes_ ? static_cast<double>(now - base_bytes_) / static_cast<double>(limit_bytes_) : 0;
+    double taken = share_taken(data_bytes().value_or(0), base_bytes_);
+    if (hosted_)
+      taken = std::max(taken, share_taken(data_bytes_of(hosted_->pid()).value_or(0), host_base_bytes_));
     const bool may_lack_memory = verdict.status == Status::fail || verdict.status == Status::internal ||
                                  verdict.status == Status::robustness;
     if (taken > 0.9 && may_lack_memory) {
@@ -196,17 +259,28 @@ class Worker {
     return taken > 0.25;
   }
 
+  double share_taken(uint64_t now_bytes, uint64_t base_bytes) const {
+    return now_bytes > base_bytes
+               ? static_cast<double>(now_bytes - base_bytes) / static_cast<double>(limit_bytes_)
+               : 0;
+  }
+
   const WorkerOptions& options_;
   const int answer_fd_;
+  const std::filesystem::path scratch_;  // where the provider may write
   std::unique_ptr<RemoteProvider> remote_;
-  Registry registry_;
+  std::unique_ptr<HostedProvider> hosted_;
+  Registry registry_, timed_registry_;
+  bool is_asked_for_support_ = false;
+  uint64_t round_trips_ = 0;  // when the last verdict was written
   Baseline baseline_;
   CoverageLog coverage_;
   TestVectorCache test_vectors_;
   Fixtures fixtures_;
   bool has_fixtures_ = false;
   std::string load_fault_;
-  uint64_t base_bytes_ = 0, limit_bytes_ = 0;  // private memory before the first case; 0: no limit
+  // Private memory before the first case, here and in the host; no limit: 0.
+  uint64_t base_bytes_ = 0, host_base_bytes_ = 0, limit_bytes_ = 0;
 };
 
 }  // namespace

@@ -3,8 +3,9 @@
 // Then the worker reads one case per line and writes one verdict per line. A crash loses one case.
 // A line is the key of a case (cases/case_key.h), whose "seed" may override the worker's own.
 // Alternatively, a line is a replay: {"replay": {...}, "variant": "avx2"}.
-// A line may also ask whether kernels serve cases: {"supports": [KEY, ...]}.
-// The answer is one line, `true` or `false`, for each key.
+// A shared library is loaded by a host (providers/hosted_provider.h), never by the worker, except for
+// latency. If the host dies, the worker says so in place of a verdict, and ends. A line may also ask whether
+// kernels serve cases: {"supports": [KEY, ...]}. The answer is one line, `true` or `false`, for each key.
 #pragma once
 
 #include <filesystem>
@@ -47,6 +48,11 @@ WorkerReady worker_ready_from_json(const nlohmann::ordered_json& json);  // thro
 
 // The key that a worker adds to a verdict if it should judge no further cases.
 inline constexpr const char* kSpoiltKey = "spoilt";
+// The keys of the line that replaces a verdict if the host died: how, and its peak memory in bytes.
+inline constexpr const char* kHostFailedKey = "host_failed";
+inline constexpr const char* kPeakResidentKey = "peak_resident_bytes";
+// The key that a worker adds to a verdict: how often it asked its host since the last one.
+inline constexpr const char* kRoundTripsKey = "round_trips";
 
 // Returns the line that tells a worker to judge a replay with that variant.
 nlohmann::ordered_json replay_key(const Replay& replay, const std::string& variant);

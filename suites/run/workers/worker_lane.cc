@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "suites/base/memory.h"
+#include "suites/base/paths.h"
 #include "suites/cases/case_key.h"
 
 namespace qcts {
@@ -34,7 +35,10 @@ bool WorkerLane::feed() {
     waiting_.pop_front();
     began_ = RunClock::now();
     std::string error;
+    const bool is_timed = task_->name.id.kind == Kind::latency;
+    if (holds_library_ && !is_timed) child_.reset();
     if (!child_) child_ = take_worker(*slot_, error);
+    holds_library_ = is_timed && is_shared_library(slot_->options.provider);
     deadline_ = in_seconds(task_->timeout_s);
     if (child_ && child_->send_line(task_->key)) return true;
     if (child_) error = "its worker stopped reading: " + (child_->kill(), child_->wait());
@@ -51,7 +55,7 @@ void WorkerLane::attend(bool readable) {
 }
 
 void WorkerLane::retire() {
-  if (child_ && !slot_->idle) slot_->idle = std::move(child_);
+  if (child_ && !slot_->idle && !holds_library_) slot_->idle = std::move(child_);
 }
 
 // Nonsense counts as the worker's fault.
@@ -60,8 +64,11 @@ void WorkerLane::take(const std::string& line) {
   bool spoilt = false;
   try {
     const nlohmann::ordered_json json = nlohmann::ordered_json::parse(line);
+    if (json.contains(kHostFailedKey))
+      return finish_dead(json[kHostFailedKey].get<std::string>(), json.at(kPeakResidentKey).get<uint64_t>());
     verdict = verdict_from_json(json);
     spoilt = json.contains(kSpoiltKey);
+    slot_->round_trips += json.value(kRoundTripsKey, uint64_t{0});
   } catch (const std::exception& error) {
     finish_broken(Status::crash,
                   std::string("its worker wrote a line that is not a verdict: ") + error.what());
@@ -101,9 +108,14 @@ void WorkerLane::finish_late() {
 }
 
 void WorkerLane::finish_dead() {
-  std::string ending = with_last_words("its worker died: " + child_->wait(), *child_);
+  const std::string how = "its worker died: " + child_->wait();
+  finish_dead(how, child_->peak_resident_bytes());
+}
+
+void WorkerLane::finish_dead(const std::string& how, uint64_t peak_resident_bytes) {
+  std::string ending = with_last_words(how, child_->log());
   const uint64_t limit_bytes = slot_->options.memory_limit_bytes;
-  const bool full = kMemoryCounts && limit_bytes != 0 && child_->peak_resident_bytes() > limit_bytes / 10 * 9;
+  const bool full = kMemoryCounts && limit_bytes != 0 && peak_resident_bytes > limit_bytes / 10 * 9;
   if (full) ending = "reached the memory limit of " + mib_text(limit_bytes) + ": " + ending;
   finish_broken(full ? Status::resource : Status::crash, ending);
 }

@@ -50,13 +50,15 @@ class WorkerLane {
   bool finish_broken(Status status, const std::string& reason);
   void finish_late();
   void finish_dead();
+  void finish_dead(const std::string& how, uint64_t peak_resident_bytes);
   void take(const std::string& line);
 
   ProviderSlot* slot_;
   std::deque<Task>* queue_;
   const OnVerdict* on_verdict_;
   std::unique_ptr<ChildProcess> child_;
-  std::deque<Task> waiting_;  // all variants of one case, so that the worker makes its input once
+  bool holds_library_ = false;  // the worker loaded a library to time it, so it must judge nothing else
+  std::deque<Task> waiting_;    // all variants of one case, so that the worker makes its input once
   std::optional<Task> task_;
   RunClock::time_point began_, deadline_;
 };

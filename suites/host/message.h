@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The messages between a judge and a host.
+// A request lies in the window of inputs, its answer in the window of outputs. The judge then sends the
+// request's number as a line of decimal digits, and the host sends it back when the answer is there.
+// A host serves two lanes, each with a thread, descriptors and messages of its own, so that two calls may run
+// at the same time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/abi/qcts_kernel.h"
+#include "suites/host/windows.h"
+
+namespace qcts {
+
+inline constexpr size_t kLanes = 2;
+inline constexpr size_t kMessageBytes = size_t{1} << 20;  // of one lane's request, and of its answer
+// Where buffers begin, in either window.
+inline constexpr size_t kBuffersOffset = kLanes * kMessageBytes;
+
+enum class HostCall : uint32_t {
+  facts,  // kernel_facts.h
+  supports,
+  workspace_bytes,
+  prepared_bytes,
+  prepare,
+  run,
+  load_save,
+  run_program
+};
+
+// Whole pages that a call may use. Everything else in the windows is inaccessible to the host during the
+// call.
+struct OpenPages {
+  uint64_t address, bytes;
+  uint32_t writable, reserved;
+};
+inline constexpr uint32_t kMaxOpenPages = 128;
+
+struct HostRequest {
+  HostCall call;
+  uint32_t kernel;              // index in the provider's table
+  const qcts_problem* problem;  // in the window of inputs, with all that it points to
+  void* prepared;               // prepare: where to
+  const char *input, *output;   // load_save: paths
+  const qcts_program_call* program;
+  // run_program: where emitted planes go, one after another: a qcts_plane and its data, both padded to
+  // 64 bytes. The plane's own pointers mean nothing to the judge.
+  std::byte* emitted;
+  uint64_t emitted_bytes;
+  uint32_t n_open, reserved;
+  OpenPages open[kMaxOpenPages];
+};
+
+enum class HostOutcome : uint32_t { answered, provider_fault, harm_fault };
+
+// What a host says, which is a claim of the provider: the judge holds it against bytes.
+struct HostAnswer {
+  HostOutcome outcome;
+  int32_t status;            // qcts_status
+  uint64_t bytes;            // workspace_bytes, prepared_bytes; run_program: bytes of emitted planes
+  uint64_t prepared_bytes;   // facts
+  uint64_t fault_address;    // nonzero: a signal handler saw an access there, which ended the host
+  uint32_t failure_outcome;  // HostOutcome of failure(), which follows a QCTS_FAILED
+  int32_t before_data;       // facts: qcts_status of supports() without data
+  char text[4096];           // reason, or what(); ends with a NUL
+  char failure[4096];        // of prepare and run; facts: the reason of before_data
+};
+
+// Returns the bytes of a row-major plane: 0 without data, UINT64_MAX if its shape makes no sense.
+// A type that only schemes have counts as one byte.
+uint64_t bytes_of_plane(const qcts_plane& plane);
+
+// Returns the place of a lane's request and answer in the windows that begin at `inputs` and `outputs`.
+inline HostRequest& request_of(std::byte* inputs, size_t lane) {
+  return *reinterpret_cast<HostRequest*>(inputs + lane * kMessageBytes);
+}
+inline HostAnswer& answer_of(std::byte* outputs, size_t lane) {
+  return *reinterpret_cast<HostAnswer*>(outputs + lane * kMessageBytes);
+}
+
+}  // namespace qcts

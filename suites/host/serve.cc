@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/host/serve.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "kernels/abi/known_part.h"
+#include "kernels/abi/open_provider.h"
+#include "kernels/abi/problem.h"
+#include "suites/base/memory.h"
+#include "suites/base/process.h"
+#include "suites/host/cage.h"
+#include "suites/host/guarded_call.h"
+#include "suites/host/kernel_facts.h"
+#include "suites/host/message.h"
+#include "suites/host/probes.h"
+#include "suites/host/table.h"
+
+namespace qcts {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Where the handler of a signal notes the address of a forbidden access; a handler has no other argument.
+uint64_t* fault_note = nullptr;
+
+void note_fault(int, siginfo_t* info, void*) { *fault_note = reinterpret_cast<uint64_t>(info->si_addr); }
+
+// The handler notes the address and returns; the access then happens again and ends the process, because the
+// handler is gone. Its stack holds the state of AMX, 8 KiB, and more.
+void note_forbidden_accesses() {
+  constexpr size_t kStackBytes = size_t{1} << 16;
+  stack_t stack{};
+  stack.ss_sp = std::malloc(kStackBytes);
+  stack.ss_size = kStackBytes;
+  ::sigaltstack(&stack, nullptr);
+  struct sigaction action {};
+  action.sa_sigaction = note_fault;
+  action.sa_flags = static_cast<int>(SA_SIGINFO | SA_ONSTACK | SA_RESETHAND);
+  ::sigaction(SIGSEGV, &action, nullptr);
+  ::sigaction(SIGBUS, &action, nullptr);
+}
+
+void write_all(int fd, const std::string& text) {
+  for (size_t sent = 0; sent < text.size();) {
+    const ssize_t count = ::write(fd, text.data() + sent, text.size() - sent);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) std::_Exit(5);
+    sent += static_cast<size_t>(count);
+  }
+}
+
+void say_line(const Json& json) {
+  write_all(kAnswerFd, json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+// Makes allocations beyond the limit fail at once, in the call that makes them.
+void limit_memory(uint64_t limit_bytes) {
+  const std::optional<uint64_t> base_bytes = data_bytes();
+  rlimit limit{};
+  if (!kMemoryCounts || limit_bytes == 0 || !base_bytes || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max = std::min<rlim_t>(limit.rlim_max, *base_bytes + limit_bytes);
+  ::setrlimit(RLIMIT_DATA, &limit);
+}
+
+void put_text(char (&place)[4096], const std::string& text) {
+  const size_t count = std::min(text.size(), sizeof place - 1);
+  std::memcpy(place, text.data(), count);
+  place[count] = '\0';
+}
+
+// Where run_program's planes go.
+struct Emitted {
+  std::byte* place;
+  uint64_t room, used = 0;
+  bool is_full = false;
+};
+
+uint64_t padded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+void take_plane(void* context, const qcts_plane* plane) noexcept {
+  Emitted& emitted = *static_cast<Emitted*>(context);
+  qcts_plane known{};
+  std::memcpy(&known, plane, std::min<size_t>(plane->struct_size, sizeof known));
+  const uint64_t data = bytes_of_plane(known), left = emitted.room - emitted.used;
+  const uint64_t need = data > left ? UINT64_MAX : padded(sizeof known) + padded(data);
+  if (emitted.is_full || need > left) {
+    emitted.is_full = true;
+    return;
+  }
+  std::byte* const place = emitted.place + emitted.used;
+  std::memcpy(place, &known, sizeof known);
+  if (data != 0) std::memcpy(place + padded(sizeof known), known.data, data);
+  emitted.used += need;
+}
+
+bool holds(const std::vector<OpenPages>& list, const OpenPages& pages) {
+  return std::ranges::any_of(list, [&](const OpenPages& each) {
+    return each.address == pages.address && each.bytes == pages.bytes && each.writable == pages.writable;
+  });
+}
+
+bool overlaps(const OpenPages& a, const OpenPages& b) {
+  return a.address < b.address + b.bytes && b.address < a.address + a.bytes;
+}
+
+bool overlaps(const std::vector<OpenPages>& list, const OpenPages& pages) {
+  return std::ranges::any_of(list, [&](const OpenPages& each) { return overlaps(each, pages); });
+}
+
+bool is_writable(const OpenPages& pages, const std::vector<OpenPages>& others) {
+  return pages.writable != 0 || std::ranges::any_of(others, [&](const OpenPages& each) {
+           return each.writable != 0 && overlaps(each, pages);
+         });
+}
+
+class Host {
+ public:
+  explicit Host(const HostOptions& options)
+      : inputs_(reinterpret_cast<std::byte*>(options.windows)), outputs_(inputs_ + kWindowStride) {
+    open_messages();
+    fault_note = &answer_of(outputs_, 0).fault_address;
+    note_forbidden_accesses();  // before the provider, which may have a handler of its own
+    const uint32_t before = float_control();
+    provider_ = open_provider(options.library);
+    load_fault_ = float_control_change(before, float_control());
+    set_float_control(before);
+    table_ = table_json(*provider_.table);
+    if (!load_fault_.empty()) table_["load_fault"] = load_fault_;
+    known_ = known_part<qcts_provider>(provider_.table, offsetof(qcts_provider, load_save), "provider");
+  }
+
+  const Json& table() const { return table_; }
+
+  void serve_lane(size_t lane, int request_fd, int answer_fd) {
+    std::string buffer;
+    std::array<char, 64> chunk;
+    for (;;) {
+      const ssize_t count = ::read(request_fd, chunk.data(), chunk.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return;
+      buffer.append(chunk.data(), static_cast<size_t>(count));
+      for (size_t end; (end = buffer.find('\n')) != buffer.npos; buffer.erase(0, end + 1)) {
+        answer(lane);
+        write_all(answer_fd, buffer.substr(0, end + 1));
+      }
+    }
+  }
+
+ private:
+  // Requests and answers are accessible throughout.
+  void open_messages() {
+    ::mprotect(inputs_, kBuffersOffset, PROT_READ);
+    ::mprotect(outputs_, kBuffersOffset, PROT_READ | PROT_WRITE);
+  }
+
+  void answer(size_t lane) {
+    const HostRequest& request = request_of(inputs_, lane);
+    HostAnswer& answer = answer_of(outputs_, lane);
+    open_pages(lane, request);
+    const auto fault = [&](HostOutcome outcome, const char* what) {
+      answer.outcome = outcome;
+      put_text(answer.text, what);
+    };
+    try {
+      answer.outcome = HostOutcome::answered;
+      call(request, answer);
+    } catch (const HarmFault& harm) {
+      fault(HostOutcome::harm_fault, harm.what());
+    } catch (const std::exception& error) {
+      fault(HostOutcome::provider_fault, error.what());
+    }
+  }
+
+  // Only what changed since the lane's last request costs system calls. What the other lane uses stays open.
+  void open_pages(size_t lane, const HostRequest& request) {
+    const std::lock_guard lock(pages_mutex_);
+    std::vector<OpenPages>& now = open_[lane];
+    const std::vector<OpenPages>& others = open_[1 - lane];
+    const std::vector<OpenPages> wanted(request.open, request.open + std::min(request.n_open, kMaxOpenPages));
+    for (const OpenPages& pages : now)
+      if (!holds(wanted, pages) && !overlaps(others, pages)) protect(pages, PROT_NONE);
+    for (const OpenPages& pages : wanted)
+      if (!holds(now, pages)) protect(pages, is_writable(pages, others) ? PROT_READ | PROT_WRITE : PROT_READ);
+    now = wanted;
+  }
+
+  static void protect(const OpenPages& pages, int protection) {
+    ::mprotect(reinterpret_cast<void*>(pages.address), pages.bytes, protection);
+  }
+
+  const qcts_kernel& kernel_of(const HostRequest& request) const {
+    return *provider_.table->kernels[request.kernel];
+  }
+
+  void call(const HostRequest& request, HostAnswer& answer) {
+    switch (request.call) {
+      case HostCall::facts: {
+        const qcts_kernel& kernel = kernel_of(request);
+        const KernelFacts facts = ask_facts(kernel, *request.problem, [&](const qcts_problem& problem) {
+          return kernel_supports(kernel, problem);
+        });
+        say(answer, facts.support);
+        answer.before_data = facts.before_data.status;
+        put_text(answer.failure, facts.before_data.reason);
+        answer.bytes = facts.workspace_bytes;
+        answer.prepared_bytes = facts.prepared_bytes;
+        return;
+      }
+      case HostCall::supports:
+        return say(answer, kernel_supports(kernel_of(request), *request.problem));
+      case HostCall::workspace_bytes: {
+        const qcts_kernel& kernel = kernel_of(request);
+        answer.bytes = guarded_bytes(kernel.variant, "workspace_bytes",
+                                     [&] { return kernel.workspace_bytes(request.problem); });
+        return;
+      }
+      case HostCall::prepared_bytes: {
+        const qcts_kernel& kernel = kernel_of(request);
+        answer.bytes = guarded_bytes(kernel.variant, "prepared_bytes",
+                                     [&] { return kernel.prepared_bytes(request.problem); });
+        return;
+      }
+      case HostCall::prepare: {
+        const qcts_kernel& kernel = kernel_of(request);
+        answer.status = guarded_status(kernel.variant, "prepare",
+                                       [&] { return kernel.prepare(request.problem, request.prepared); });
+        return say_failure(kernel, answer);
+      }
+      case HostCall::run: {
+        const qcts_kernel& kernel = kernel_of(request);
+        answer.status = guarded_status(kernel.variant, "run", [&] { return kernel.run(request.problem); });
+        return say_failure(kernel, answer);
+      }
+      case HostCall::load_save:
+        return say(answer, guarded_support(known_.name, "load_save", [&](char* why, size_t size) {
+                     return known_.load_save(request.input, request.output, why, size);
+                   }));
+      case HostCall::run_program:
+        return run_program(request, answer);
+    }
+    throw ProviderFault("the host was asked for what it does not know");
+  }
+
+  static void say(HostAnswer& answer, const Support& support) {
+    answer.status = support.status;
+    put_text(answer.text, support.reason);
+  }
+
+  // The kernel tells its failure to the thread that called it, so it is asked at once.
+  static void say_failure(const qcts_kernel& kernel, HostAnswer& answer) {
+    answer.failure[0] = '\0';
+    answer.failure_outcome = static_cast<uint32_t>(HostOutcome::answered);
+    if (answer.status != QCTS_FAILED) return;
+    try {
+      put_text(answer.failure, guarded_failure(kernel));
+    } catch (const std::exception& error) {
+      const bool harm = dynamic_cast<const HarmFault*>(&error) != nullptr;
+      answer.failure_outcome =
+          static_cast<uint32_t>(harm ? HostOutcome::harm_fault : HostOutcome::provider_fault);
+      put_text(answer.failure, error.what());
+    }
+  }
+
+  void run_program(const HostRequest& request, HostAnswer& answer) {
+    Emitted emitted{request.emitted, request.emitted_bytes};
+    qcts_program_call program = *request.program;
+    program.emit = take_plane;
+    program.context = &emitted;
+    say(answer, guarded_support(known_.name, "run_program", [&](char* why, size_t size) {
+          return known_.run_program(&program, why, size);
+        }));
+    if (emitted.is_full) throw ProviderFault("run_program() returned more than the judge can take");
+    answer.bytes = emitted.used;
+  }
+
+  std::byte *inputs_, *outputs_;
+  OpenProvider provider_;
+  qcts_provider known_{};
+  std::string load_fault_;
+  Json table_;
+  std::mutex pages_mutex_;
+  std::array<std::vector<OpenPages>, kLanes> open_;  // by the lanes' last requests
+};
+
+}  // namespace
+
+int serve(const HostOptions& options) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a host in a hung kernel does not outlive the judge
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  for (const int fd : {STDIN_FILENO, kAnswerFd, kSecondRequestFd, kSecondAnswerFd})
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  const auto say_error = [](const std::string& error) {
+    say_line({{"error", error}});
+    return 5;
+  };
+  if (const std::string error = map_windows(options.windows); !error.empty()) return say_error(error);
+  const Cage cage = enter_cage(options.scratch);
+  const std::string isolation =
+      isolation_of(cage, ::getppid(), reinterpret_cast<void*>(options.windows), options.library);
+  try {
+    Host host(options);
+    Json table = host.table();
+    table["isolation"] = isolation;
+    say_line(table);
+    limit_memory(options.memory_limit_bytes);
+    std::thread([&host] { host.serve_lane(1, kSecondRequestFd, kSecondAnswerFd); }).detach();
+    host.serve_lane(0, STDIN_FILENO, kAnswerFd);
+    std::_Exit(0);  // threads of the provider may still run
+  } catch (const std::exception& error) {
+    return say_error(error.what());
+  }
+}
+
+}  // namespace qcts

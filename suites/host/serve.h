@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The loop of a host: loads a provider's library and computes what the judge asks.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace qcts {
+
+struct HostOptions {
+  std::filesystem::path library;
+  std::filesystem::path scratch;    // the folder in which the provider may write
+  uintptr_t windows = 0;            // address of the window of inputs
+  uint64_t memory_limit_bytes = 0;  // in addition to the memory after loading the provider; 0: no limit
+};
+
+// Enters the cage and writes the provider's table as a line of JSON, with the cage and the probes, or
+// {"error": ...}; then serves requests (message.h) until
+// the judge closes its end. Returns the exit code of the program.
+int serve(const HostOptions& options);
+
+}  // namespace qcts

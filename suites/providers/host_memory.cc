@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/providers/host_memory.h"
+
+#include <new>
+#include <utility>
+
+#include "suites/host/message.h"
+
+namespace qcts {
+
+HostMemory::HostMemory(const Windows& windows)
+    : windows_{Window{windows.inputs() + kBuffersOffset, windows.inputs() + kWindowBytes},
+               Window{windows.outputs() + kBuffersOffset, windows.outputs() + kWindowBytes}} {}
+
+// Begins after the last block: blocks are given back almost in the reverse order.
+std::span<std::byte> HostMemory::take(std::string name, HostAccess access, size_t bytes, size_t open_offset,
+                                      size_t open_bytes) {
+  const std::lock_guard lock(mutex_);
+  Window& window = windows_[static_cast<size_t>(access)];
+  std::byte* first = window.first;
+  if (!window.blocks.empty()) {
+    const std::span<std::byte> last = window.blocks.rbegin()->second.all;
+    first = last.data() + last.size();
+  }
+  if (bytes > static_cast<size_t>(window.end - first)) throw std::bad_alloc();
+  const std::span<std::byte> all(first, bytes);
+  window.blocks.emplace(first, HostBlock{std::move(name), all, all.subspan(open_offset, open_bytes), access});
+  return all;
+}
+
+void HostMemory::give_back(std::span<std::byte> memory) {
+  const std::lock_guard lock(mutex_);
+  for (Window& window : windows_) window.blocks.erase(memory.data());
+}
+
+std::optional<HostBlock> HostMemory::block_of(const void* address) const {
+  const std::lock_guard lock(mutex_);
+  const auto* const byte = static_cast<const std::byte*>(address);
+  for (const Window& window : windows_) {
+    auto after = window.blocks.upper_bound(byte);
+    if (after == window.blocks.begin()) continue;
+    const HostBlock& block = std::prev(after)->second;
+    if (byte >= block.open.data() && byte < block.open.data() + block.open.size()) return block;
+  }
+  return std::nullopt;
+}
+
+}  // namespace qcts

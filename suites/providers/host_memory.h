@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Gives out memory of the windows that a judge shares with a host (suites/host/windows.h).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "suites/host/windows.h"
+
+namespace qcts {
+
+// Who may write: the judge may write anywhere.
+enum class HostAccess : uint8_t { reads, writes };
+
+// One piece of memory: `open` is what the host may use in a call, the rest stays inaccessible to it.
+struct HostBlock {
+  std::string name;
+  std::span<std::byte> all, open;  // both of whole pages
+  HostAccess access = HostAccess::reads;
+};
+
+class HostMemory {
+ public:
+  explicit HostMemory(const Windows& windows);
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+
+  // Returns `bytes` of memory with undefined contents, of which `open_bytes` from `open_offset` on are open.
+  // Throws std::bad_alloc if the window is full. [thread-safe]
+  std::span<std::byte> take(std::string name, HostAccess access, size_t bytes, size_t open_offset,
+                            size_t open_bytes);
+  void give_back(std::span<std::byte> memory);  // [thread-safe]
+  // Returns the block whose open part holds the address, or nullopt. [thread-safe]
+  std::optional<HostBlock> block_of(const void* address) const;
+
+ private:
+  struct Window {
+    std::byte *first = nullptr, *end = nullptr;
+    std::map<const std::byte*, HostBlock> blocks = {};  // by their first byte
+  };
+  std::array<Window, 2> windows_;  // by HostAccess
+  mutable std::mutex mutex_;
+};
+
+}  // namespace qcts

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/providers/host_process.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "suites/base/paths.h"
+
+namespace qcts {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Both ends lie above the descriptors that the host gets by number.
+struct LanePipe {
+  int read_end, write_end;
+  LanePipe() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+      throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
+    read_end = moved_up(ends[0]);
+    write_end = moved_up(ends[1]);
+  }
+};
+
+}  // namespace
+
+HostProcess::~HostProcess() {
+  for (const int fd : {lanes_[1].request_fd, lanes_[1].answer_fd})
+    if (fd >= 0) ::close(fd);
+}
+
+HostProcess::HostProcess(const std::filesystem::path& library, const std::filesystem::path& scratch,
+                         uint64_t memory_limit_bytes) {
+  const LanePipe requests, answers;
+  lanes_[1].request_fd = requests.write_end;
+  lanes_[1].answer_fd = answers.read_end;
+  ::fcntl(answers.read_end, F_SETFL, O_NONBLOCK);
+  char address[32];
+  std::snprintf(address, sizeof address, "%llx",
+                static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(windows_.inputs())));
+  child_ =
+      std::make_unique<ChildProcess>(program_path().parent_path() / "qcts_host",
+                                     std::vector<std::string>{address, std::to_string(memory_limit_bytes),
+                                                              scratch.string(), library.string()},
+                                     environment_with({}), "/proc/self/fd/2", ChildRole::host,
+                                     std::vector<InheritedFd>{{windows_.inputs_fd(), kInputsFd},
+                                                              {windows_.outputs_fd(), kOutputsFd},
+                                                              {requests.read_end, kSecondRequestFd},
+                                                              {answers.write_end, kSecondAnswerFd}});
+  ::close(requests.read_end);
+  ::close(answers.write_end);
+  windows_.close_fds();
+}
+
+Json HostProcess::read_handshake() {
+  for (bool open = true;;) {
+    if (const auto line = child_->next_line()) {
+      Json table = Json::parse(*line, nullptr, false);
+      if (table.is_object()) return table;
+      throw std::runtime_error("its host's first line is not a handshake: " + line->substr(0, 100));
+    }
+    if (!open) throw HostFailure{"its worker ended before the handshake: " + child_->wait()};
+    pollfd poll_fd{child_->answer_fd(), POLLIN, 0};
+    ::poll(&poll_fd, 1, -1);
+    open = child_->read_available();
+  }
+}
+
+size_t HostProcess::take_lane() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    for (size_t i = 0; i < kLanes; ++i)
+      if (!lanes_[i].is_busy) {
+        lanes_[i].is_busy = true;
+        return i;
+      }
+    lane_is_free_.wait(lock);
+  }
+}
+
+void HostProcess::give_back_lane(size_t lane) {
+  {
+    const std::lock_guard lock(mutex_);
+    lanes_[lane].is_busy = false;
+  }
+  lane_is_free_.notify_one();
+}
+
+HostAnswer HostProcess::ask(const WriteRequest& write) {
+  const size_t lane = take_lane();
+  const struct GiveBack {
+    HostProcess& process;
+    size_t lane;
+    ~GiveBack() { process.give_back_lane(lane); }
+  } give_back{*this, lane};
+  return exchange(lane, write);
+}
+
+HostAnswer HostProcess::exchange(size_t lane, const WriteRequest& write) {
+  HostRequest& request = request_of(windows_.inputs(), lane);
+  HostAnswer& place = answer_of(windows_.outputs(), lane);
+  request = {};
+  RequestWriter writer({reinterpret_cast<std::byte*>(&request), kMessageBytes}, memory_);
+  write(request, writer);
+  writer.finish(request);
+  const std::string number = std::to_string(++lanes_[lane].number);
+  ++round_trips_;
+  if (lane == 0)
+    child_->send_line(number);  // a host that no longer reads is dead, which the answer's pipe tells
+  else if (const std::string line = number + "\n";
+           ::write(lanes_[lane].request_fd, line.data(), line.size()) < 0)
+    fail_dead();
+  const std::string answered = next_line(lane);
+  if (answered != number)
+    throw HostFailure{"its host answered out of turn: '" + answered.substr(0, 100) + "'"};
+  HostAnswer answer = place;  // the host may still write to `place`
+  answer.text[sizeof answer.text - 1] = answer.failure[sizeof answer.failure - 1] = '\0';
+  return answer;
+}
+
+std::string HostProcess::next_line(size_t lane) {
+  Lane& of = lanes_[lane];
+  for (bool open = true;;) {
+    if (lane == 0) {
+      if (auto line = child_->next_line()) return *std::move(line);
+    } else if (const size_t end = of.received.find('\n'); end != of.received.npos) {
+      std::string line = of.received.substr(0, end);
+      of.received.erase(0, end + 1);
+      return line;
+    }
+    if (!open) fail_dead();
+    pollfd poll_fd{lane == 0 ? child_->answer_fd() : of.answer_fd, POLLIN, 0};
+    ::poll(&poll_fd, 1, -1);
+    if (lane == 0) {
+      open = child_->read_available();
+      continue;
+    }
+    std::array<char, 256> chunk;
+    const ssize_t count = ::read(of.answer_fd, chunk.data(), chunk.size());
+    if (count > 0) of.received.append(chunk.data(), static_cast<size_t>(count));
+    open = count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
+  }
+}
+
+// A forbidden access to an input was a write, because the host may read it; one to an output came when no
+// call used it.
+void HostProcess::fail_dead() {
+  const uint64_t address = answer_of(windows_.outputs(), 0).fault_address;
+  const std::unique_lock lock(mutex_);  // callers of both lanes notice
+  const std::string ending = child_->wait();
+  const auto block = memory_.block_of(reinterpret_cast<const void*>(address));
+  if (address != 0 && block)
+    throw OverrunFault(block->access == HostAccess::reads
+                           ? "wrote into its input " + block->name
+                           : "used " + block->name + " after run() had returned");
+  throw HostFailure{"its worker died: " + ending, child_->peak_resident_bytes()};
+}
+
+}  // namespace qcts

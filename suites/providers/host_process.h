@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A host as a process: starting it, asking it, and noticing how it ended.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "suites/base/process.h"
+#include "suites/host/guarded_call.h"
+#include "suites/host/message.h"
+#include "suites/host/windows.h"
+#include "suites/providers/host_memory.h"
+#include "suites/providers/request_writer.h"
+
+namespace qcts {
+
+class HostProcess {
+ public:
+  // Starts qcts_host, which is next to this program. Throws std::runtime_error.
+  HostProcess(const std::filesystem::path& library, const std::filesystem::path& scratch,
+              uint64_t memory_limit_bytes);
+  ~HostProcess();
+  HostProcess(const HostProcess&) = delete;
+  HostProcess& operator=(const HostProcess&) = delete;
+
+  // Returns the host's first line: the provider's table, or {"error": ...}. Throws HostFailure.
+  nlohmann::ordered_json read_handshake();
+
+  using WriteRequest = std::function<void(HostRequest&, RequestWriter&)>;
+  // Sends what `write` puts into the request, and returns a copy of the answer. [thread-safe]
+  // Throws HostFailure if the host died or answered what it was not asked, and OverrunFault if it died of an
+  // access to a buffer that it may not make.
+  HostAnswer ask(const WriteRequest& write);
+
+  pid_t pid() const { return child_->pid(); }
+  HostMemory& memory() { return memory_; }
+  uint64_t round_trips() const { return round_trips_; }
+
+ private:
+  // Where a request goes and its answer comes from. The first lane uses the child's own pipes.
+  struct Lane {
+    bool is_busy = false;
+    uint64_t number = 0;  // of the last request
+    int request_fd = -1, answer_fd = -1;
+    std::string received = {};
+  };
+
+  size_t take_lane();
+  void give_back_lane(size_t lane);
+  HostAnswer exchange(size_t lane, const WriteRequest& write);
+  std::string next_line(size_t lane);
+  [[noreturn]] void fail_dead();
+
+  Windows windows_;
+  HostMemory memory_{windows_};
+  std::unique_ptr<ChildProcess> child_;
+  std::mutex mutex_;  // of lanes_, and of waiting for the child
+  std::condition_variable lane_is_free_;
+  std::array<Lane, kLanes> lanes_;
+  std::atomic<uint64_t> round_trips_{0};
+};
+
+}  // namespace qcts

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A provider whose library is loaded by a host: a process that sees the inputs and outputs of a call and
+// nothing of the judge. For the registry, it is a provider like any other.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "kernels/registry.h"
+#include "suites/host/guarded_call.h"
+#include "suites/host/kernel_facts.h"
+#include "suites/host/message.h"
+#include "suites/providers/host_process.h"
+
+namespace qcts {
+
+class HostedProvider {
+ public:
+  // Starts a host, which loads the library and may write in `scratch` alone. `memory_limit_bytes` limits the
+  // private memory that the host takes after that; 0: no limit. Throws std::runtime_error with the host's
+  // reason.
+  HostedProvider(const std::filesystem::path& library, const std::filesystem::path& scratch,
+                 uint64_t memory_limit_bytes);
+  HostedProvider(const HostedProvider&) = delete;
+  HostedProvider& operator=(const HostedProvider&) = delete;
+
+  // Valid for the lifetime of this object. Its kernels must be called through provider_call only.
+  const qcts_provider& table() const { return table_; }
+  FileCalls file_calls();
+  // How loading changed the host's floating-point control state (float_control_change), or "".
+  const std::string& load_fault() const { return load_fault_; }
+  // As isolation_of() says.
+  const std::string& isolation() const { return isolation_; }
+  pid_t pid() const { return process_.pid(); }
+  HostMemory& memory() { return process_.memory(); }
+  uint64_t round_trips() const { return process_.round_trips(); }
+
+  struct Kernel : qcts_kernel {
+    HostedProvider* owner = nullptr;
+    uint32_t index = 0;
+    std::string scheme_text, variant_text, description_text, layouts_text;
+  };
+
+  // Returns nullptr for kernels of this process and of programs.
+  static const Kernel* kernel_of(const qcts_kernel& kernel);
+
+  // The functions of provider_call.h. Data pointers of `problem` must lie in memory(), or be NULL.
+  // They throw ProviderFault as provider_call.h says, and HostFailure if the host died or answered what it
+  // was not asked.
+  KernelFacts facts(const Kernel& kernel, const qcts_problem& problem);
+  Support supports(const Kernel& kernel, const qcts_problem& problem);
+  uint64_t workspace_bytes(const Kernel& kernel, const qcts_problem& problem);
+  uint64_t prepared_bytes(const Kernel& kernel, const qcts_problem& problem);
+  qcts_status prepare(const Kernel& kernel, const qcts_problem& problem, void* prepared);
+  qcts_status run(const Kernel& kernel, const qcts_problem& problem);
+  std::string failure() const;  // of this thread's last run or prepare
+
+ private:
+  // What failure() said after a thread's last call.
+  struct Failure {
+    HostOutcome outcome = HostOutcome::answered;
+    std::string text;
+  };
+  void read_table(const nlohmann::ordered_json& table);
+  void read_kernel(const nlohmann::ordered_json& entry);
+  HostAnswer ask_kernel(HostCall call, const Kernel& kernel, const qcts_problem& problem,
+                        void* prepared = nullptr);
+  Support load_save(const char* input, const char* output);
+  Support run_program(const qcts_program_call& call);
+
+  HostProcess process_;
+  mutable std::mutex mutex_;  // of failures_
+  std::unordered_map<std::thread::id, Failure> failures_;
+  std::string name_, version_, url_, choices_, load_fault_, isolation_;
+  std::deque<Kernel> kernels_;
+  std::vector<const qcts_kernel*> kernel_pointers_;
+  qcts_provider table_{};
+  bool has_load_save_ = false, has_run_program_ = false;
+};
+
+}  // namespace qcts
