@@ -64,15 +64,22 @@ std::string broken_floor(const RunReport& report) {
 
 // Returns "acme: it can trace the judge" for each provider whose isolation does not reach the floor.
 std::string not_isolated(const RunReport& report) {
-  static const std::string kBelowFloor = "not isolated: ";
+  static const std::string kBelowFloor = "not isolated";
   std::string found;
   for (const nlohmann::ordered_json& provider : report.providers) {
     const std::string isolation = provider.value("isolation", "");
     if (!isolation.starts_with(kBelowFloor)) continue;
-    found += (found.empty() ? "" : "; ") + provider.at("name").get<std::string>() + ": " +
+    found += (found.empty() ? "" : "; ") + provider.at("name").get<std::string>() +
              isolation.substr(kBelowFloor.size());
   }
   return found;
+}
+
+// `--isolation best` and `off` say so in the provider's own entry.
+bool requires_isolation(const RunReport& report) {
+  return std::ranges::any_of(report.providers, [](const nlohmann::ordered_json& provider) {
+    return provider.value("isolation", "").starts_with("not isolated: ");
+  });
 }
 
 void decide(const RunReport& report, Conformance& result) {
@@ -103,7 +110,7 @@ void decide(const RunReport& report, Conformance& result) {
   } else if (tally.proofs == 0) {
     result.outcome = Outcome::nothing_proved;
     result.reason = "every selected case is not supported";
-  } else if (result.complete && !result.not_isolated.empty()) {
+  } else if (result.complete && requires_isolation(report)) {
     result.outcome = Outcome::infrastructure;
     result.reason = "not isolated, so that conformance is not stated: " + result.not_isolated;
   } else {

@@ -105,6 +105,10 @@ TEST(Conformance, IsNotStatedOfAProviderThatWasNotIsolated) {
   EXPECT_EQ(whole.outcome, Outcome::infrastructure);
   EXPECT_FALSE(whole.conformant);
   EXPECT_EQ(whole.not_isolated, "other: it can trace the judge");
+  report.providers.back()["isolation"] = "not isolated, as was asked: it can trace the judge";
+  EXPECT_EQ(conformance(report).outcome, Outcome::conformant) << "--isolation best: its verdicts can be read";
+  EXPECT_FALSE(conformance(report).conformant);
+  report.providers.back()["isolation"] = "not isolated: it can trace the judge";
   report.selection = {"--filter x"};
   const Conformance narrowed = conformance(report);
   EXPECT_EQ(narrowed.outcome, Outcome::conformant) << "its verdicts can be read";

@@ -175,7 +175,10 @@ void register_own_cases(RegisteredCases& registered) {
 void register_plugin_cases(RegisteredCases& registered) {
   for (const std::filesystem::path& library : discovered_plugins()) {
     ProviderSlot slot;
-    slot.options = {library.string(), registered.fixture_folders, Files::known, context()};
+    slot.options.provider = library.string();
+    slot.options.fixtures = registered.fixture_folders;
+    slot.options.fixture_files = Files::known;
+    slot.options.settings = context();
     slot.options.settings.scratch = registered.scratch.path();
     slot.given = library.string();
     slot.logs = registered.scratch.path();

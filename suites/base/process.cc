@@ -188,6 +188,16 @@ std::vector<std::string> environment_with(const std::vector<std::string>& settin
   return merged;
 }
 
+pid_t last_descendant(pid_t process) {
+  for (;;) {
+    const std::string id = std::to_string(process);
+    std::ifstream children("/proc/" + id + "/task/" + id + "/children");
+    pid_t child = 0, other = 0;
+    if (!(children >> child) || children >> other) return process;
+    process = child;
+  }
+}
+
 std::string last_line(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::string line, last;

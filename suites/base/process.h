@@ -76,6 +76,9 @@ int moved_up(int fd);
 // Returns the environment of this process, overridden by `settings` ("NAME=value").
 std::vector<std::string> environment_with(const std::vector<std::string>& settings);
 
+// Returns the innermost process of a line of only children, which begins with `process`.
+pid_t last_descendant(pid_t process);
+
 // Returns the last line that has a visible character, cut to 300 bytes.
 std::string last_line(const std::filesystem::path& file);
 // Appends "; it last wrote: " and the last line of the log, if there is one.

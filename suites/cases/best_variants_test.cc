@@ -3,6 +3,8 @@
 // a case that all refuse keeps one kernel, to report the reason. Kernels are asked once, all together.
 #include "suites/cases/best_variants.h"
 
+#include <cstdio>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,13 +82,15 @@ TEST(BestVariants, EachProviderHasItsOwn) {
               ElementsAre(&ours.offers[1], &theirs.offers[0]));
 }
 
-qcts_status serves_small_bfloat16(const qcts_problem* p, char*, size_t) {
+qcts_status serves_small_bfloat16(const qcts_problem* p, char* why, size_t why_size) {
+  std::snprintf(why, why_size, "another shape or dtype");
   const bool all = p->x_dtype == QCTS_BF16 && p->y_dtype == QCTS_BF16 && p->w_dtype == QCTS_BF16;
   return all && p->m == 5 && p->n == 37 && p->k == 216 ? QCTS_OK : QCTS_UNSUPPORTED;
 }
 
 TEST(BestVariants, AKernelIsAskedAboutTheShapeAndDtypesOfTheCase) {
   qcts_kernel kernel = {};
+  kernel.variant = "scalar";
   kernel.supports = serves_small_bfloat16;
   const Implementation implementation{"builtin", &kernel, true};
   Case c = linear_case();

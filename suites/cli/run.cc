@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
@@ -99,6 +101,15 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
                    "MiB that a worker may use on top of loading its provider (0: no limit)")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
+  const std::map<std::string, Isolation> isolations = {
+      {"required", Isolation::required}, {"best", Isolation::best}, {"off", Isolation::off}};
+  command
+      ->add_option(
+          "--isolation", options.isolation,
+          "required: a whole run fails where a provider could change its verdicts; best: it is judged "
+          "all the same; off: without limits, for gdb, perf and valgrind")
+      ->transform(CLI::CheckedTransformer(isolations))
+      ->option_text("required|best|off [required]");
   command->add_option("--seed", options.seed, "mixed into synthetic inputs")
       ->check(not_negative())
       ->capture_default_str();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -108,7 +109,7 @@ bool allow(int ruleset, const std::filesystem::path& path, uint64_t access) {
   return allowed;
 }
 
-void confine_writes(const std::filesystem::path& scratch, Cage& cage) {
+void confine_writes(const std::filesystem::path& scratch, bool own_shared_memory, Cage& cage) {
   const long version = ::syscall(kCreateRuleset, nullptr, 0, kVersionRequest);
   if (version < 1) return;
   uint64_t writing = kWriteFile | kRemove | kMake;
@@ -121,6 +122,7 @@ void confine_writes(const std::filesystem::path& scratch, Cage& cage) {
   const uint64_t of_file = writing & (kWriteFile | kTruncate);
   bool complete = allow(ruleset, scratch, writing);
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/full"}) allow(ruleset, device, of_file);
+  if (own_shared_memory) allow(ruleset, "/dev/shm", writing);
   complete = complete && ::syscall(kRestrictSelf, ruleset, 0) == 0;
   ::close(ruleset);
   cage.writes_confined = complete;
@@ -167,14 +169,27 @@ const std::vector<RefusedCall>& refused_calls() {
   return calls;
 }
 
-Cage enter_cage(const std::filesystem::path& scratch) {
+std::vector<std::filesystem::path> CageRequest::covered_for(const std::filesystem::path& provider) const {
+  const auto holds = [](const std::filesystem::path& folder, const std::filesystem::path& inner) {
+    const std::string way = std::filesystem::weakly_canonical(inner)
+                                .lexically_relative(std::filesystem::weakly_canonical(folder))
+                                .string();
+    return !way.empty() && !way.starts_with("..");
+  };
+  std::vector<std::filesystem::path> folders;
+  for (const std::filesystem::path& folder : covered)
+    if (!holds(folder, provider) && !holds(folder, scratch)) folders.push_back(folder);
+  return folders;
+}
+
+Cage enter_cage(const std::filesystem::path& scratch, bool own_shared_memory) {
   ::setenv("HOME", scratch.c_str(), 1);
   ::setenv("TMPDIR", scratch.c_str(), 1);
   Cage cage;
   if (!kMemoryCounts) return cage;  // a sanitizer's runtime makes calls of its own
   const bool keeps_privileges = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
   cage.has_no_capabilities = drop_capabilities() && keeps_privileges;
-  confine_writes(scratch, cage);
+  confine_writes(scratch, own_shared_memory, cage);
   cage.is_filtered = filter_calls();
   return cage;
 }

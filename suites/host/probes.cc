@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/host/probes.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <limits>
+#include <system_error>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -41,6 +44,14 @@ bool writes_outside_scratch() {
   return possible;
 }
 
+// Returns true if one of the folders holds anything.
+bool shows(const std::vector<std::filesystem::path>& folders) {
+  return std::ranges::any_of(folders, [](const std::filesystem::path& folder) {
+    std::error_code error;
+    return !std::filesystem::is_empty(folder, error) && !error;
+  });
+}
+
 bool makes_segment() {
   const int segment = ::shmget(IPC_PRIVATE, 1, IPC_CREAT | 0600);
   if (segment >= 0) ::shmctl(segment, IPC_RMID, nullptr);
@@ -54,7 +65,11 @@ struct Probe {
 
 }  // namespace
 
-std::string isolation_of(const Cage& cage, pid_t judge, void* inputs, const std::filesystem::path& readable) {
+std::string isolation_of(const Cage& cage, const Namespaces& namespaces, void* inputs,
+                         const std::vector<std::filesystem::path>& covered) {
+  // In namespaces, the numbers up to this process's own are those of its init and of itself.
+  const bool is_absent = namespaces.are_own && namespaces.judge <= ::getpid();
+  const pid_t judge = is_absent ? std::numeric_limits<pid_t>::max() : namespaces.judge;
   const std::string of_judge = "/proc/" + std::to_string(judge);
   const Probe probes[] = {
       {"use capabilities", !cage.has_no_capabilities},
@@ -66,9 +81,9 @@ std::string isolation_of(const Cage& cage, pid_t judge, void* inputs, const std:
       {"write its inputs", inputs != nullptr && ::mprotect(inputs, 1, PROT_READ | PROT_WRITE) == 0},
       {"signal the judge", ::kill(judge, 0) == 0, false},
       {"write files", writes_outside_scratch(), false},
-      {"read files", opens(readable, O_RDONLY), false},
+      {"read the goldens", shows(covered), false},
       {"see other processes", opens(of_judge, O_RDONLY | O_DIRECTORY), false},
-      {"make System V segments", makes_segment(), false},
+      {"share System V segments", !namespaces.are_own && makes_segment(), false},
   };
   std::string possible;
   bool is_isolated = true;

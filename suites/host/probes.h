@@ -4,21 +4,24 @@
 
 #include <filesystem>
 #include <string>
-
-#include <sys/types.h>
+#include <vector>
 
 #include "suites/host/cage.h"
+#include "suites/host/namespaces.h"
 
 namespace qcts {
 
 // What each text of isolation_of() begins with if the floor is not reached.
 inline constexpr const char* kNotIsolated = "not isolated";
+// Follows where the floor was not required.
+inline constexpr const char* kAsAsked = ", as was asked";
 
 // Says in one line what a provider in this process could still do to its judge: "isolated",
-// "isolated, but it can read files", or "not isolated: it can write the judge's memory". The floor of
+// "isolated, but it can read the goldens", or "not isolated: it can write the judge's memory". The floor of
 // "isolated": no capabilities, system calls filtered, the judge's memory and descriptors out of reach, and
 // inputs that cannot be made writable. `inputs` is the address of the window of inputs, or nullptr;
-// `readable` is a file that a provider has no business with.
-std::string isolation_of(const Cage& cage, pid_t judge, void* inputs, const std::filesystem::path& readable);
+// `covered` are the judge's folders, in which a provider has no business.
+std::string isolation_of(const Cage& cage, const Namespaces& namespaces, void* inputs,
+                         const std::vector<std::filesystem::path>& covered);
 
 }  // namespace qcts

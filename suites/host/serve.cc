@@ -28,6 +28,7 @@
 #include "suites/host/guarded_call.h"
 #include "suites/host/kernel_facts.h"
 #include "suites/host/message.h"
+#include "suites/host/namespaces.h"
 #include "suites/host/probes.h"
 #include "suites/host/table.h"
 
@@ -310,10 +311,12 @@ int serve(const HostOptions& options) {
     say_line({{"error", error}});
     return 5;
   };
+  const Namespaces namespaces = options.caged ? enter_namespaces(options.covered) : Namespaces{::getppid()};
+  if (namespaces.are_own) ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // now of the init's end
   if (const std::string error = map_windows(options.windows); !error.empty()) return say_error(error);
-  const Cage cage = enter_cage(options.scratch);
+  const Cage cage = options.caged ? enter_cage(options.scratch, namespaces.are_own) : Cage();
   const std::string isolation =
-      isolation_of(cage, ::getppid(), reinterpret_cast<void*>(options.windows), options.library);
+      isolation_of(cage, namespaces, reinterpret_cast<void*>(options.windows), options.covered);
   try {
     Host host(options);
     Json table = host.table();

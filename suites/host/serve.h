@@ -4,13 +4,17 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 namespace qcts {
 
 struct HostOptions {
   std::filesystem::path library;
-  std::filesystem::path scratch;    // the folder in which the provider may write
-  uintptr_t windows = 0;            // address of the window of inputs
+  // Folders of the judge that the provider must not read: empty for it, where a mount is allowed.
+  std::vector<std::filesystem::path> covered;
+  std::filesystem::path scratch;  // the folder in which the provider may write
+  uintptr_t windows = 0;          // address of the window of inputs
+  bool caged = true;
   uint64_t memory_limit_bytes = 0;  // in addition to the memory after loading the provider; 0: no limit
 };
 

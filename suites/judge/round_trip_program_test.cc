@@ -66,7 +66,7 @@ qcts_status save(const char* input, const char* output, char* why, size_t why_si
 
 qcts_status run_captured(const qcts_program_call* call, char*, size_t) {
   if (planted == Plant::throws) throw std::runtime_error("out of luck");
-  const bool original = fs::path(call->path) == golden("captured").file;
+  const bool original = fs::path(call->path).filename() == "given.pt";
   const auto* x = static_cast<const float*>(call->inputs[0].data);
   double y[3] = {(x[0] - 1.0) * 2, x[1] * 0.5, (x[2] + 1.0) * 4};
   if (planted == Plant::element || (planted == Plant::late && !original)) y[2] += 1;

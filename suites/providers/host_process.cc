@@ -38,7 +38,7 @@ HostProcess::~HostProcess() {
     if (fd >= 0) ::close(fd);
 }
 
-HostProcess::HostProcess(const std::filesystem::path& library, const std::filesystem::path& scratch,
+HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest& cage,
                          uint64_t memory_limit_bytes) {
   const LanePipe requests, answers;
   lanes_[1].request_fd = requests.write_end;
@@ -47,15 +47,16 @@ HostProcess::HostProcess(const std::filesystem::path& library, const std::filesy
   char address[32];
   std::snprintf(address, sizeof address, "%llx",
                 static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(windows_.inputs())));
-  child_ =
-      std::make_unique<ChildProcess>(program_path().parent_path() / "qcts_host",
-                                     std::vector<std::string>{address, std::to_string(memory_limit_bytes),
-                                                              scratch.string(), library.string()},
-                                     environment_with({}), "/proc/self/fd/2", ChildRole::host,
-                                     std::vector<InheritedFd>{{windows_.inputs_fd(), kInputsFd},
-                                                              {windows_.outputs_fd(), kOutputsFd},
-                                                              {requests.read_end, kSecondRequestFd},
-                                                              {answers.write_end, kSecondAnswerFd}});
+  std::vector<std::string> words = {address, std::to_string(memory_limit_bytes),
+                                    cage.is_wanted ? "caged" : "free", cage.scratch.string(),
+                                    library.string()};
+  for (const std::filesystem::path& folder : cage.covered_for(library)) words.push_back(folder.string());
+  child_ = std::make_unique<ChildProcess>(program_path().parent_path() / "qcts_host", words,
+                                          environment_with({}), "/proc/self/fd/2", ChildRole::host,
+                                          std::vector<InheritedFd>{{windows_.inputs_fd(), kInputsFd},
+                                                                   {windows_.outputs_fd(), kOutputsFd},
+                                                                   {requests.read_end, kSecondRequestFd},
+                                                                   {answers.write_end, kSecondAnswerFd}});
   ::close(requests.read_end);
   ::close(answers.write_end);
   windows_.close_fds();
@@ -65,6 +66,7 @@ Json HostProcess::read_handshake() {
   for (bool open = true;;) {
     if (const auto line = child_->next_line()) {
       Json table = Json::parse(*line, nullptr, false);
+      pid_ = last_descendant(child_->pid());  // the child may be its launcher (suites/host/namespaces.h)
       if (table.is_object()) return table;
       throw std::runtime_error("its host's first line is not a handshake: " + line->substr(0, 100));
     }

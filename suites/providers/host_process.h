@@ -15,6 +15,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "suites/base/process.h"
+#include "suites/host/cage.h"
 #include "suites/host/guarded_call.h"
 #include "suites/host/message.h"
 #include "suites/host/windows.h"
@@ -26,8 +27,7 @@ namespace qcts {
 class HostProcess {
  public:
   // Starts qcts_host, which is next to this program. Throws std::runtime_error.
-  HostProcess(const std::filesystem::path& library, const std::filesystem::path& scratch,
-              uint64_t memory_limit_bytes);
+  HostProcess(const std::filesystem::path& library, const CageRequest& cage, uint64_t memory_limit_bytes);
   ~HostProcess();
   HostProcess(const HostProcess&) = delete;
   HostProcess& operator=(const HostProcess&) = delete;
@@ -41,7 +41,7 @@ class HostProcess {
   // access to a buffer that it may not make.
   HostAnswer ask(const WriteRequest& write);
 
-  pid_t pid() const { return child_->pid(); }
+  pid_t pid() const { return pid_; }  // of the host itself, once the handshake is read
   HostMemory& memory() { return memory_; }
   uint64_t round_trips() const { return round_trips_; }
 
@@ -63,6 +63,7 @@ class HostProcess {
   Windows windows_;
   HostMemory memory_{windows_};
   std::unique_ptr<ChildProcess> child_;
+  pid_t pid_ = -1;
   std::mutex mutex_;  // of lanes_, and of waiting for the child
   std::condition_variable lane_is_free_;
   std::array<Lane, kLanes> lanes_;

@@ -93,9 +93,9 @@ class CallBlock {
 
 }  // namespace
 
-HostedProvider::HostedProvider(const std::filesystem::path& library, const std::filesystem::path& scratch,
+HostedProvider::HostedProvider(const std::filesystem::path& library, const CageRequest& cage,
                                uint64_t memory_limit_bytes)
-    : process_(library, scratch, memory_limit_bytes) {
+    : process_(library, cage, memory_limit_bytes) {
   const Json table = process_.read_handshake();
   if (const std::string error = text_from(table, "error"); !error.empty()) throw std::runtime_error(error);
   read_table(table);

@@ -24,11 +24,9 @@ namespace qcts {
 
 class HostedProvider {
  public:
-  // Starts a host, which loads the library and may write in `scratch` alone. `memory_limit_bytes` limits the
-  // private memory that the host takes after that; 0: no limit. Throws std::runtime_error with the host's
-  // reason.
-  HostedProvider(const std::filesystem::path& library, const std::filesystem::path& scratch,
-                 uint64_t memory_limit_bytes);
+  // Starts a host, which loads the library. `memory_limit_bytes` limits the private memory that the host
+  // takes after that; 0: no limit. Throws std::runtime_error with the host's reason.
+  HostedProvider(const std::filesystem::path& library, const CageRequest& cage, uint64_t memory_limit_bytes);
   HostedProvider(const HostedProvider&) = delete;
   HostedProvider& operator=(const HostedProvider&) = delete;
 

@@ -38,7 +38,7 @@ std::vector<std::byte> right_answer(const KernelInput& input) {
 class Hosted : public testing::Test {
  protected:
   const qcts_kernel& dequantize_of(const std::string& library) {
-    provider_.emplace(build_path("lib/selftest/" + library + ".so"), scratch_.path(), 0);
+    provider_.emplace(build_path("lib/selftest/" + library + ".so"), CageRequest{true, scratch_.path()}, 0);
     registry_.add(provider_->table(), "library", provider_->file_calls());
     return *registry_.find(QCTS_OP_DEQUANTIZE, "int8_row").front()->kernel;
   }

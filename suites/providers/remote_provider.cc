@@ -58,6 +58,20 @@ qcts_status must_be_ok(const Json& answer, const char* what) {
   return QCTS_OK;
 }
 
+// Of the hidden subcommand that becomes the program.
+std::vector<std::string> words_of(const std::filesystem::path& program, const CageRequest& cage,
+                                  uint64_t memory_limit_bytes) {
+  std::vector<std::string> words = {
+      "provider-process", "--memory-limit-bytes", std::to_string(memory_limit_bytes),
+      "--scratch",        cage.scratch.string(),  cage.is_wanted ? "--caged" : "--free"};
+  for (const std::filesystem::path& folder : cage.covered_for(program)) {
+    words.push_back("--covered");
+    words.push_back(folder.string());
+  }
+  words.push_back(program.string());
+  return words;
+}
+
 }  // namespace
 
 SharedMemory::SharedMemory() {
@@ -86,12 +100,10 @@ const RemoteProvider::Kernel* RemoteProvider::kernel_of(const qcts_kernel& kerne
   return kernel.run == marks_run ? static_cast<const Kernel*>(&kernel) : nullptr;
 }
 
-RemoteProvider::RemoteProvider(const std::filesystem::path& program, const std::filesystem::path& scratch,
+RemoteProvider::RemoteProvider(const std::filesystem::path& program, const CageRequest& cage,
                                uint64_t memory_limit_bytes)
-    : child_(program_path(),
-             {"provider-process", "--memory-limit-bytes", std::to_string(memory_limit_bytes), "--scratch",
-              scratch.string(), program.string()},
-             environment_with({}), "/proc/self/fd/2", ChildRole::provider, {{memory_.fd(), kMemoryFd}}) {
+    : child_(program_path(), words_of(program, cage, memory_limit_bytes), environment_with({}),
+             "/proc/self/fd/2", ChildRole::provider, {{memory_.fd(), kMemoryFd}}) {
   try {
     isolation_ = next_json("isolation").at("isolation");
     read_handshake(handshake());
@@ -264,14 +276,16 @@ qcts_status RemoteProvider::load_save(const char* input, const char* output, cha
   return answered(exchange({{"request", "load_save"}, {"input", input}, {"output", output}}), why, why_size);
 }
 
-int become_provider(const std::string& program, const std::string& scratch, uint64_t memory_limit_bytes) {
+int become_provider(const std::string& program, const CageRequest& asked, uint64_t memory_limit_bytes) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // survives exec
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   const rlimit limit{memory_limit_bytes, RLIM_INFINITY};
   if (memory_limit_bytes != 0) ::setrlimit(RLIMIT_DATA, &limit);
-  const Cage cage = enter_cage(scratch);
-  std::puts(Json{{"isolation", isolation_of(cage, ::getppid(), nullptr, program)}}.dump().c_str());
+  const Namespaces namespaces = asked.is_wanted ? enter_namespaces(asked.covered) : Namespaces{::getppid()};
+  if (namespaces.are_own) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const Cage cage = asked.is_wanted ? enter_cage(asked.scratch, namespaces.are_own) : Cage();
+  std::puts(Json{{"isolation", isolation_of(cage, namespaces, nullptr, asked.covered)}}.dump().c_str());
   std::fflush(stdout);
   char* const words[] = {const_cast<char*>(program.c_str()), nullptr};
   ::execv(program.c_str(), words);

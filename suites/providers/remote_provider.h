@@ -18,6 +18,7 @@
 
 #include "kernels/abi/qcts_kernel.h"
 #include "suites/base/process.h"
+#include "suites/host/cage.h"
 #include "suites/providers/remote_protocol.h"
 
 namespace qcts {
@@ -40,11 +41,9 @@ class SharedMemory {
 
 class RemoteProvider {
  public:
-  // Starts the program in a cage (suites/host/cage.h) and does the handshake. It may write in `scratch`
-  // alone, and from then on no other process of the same user can read this one. `memory_limit_bytes` limits
-  // the program's private memory; 0: no limit. Throws std::runtime_error.
-  RemoteProvider(const std::filesystem::path& program, const std::filesystem::path& scratch,
-                 uint64_t memory_limit_bytes);
+  // Starts the program and does the handshake.
+  // `memory_limit_bytes` limits the program's private memory; 0: no limit. Throws std::runtime_error.
+  RemoteProvider(const std::filesystem::path& program, const CageRequest& cage, uint64_t memory_limit_bytes);
   RemoteProvider(const RemoteProvider&) = delete;
   RemoteProvider& operator=(const RemoteProvider&) = delete;
 
@@ -102,6 +101,6 @@ class RemoteProvider {
 // Implements a hidden subcommand.
 // Makes this process die with its parent, limits its memory, enters the cage, writes a line that says what
 // isolates it, and executes `program`. Returns only on failure, with an exit code.
-int become_provider(const std::string& program, const std::string& scratch, uint64_t memory_limit_bytes);
+int become_provider(const std::string& program, const CageRequest& cage, uint64_t memory_limit_bytes);
 
 }  // namespace qcts

@@ -112,6 +112,7 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
   slot.options.fixtures = folders;
   slot.options.fixture_files = Files::known;
   slot.options.memory_limit_bytes = request.memory_limit_bytes;
+  slot.options.isolation = request.isolation;
   JudgeSettings& settings = slot.options.settings;
   settings.scratch = scratch;
   settings.targets = targets_folder();
@@ -131,6 +132,7 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
   if (request.seed != 0) add("--seed " + std::to_string(request.seed));
   if (request.threads != 1) add("--threads " + std::to_string(request.threads));
   if (request.gate_latency) add("--gate latency");
+  if (request.isolation == Isolation::off) add("--isolation off");
   if (request.memory_limit_bytes != kDefaultMemoryLimitBytes)
     add("--memory-limit " + std::to_string(request.memory_limit_bytes >> 20));
   return slot;

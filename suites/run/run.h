@@ -11,6 +11,7 @@
 #include "suites/base/run_error.h"
 #include "suites/cases/plan.h"
 #include "suites/cases/selection.h"
+#include "suites/host/cage.h"
 
 namespace qcts {
 
@@ -30,6 +31,7 @@ struct RunRequest {
   bool resume = false;  // continue the record in `out` if it belongs to the same run
   // Memory limit of a worker, in addition to its memory after loading the provider.
   uint64_t memory_limit_bytes = kDefaultMemoryLimitBytes;
+  Isolation isolation = Isolation::required;
   uint64_t seed = 0;
   uint32_t threads = 1;
   unsigned jobs = 0;  // 0: one per logical CPU, at most 4

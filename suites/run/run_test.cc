@@ -159,6 +159,18 @@ TEST_F(RunProgram, AProviderCannotForgeItsVerdicts) {
   for (const Json& c : result.cases) EXPECT_EQ(c["status"], "fail") << c.dump();
 }
 
+// Without limits the verdicts are the same, and the run says that they count for less.
+TEST_F(RunProgram, WithoutIsolationConformanceIsNotStated) {
+  const Result result = run("--isolation off --provider " + faulty("wrong") + kThreeCases);
+  EXPECT_EQ(result.exit_code, 1) << result.out << result.err;
+  ASSERT_NE(result.find("k13"), nullptr);
+  EXPECT_EQ((*result.find("k13"))["status"], "fail");
+  EXPECT_THAT((*result.find("k13"))["rerun"].get<std::string>(), HasSubstr("--isolation off"));
+  EXPECT_THAT(result.out, HasSubstr("NOT ISOLATED"));
+  EXPECT_THAT(result.report["providers"][0]["isolation"].get<std::string>(),
+              testing::StartsWith("not isolated, as was asked: it can "));
+}
+
 // Faults of a provider's load_save. A correct one returns the golden with its payload, refuses the malformed
 // file and leaves no file.
 struct Loader {

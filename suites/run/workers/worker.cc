@@ -18,7 +18,7 @@
 #include "suites/base/paths.h"
 #include "suites/base/process.h"
 #include "suites/cases/case_key.h"
-#include "suites/host/cage.h"
+#include "suites/host/probes.h"
 #include "suites/judge/expected/coverage.h"
 #include "suites/judge/expected/test_vector.h"
 #include "suites/providers/hosted_provider.h"
@@ -105,20 +105,37 @@ class Worker {
     const bool files = options_.provider == kFileProvider;
     ready.provider = files ? kFileProvider : registry_.providers().front().name;
     ready.info = provider_json(registry_, ready.provider);
-    if (hosted_) ready.info["isolation"] = hosted_->isolation();
-    if (remote_) ready.info["isolation"] = remote_->isolation();
+    if (hosted_) ready.info["isolation"] = as_asked(hosted_->isolation());
+    if (remote_) ready.info["isolation"] = as_asked(remote_->isolation());
     ready.offers = offers_of(registry_, ready.provider);
+  }
+
+  bool is_caged() const { return options_.isolation != Isolation::off; }
+
+  // Goldens hold right answers, and plans and lists say what is asked.
+  CageRequest cage() const {
+    CageRequest request{is_caged(), scratch_, options_.fixtures};
+    for (const char* data : {"plans", "mustpass"})
+      request.covered.push_back(repository_root() / "suites" / data);
+    return request;
+  }
+
+  // Whoever did not require the floor is not refused for want of it.
+  std::string as_asked(std::string isolation) const {
+    if (options_.isolation != Isolation::required && isolation.starts_with(kNotIsolated))
+      isolation.insert(std::strlen(kNotIsolated), kAsAsked);
+    return isolation;
   }
 
   // If the kernel refuses to hide this process, a probe in the cage says so.
   void prepare_for_cage() const {
-    hide_from_others();
+    if (is_caged()) hide_from_others();
     std::filesystem::create_directories(scratch_);
   }
 
   void start_remote() {
     prepare_for_cage();
-    remote_ = std::make_unique<RemoteProvider>(options_.provider, scratch_, options_.memory_limit_bytes);
+    remote_ = std::make_unique<RemoteProvider>(options_.provider, cage(), options_.memory_limit_bytes);
     decltype(FileCalls::load_save) load_save;
     if (remote_->offers_load_save())
       load_save = [this](const char* input, const char* output, char* why, size_t why_size) {
@@ -130,7 +147,7 @@ class Worker {
   // `name` is the library's for the registry, which has none for builtin.
   void start_host(const std::filesystem::path& library, const std::string& name) {
     prepare_for_cage();
-    hosted_ = std::make_unique<HostedProvider>(library, scratch_, options_.memory_limit_bytes);
+    hosted_ = std::make_unique<HostedProvider>(library, cage(), options_.memory_limit_bytes);
     registry_.add(hosted_->table(), name, hosted_->file_calls());
     load_fault_ = hosted_->load_fault();
     host_base_bytes_ = data_bytes_of(hosted_->pid()).value_or(0);
@@ -291,6 +308,7 @@ Json to_json(const WorkerOptions& options) {
   return {{"provider", options.provider},
           {"fixtures", fixtures},
           {"fixtures_known", options.fixture_files == Files::known},
+          {"isolation", static_cast<int>(options.isolation)},
           {"settings", to_json(options.settings)},
           {"memory_limit_bytes", options.memory_limit_bytes}};
 }
@@ -300,6 +318,7 @@ WorkerOptions worker_options_from_json(const Json& json) {
   options.provider = json.at("provider");
   for (const Json& folder : json.at("fixtures")) options.fixtures.emplace_back(folder.get<std::string>());
   options.fixture_files = json.at("fixtures_known").get<bool>() ? Files::known : Files::checked;
+  options.isolation = static_cast<Isolation>(json.at("isolation").get<int>());
   options.settings = judge_settings_from_json(json.at("settings"));
   options.memory_limit_bytes = json.at("memory_limit_bytes");
   return options;

@@ -16,6 +16,7 @@
 #include "reports/verdict.h"
 #include "suites/cases/case_name.h"
 #include "suites/cases/offers.h"
+#include "suites/host/cage.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/replay.h"
 
@@ -27,6 +28,7 @@ struct WorkerOptions {
   std::string provider;
   std::vector<std::filesystem::path> fixtures;
   Files fixture_files = Files::checked;
+  Isolation isolation = Isolation::required;
   JudgeSettings settings;  // each case gets a subfolder of settings.scratch
   uint64_t memory_limit_bytes =
       0;  // memory limit for judging, in addition to the memory after loading the provider; 0: no limit

@@ -17,6 +17,7 @@ WorkerOptions every_option() {
   settings.scratch = "/tmp/s";
   settings.targets = "/t";
   settings.program = "bin/qcts";
+  options.isolation = Isolation::best;
   settings.rerun_options = "--plan quick --seed 7";
   settings.threads = 3;
   settings.latency_budget_s = 0.7;
