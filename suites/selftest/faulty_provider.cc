@@ -15,8 +15,10 @@
 #include <thread>
 
 #include <dlfcn.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <xmmintrin.h>
 
@@ -28,7 +30,7 @@ namespace {
 #define QCTS_FAULTS(FAULT) \
   FAULT(none) FAULT(wrong) FAULT(aborts) FAULT(hangs) FAULT(late) FAULT(exits) FAULT(throws) FAULT(leaks) FAULT(declines) \
   FAULT(sets_ftz) FAULT(sets_ftz_at_load) FAULT(writes_to_fds) FAULT(writes_past_end) FAULT(writes_far) \
-  FAULT(aborts_when_asked) FAULT(hangs_when_asked) FAULT(writes_input) FAULT(patches_host) FAULT(writes_later) \
+  FAULT(aborts_when_asked) FAULT(hangs_when_asked) FAULT(writes_input) FAULT(patches_host) FAULT(writes_later) FAULT(spawns) \
   /* of load_save */ \
   FAULT(copies_unread) FAULT(refuses_all) FAULT(supports_no_file) FAULT(writes_no_file) FAULT(keeps_failed_output) \
   FAULT(flips_bit) FAULT(changes_input) FAULT(aborts_on_file)
@@ -101,6 +103,18 @@ void put(const qcts_problem* problem, int64_t row, int64_t column, float value) 
   std::memcpy(static_cast<char*>(problem->y) + row * problem->ldy_bytes + column * 4, &value, 4);
 }
 
+// Says whether a thread runs and a child process ends as it should.
+bool can_spawn() {
+  bool thread_ran = false;
+  std::thread([&] { thread_ran = true; }).join();
+  char name[] = "true";
+  char* const words[] = {name, nullptr};
+  pid_t child = -1;
+  int status = -1;
+  return thread_ran && ::posix_spawnp(&child, name, nullptr, nullptr, words, environ) == 0 &&
+         ::waitpid(child, &status, 0) == child && status == 0;
+}
+
 void strike(const qcts_problem* problem) {
   switch (kFault) {
     case wrong:
@@ -136,6 +150,9 @@ void strike(const qcts_problem* problem) {
         ::usleep(200000);
         *y = 12345.0f;
       }).detach();
+      return;
+    case spawns:  // no fault, unless the cage refuses it
+      if (!can_spawn()) put(problem, problem->n - 1, problem->k - 1, 12345.0f);
       return;
     case writes_input:
       *static_cast<char*>(const_cast<void*>(plane(problem, "qdata"))) ^= 1;
