@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -15,7 +14,7 @@ namespace {
 
 struct RunArguments {
   RunRequest options;
-  std::string shard, gate, history;
+  std::string shard, gate, history, isolation = "required";
   uint64_t memory_limit_mib = kDefaultMemoryLimitBytes >> 20;
   bool no_progress = false;
 };
@@ -39,6 +38,9 @@ Outcome run_command(RunArguments& words) {
     throw UsageError(error.what());
   }
   options.gate_latency = words.gate == "latency";
+  options.isolation = words.isolation == "off"    ? Isolation::off
+                      : words.isolation == "best" ? Isolation::best
+                                                  : Isolation::required;
   options.memory_limit_bytes = words.memory_limit_mib << 20;
   options.progress = !words.no_progress;
   if (words.history.empty() || options.list) return run(options);
@@ -101,15 +103,13 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
                    "MiB that a worker may use on top of loading its provider (0: no limit)")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
-  const std::map<std::string, Isolation> isolations = {
-      {"required", Isolation::required}, {"best", Isolation::best}, {"off", Isolation::off}};
   command
       ->add_option(
-          "--isolation", options.isolation,
+          "--isolation", words->isolation,
           "required: a whole run fails where a provider could change its verdicts; best: it is judged "
           "all the same; off: without limits, for gdb, perf and valgrind")
-      ->transform(CLI::CheckedTransformer(isolations))
-      ->option_text("required|best|off [required]");
+      ->check(CLI::IsMember({"required", "best", "off"}))
+      ->capture_default_str();
   command->add_option("--seed", options.seed, "mixed into synthetic inputs")
       ->check(not_negative())
       ->capture_default_str();

@@ -313,7 +313,8 @@ int serve(const HostOptions& options) {
   };
   const Namespaces namespaces = options.caged ? enter_namespaces(options.covered) : Namespaces{::getppid()};
   if (namespaces.are_own) ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // now of the init's end
-  if (const std::string error = map_windows(options.windows); !error.empty()) return say_error(error);
+  if (const std::string error = map_windows(options.windows, options.window_bytes); !error.empty())
+    return say_error(error);
   const Cage cage = options.caged ? enter_cage(options.scratch, namespaces.are_own) : Cage();
   const std::string isolation =
       isolation_of(cage, namespaces, reinterpret_cast<void*>(options.windows), options.covered);

@@ -14,6 +14,7 @@ struct HostOptions {
   std::vector<std::filesystem::path> covered;
   std::filesystem::path scratch;  // the folder in which the provider may write
   uintptr_t windows = 0;          // address of the window of inputs
+  size_t window_bytes = 0;        // of each window
   bool caged = true;
   uint64_t memory_limit_bytes = 0;  // in addition to the memory after loading the provider; 0: no limit
 };

@@ -21,15 +21,14 @@ constexpr unsigned kAttempts = 32;
 
 std::string error_of(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
 
-// Returns a sealed file of kWindowBytes bytes, none of which takes memory yet.
-int window_file(const char* name) {
+// Returns a file of `bytes` bytes, none of which takes memory yet; -1 if there is a limit below that.
+int window_file(const char* name, size_t bytes) {
   const int fd = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) throw std::runtime_error(error_of("memfd_create"));
   const int moved = moved_up(fd);
-  if (::ftruncate(moved, static_cast<off_t>(kWindowBytes)) == 0) return moved;
-  const std::string error = error_of("memory to share with a host");
+  if (::ftruncate(moved, static_cast<off_t>(bytes)) == 0) return moved;
   ::close(moved);
-  throw std::runtime_error(error);
+  return -1;
 }
 
 void seal(int fd, int seals) {
@@ -38,13 +37,13 @@ void seal(int fd, int seals) {
     throw std::runtime_error(error_of("sealing the memory to share with a host"));
 }
 
-std::byte* map_at(uintptr_t address, int fd, int protection) {
+std::byte* map_at(uintptr_t address, size_t bytes, int fd, int protection) {
   void* const wanted = reinterpret_cast<void*>(address);
   void* const got =
-      ::mmap(wanted, kWindowBytes, protection, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, 0);
+      ::mmap(wanted, bytes, protection, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, 0);
   if (got == wanted) return static_cast<std::byte*>(got);
   if (got != MAP_FAILED) {  // kernels before 4.17 take the address as a hint
-    ::munmap(got, kWindowBytes);
+    ::munmap(got, bytes);
     errno = EEXIST;
   }
   return nullptr;
@@ -64,17 +63,29 @@ std::optional<uintptr_t> window_address(unsigned attempt) {
   return kFirstAddress + attempt * 2 * kWindowStride;
 }
 
-Windows::Windows() : inputs_fd_(window_file("qcts-inputs")), outputs_fd_(window_file("qcts-outputs")) {
-  for (unsigned attempt = 0; inputs_ == nullptr; ++attempt) {
-    const std::optional<uintptr_t> address = window_address(attempt);
-    if (!address) throw std::runtime_error(error_of("no address is free for memory to share with a host"));
-    inputs_ = map_at(*address, inputs_fd_, PROT_READ | PROT_WRITE);
+// Returns false if a limit of the process forbids windows of bytes_.
+bool Windows::map() {
+  inputs_fd_ = window_file("qcts-inputs", bytes_);
+  outputs_fd_ = window_file("qcts-outputs", bytes_);
+  if (inputs_fd_ < 0 || outputs_fd_ < 0) return false;
+  for (unsigned attempt = 0; const std::optional<uintptr_t> address = window_address(attempt); ++attempt) {
+    inputs_ = map_at(*address, bytes_, inputs_fd_, PROT_READ | PROT_WRITE);
     if (inputs_ == nullptr) continue;
-    outputs_ = map_at(*address + kWindowStride, outputs_fd_, PROT_READ | PROT_WRITE);
-    if (outputs_ != nullptr) break;
-    ::munmap(inputs_, kWindowBytes);
+    outputs_ = map_at(*address + kWindowStride, bytes_, outputs_fd_, PROT_READ | PROT_WRITE);
+    if (outputs_ != nullptr) return true;
+    ::munmap(inputs_, bytes_);
     inputs_ = nullptr;
   }
+  return false;
+}
+
+Windows::Windows() {
+  for (const int bits : {36, 33, 30}) {
+    bytes_ = size_t{1} << bits;
+    if (map()) break;
+    close_fds();
+  }
+  if (outputs_ == nullptr) throw std::runtime_error(error_of("memory to share with a host"));
   seal(inputs_fd_, F_SEAL_FUTURE_WRITE);
   seal(outputs_fd_, 0);
   const int reading = read_only(inputs_fd_);
@@ -83,8 +94,8 @@ Windows::Windows() : inputs_fd_(window_file("qcts-inputs")), outputs_fd_(window_
 }
 
 Windows::~Windows() {
-  ::munmap(inputs_, kWindowBytes);
-  ::munmap(outputs_, kWindowBytes);
+  ::munmap(inputs_, bytes_);
+  ::munmap(outputs_, bytes_);
   close_fds();
 }
 
@@ -95,9 +106,10 @@ void Windows::close_fds() {
   }
 }
 
-std::string map_windows(uintptr_t address) {
-  if (map_at(address, kInputsFd, PROT_NONE) == nullptr) return error_of("the inputs");
-  if (map_at(address + kWindowStride, kOutputsFd, PROT_NONE) == nullptr) return error_of("the outputs");
+std::string map_windows(uintptr_t address, size_t bytes) {
+  if (map_at(address, bytes, kInputsFd, PROT_NONE) == nullptr) return error_of("the inputs");
+  if (map_at(address + kWindowStride, bytes, kOutputsFd, PROT_NONE) == nullptr)
+    return error_of("the outputs");
   ::close(kInputsFd);
   ::close(kOutputsFd);
   return {};

@@ -12,8 +12,7 @@
 
 namespace qcts {
 
-inline constexpr size_t kWindowBytes = size_t{1} << 36;   // address space; pages exist once they are touched
-inline constexpr size_t kWindowStride = size_t{1} << 37;  // from one window to the next
+inline constexpr size_t kWindowStride = size_t{1} << 37;  // bytes from one window to the next
 
 // Returns the address of the first window of attempt `i`: the windows of inputs and outputs follow each
 // other. These addresses are free under ASan and valgrind too. Returns nullopt if there are no more.
@@ -27,7 +26,8 @@ inline constexpr int kSecondRequestFd = 6, kSecondAnswerFd = 7;
 // The judge's side.
 class Windows {
  public:
-  // Maps both windows at the first addresses that are free. Throws std::runtime_error.
+  // Maps both windows at the first addresses that are free: as much address space as the process's limits
+  // allow, of 64, 8 and 1 GiB each. Pages exist once they are touched. Throws std::runtime_error.
   Windows();
   ~Windows();
   Windows(const Windows&) = delete;
@@ -35,18 +35,22 @@ class Windows {
 
   std::byte* inputs() const { return inputs_; }
   std::byte* outputs() const { return outputs_; }
+  size_t bytes() const { return bytes_; }  // of each window
   // Descriptors for the host; that of the inputs is read-only.
   int inputs_fd() const { return inputs_fd_; }
   int outputs_fd() const { return outputs_fd_; }
   void close_fds();  // once the host has them
 
  private:
+  bool map();
+
+  size_t bytes_ = 0;
   std::byte *inputs_ = nullptr, *outputs_ = nullptr;
   int inputs_fd_ = -1, outputs_fd_ = -1;
 };
 
 // The host's side: maps the descriptors without access at the address, and closes them.
 // Returns "" or the reason why it cannot.
-std::string map_windows(uintptr_t address);
+std::string map_windows(uintptr_t address, size_t bytes);
 
 }  // namespace qcts

@@ -8,8 +8,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include "suites/base/memory.h"
 
 namespace qcts {
 namespace {
@@ -58,6 +62,22 @@ TEST(Windows, OutputsCanBeWrittenAndNotShrunk) {
   EXPECT_STREQ(reinterpret_cast<const char*>(windows.outputs()), "answer");
   EXPECT_NE(::ftruncate(windows.outputs_fd(), 0), 0) << "the judge would die of its next access";
   ::munmap(page, kPageBytes);
+}
+
+// Batch systems limit address space and file sizes.
+TEST(Windows, FitALimit) {
+  EXPECT_EQ(Windows().bytes(), size_t{1} << 36);
+  if (!kMemoryCounts) GTEST_SKIP() << "a sanitizer takes more address space than the limit";
+  ::signal(SIGXFSZ, SIG_IGN);
+  for (const auto resource : {RLIMIT_FSIZE, RLIMIT_AS}) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(resource, &before), 0);
+    const rlimit less{resource == RLIMIT_AS ? rlim_t{40} << 30 : rlim_t{2} << 30, before.rlim_max};
+    ASSERT_EQ(::setrlimit(resource, &less), 0);
+    const size_t bytes = Windows().bytes();
+    ::setrlimit(resource, &before);
+    EXPECT_LT(bytes, size_t{1} << 36);
+  }
 }
 
 TEST(Windows, TwoAtOnceHaveDifferentAddresses) {

@@ -9,8 +9,8 @@
 namespace qcts {
 
 HostMemory::HostMemory(const Windows& windows)
-    : windows_{Window{windows.inputs() + kBuffersOffset, windows.inputs() + kWindowBytes},
-               Window{windows.outputs() + kBuffersOffset, windows.outputs() + kWindowBytes}} {}
+    : windows_{Window{windows.inputs() + kBuffersOffset, windows.inputs() + windows.bytes()},
+               Window{windows.outputs() + kBuffersOffset, windows.outputs() + windows.bytes()}} {}
 
 // Begins after the last block: blocks are given back almost in the reverse order.
 std::span<std::byte> HostMemory::take(std::string name, HostAccess access, size_t bytes, size_t open_offset,

@@ -47,8 +47,11 @@ HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest
   char address[32];
   std::snprintf(address, sizeof address, "%llx",
                 static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(windows_.inputs())));
-  std::vector<std::string> words = {address, std::to_string(memory_limit_bytes),
-                                    cage.is_wanted ? "caged" : "free", cage.scratch.string(),
+  std::vector<std::string> words = {address,
+                                    std::to_string(windows_.bytes()),
+                                    std::to_string(memory_limit_bytes),
+                                    cage.is_wanted ? "caged" : "free",
+                                    cage.scratch.string(),
                                     library.string()};
   for (const std::filesystem::path& folder : cage.covered_for(library)) words.push_back(folder.string());
   child_ = std::make_unique<ChildProcess>(program_path().parent_path() / "qcts_host", words,

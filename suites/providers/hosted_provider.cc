@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kEmittedBytes = size_t{1} << 30;  // for all that a program returns; untouched pages are free
+constexpr size_t kEmittedBytes = size_t{1} << 29;  // for all that a program returns; untouched pages are free
 
 // These mark the kernels of a HostedProvider: a C function does not know its provider, so provider_call calls
 // the HostedProvider directly.

@@ -129,6 +129,8 @@ TEST(PackedPlanes, ReachAKernelInItsGuardedBuffers) {
   qcts_kernel kernel = {};
   kernel.struct_size = sizeof kernel;
   kernel.op = QCTS_OP_LINEAR;
+  kernel.variant = "scalar";
+  kernel.supports = [](const qcts_problem*, char*, size_t) { return QCTS_OK; };
   const KernelRun run(kernel, input, {.threads = 1, .misalign_elems = 3, .planes_reversed = true});
   const qcts_problem& problem = run.problem();
   ASSERT_EQ(problem.n_planes, 3u);
