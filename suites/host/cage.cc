@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -34,6 +34,21 @@ constexpr uint32_t kFirstX32Call = 0x40000000;  // the same calls under other nu
 constexpr uint32_t kNewNamespaces =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
+constexpr long kRefusedCalls[] = {
+    // read or write another process
+    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise, SYS_kcmp, SYS_pidfd_open,
+    SYS_pidfd_getfd, SYS_pidfd_send_signal,
+    // run code or make calls in the kernel that a filter does not see
+    SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_bpf, SYS_userfaultfd,
+    SYS_perf_event_open,
+    // change which files a path names
+    SYS_mount, SYS_umount2, SYS_fsopen, SYS_fsmount, SYS_move_mount, SYS_open_tree, SYS_pivot_root,
+    SYS_chroot,
+    // make or enter a namespace, with capabilities in it
+    SYS_unshare, SYS_setns,
+    // share keys with the judge
+    SYS_keyctl, SYS_add_key, SYS_request_key};
+
 bool drop_capabilities() {
   for (unsigned long each = 0; ::prctl(PR_CAPBSET_READ, each) >= 0; ++each)
     ::prctl(PR_CAPBSET_DROP, each);  // refused without CAP_SETPCAP; no_new_privs then has the same effect
@@ -60,8 +75,8 @@ std::vector<sock_filter> filter_program() {
       BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kFirstX32Call, 0, 1),
       answer(absent),
   };
-  for (const RefusedCall& call : refused_calls()) {
-    program.push_back(unless_equal(static_cast<uint32_t>(call.number)));
+  for (const long call : kRefusedCalls) {
+    program.push_back(unless_equal(static_cast<uint32_t>(call)));
     program.push_back(answer(refuse));
   }
   // libc falls back to clone, whose flags a filter can read.
@@ -109,7 +124,8 @@ bool allow(int ruleset, const std::filesystem::path& path, uint64_t access) {
   return allowed;
 }
 
-void confine_writes(const std::filesystem::path& scratch, bool own_shared_memory, Cage& cage) {
+// Confines signals too, since Linux 6.12. The probes tell whether it did.
+void confine_writes(const std::filesystem::path& scratch, bool own_shared_memory) {
   const long version = ::syscall(kCreateRuleset, nullptr, 0, kVersionRequest);
   if (version < 1) return;
   uint64_t writing = kWriteFile | kRemove | kMake;
@@ -120,67 +136,14 @@ void confine_writes(const std::filesystem::path& scratch, bool own_shared_memory
   const int ruleset = static_cast<int>(::syscall(kCreateRuleset, &wanted, known_bytes, 0));
   if (ruleset < 0) return;
   const uint64_t of_file = writing & (kWriteFile | kTruncate);
-  bool complete = allow(ruleset, scratch, writing);
+  const bool allows_scratch = allow(ruleset, scratch, writing);
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/full"}) allow(ruleset, device, of_file);
   if (own_shared_memory) allow(ruleset, "/dev/shm", writing);
-  complete = complete && ::syscall(kRestrictSelf, ruleset, 0) == 0;
+  if (allows_scratch) ::syscall(kRestrictSelf, ruleset, 0);
   ::close(ruleset);
-  cage.writes_confined = complete;
-  cage.signals_confined = complete && version >= 6;
 }
 
 }  // namespace
-
-const std::vector<RefusedCall>& refused_calls() {
-  static const char* const memory = "reads or writes another process";
-  static const char* const kernel = "runs in the kernel what a filter does not see";
-  static const char* const mounts = "changes which files a path names";
-  static const char* const spaces = "makes or enters a namespace, with capabilities in it";
-  static const char* const keys = "shares keys with the judge";
-  static const std::vector<RefusedCall> calls = {
-      {SYS_ptrace, "ptrace", memory},
-      {SYS_process_vm_readv, "process_vm_readv", memory},
-      {SYS_process_vm_writev, "process_vm_writev", memory},
-      {SYS_process_madvise, "process_madvise", memory},
-      {SYS_kcmp, "kcmp", memory},
-      {SYS_pidfd_open, "pidfd_open", memory},
-      {SYS_pidfd_getfd, "pidfd_getfd", memory},
-      {SYS_pidfd_send_signal, "pidfd_send_signal", memory},
-      {SYS_io_uring_setup, "io_uring_setup", kernel},
-      {SYS_io_uring_enter, "io_uring_enter", kernel},
-      {SYS_io_uring_register, "io_uring_register", kernel},
-      {SYS_bpf, "bpf", kernel},
-      {SYS_userfaultfd, "userfaultfd", kernel},
-      {SYS_perf_event_open, "perf_event_open", kernel},
-      {SYS_mount, "mount", mounts},
-      {SYS_umount2, "umount2", mounts},
-      {SYS_fsopen, "fsopen", mounts},
-      {SYS_fsmount, "fsmount", mounts},
-      {SYS_move_mount, "move_mount", mounts},
-      {SYS_open_tree, "open_tree", mounts},
-      {SYS_pivot_root, "pivot_root", mounts},
-      {SYS_chroot, "chroot", mounts},
-      {SYS_unshare, "unshare", spaces},
-      {SYS_setns, "setns", spaces},
-      {SYS_keyctl, "keyctl", keys},
-      {SYS_add_key, "add_key", keys},
-      {SYS_request_key, "request_key", keys},
-  };
-  return calls;
-}
-
-std::vector<std::filesystem::path> CageRequest::covered_for(const std::filesystem::path& provider) const {
-  const auto holds = [](const std::filesystem::path& folder, const std::filesystem::path& inner) {
-    const std::string way = std::filesystem::weakly_canonical(inner)
-                                .lexically_relative(std::filesystem::weakly_canonical(folder))
-                                .string();
-    return !way.empty() && !way.starts_with("..");
-  };
-  std::vector<std::filesystem::path> folders;
-  for (const std::filesystem::path& folder : covered)
-    if (!holds(folder, provider) && !holds(folder, scratch)) folders.push_back(folder);
-  return folders;
-}
 
 Cage enter_cage(const std::filesystem::path& scratch, bool own_shared_memory) {
   ::setenv("HOME", scratch.c_str(), 1);
@@ -189,7 +152,7 @@ Cage enter_cage(const std::filesystem::path& scratch, bool own_shared_memory) {
   if (!kMemoryCounts) return cage;  // a sanitizer's runtime makes calls of its own
   const bool keeps_privileges = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
   cage.has_no_capabilities = drop_capabilities() && keeps_privileges;
-  confine_writes(scratch, own_shared_memory, cage);
+  confine_writes(scratch, own_shared_memory);
   cage.is_filtered = filter_calls();
   return cage;
 }

@@ -10,33 +10,24 @@
 
 namespace qcts {
 
-// What holds a host. Each layer is tried by itself; a kernel or a container may refuse any of them.
+// The layers that hold and that no probe could tell. A kernel or a container may refuse any layer.
 struct Cage {
-  bool has_no_capabilities = false;  // also without new privileges by exec
-  bool is_filtered = false;          // seccomp refuses the calls of cage_calls()
-  bool writes_confined = false;      // Landlock: files are written in the scratch folder alone
-  bool signals_confined = false;     // Landlock: no signal to a process outside, since Linux 6.12
+  bool has_no_capabilities = false;  // and gets none by exec
+  bool is_filtered = false;          // seccomp refuses system calls that reach other processes
 };
 
-// How a provider is started: in a cage, and not judged without the floor of isolation_of(); in a cage as good
-// as this machine has; or free, for gdb, perf and valgrind.
-enum class Isolation : uint8_t { required, best, off };
+enum class Isolation : uint8_t {
+  required,  // a whole run fails without the floor of isolation_of()
+  best,      // the cage is as good as this machine allows, and the run is judged
+  off        // there is no cage, for gdb, perf and valgrind
+};
 
-// What a judge asks of the cage of one provider.
+// The cage that a judge wants for one provider.
 struct CageRequest {
   bool is_wanted = true;
-  std::filesystem::path scratch;                    // where the provider may write; must exist
-  std::vector<std::filesystem::path> covered = {};  // the judge's folders, which the provider finds empty
-  // Leaves out the folders that hold the provider or the scratch folder.
-  std::vector<std::filesystem::path> covered_for(const std::filesystem::path& provider) const;
+  std::filesystem::path scratch;                    // the provider may write here; must exist
+  std::vector<std::filesystem::path> covered = {};  // folders of the judge that the provider finds empty
 };
-
-// A system call that a host may not make, and why.
-struct RefusedCall {
-  long number;
-  const char *name, *reason;
-};
-const std::vector<RefusedCall>& refused_calls();
 
 // Call this before the process has threads. `scratch` must exist; it becomes HOME and TMPDIR. With
 // `own_shared_memory`, /dev/shm is nobody else's and may be written too.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel says of a problem before it computes.
+// The answers of a kernel about a problem, before it computes.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace qcts {
 
 struct KernelFacts {
   Support support;
-  // What supports() says if every data pointer is NULL. This and prepared_bytes are asked only if `support`
-  // accepts the problem.
+  // The answer of supports() if every data pointer is NULL. The kernel is asked for this and for
+  // prepared_bytes only if `support` accepts the problem.
   Support before_data;
   uint64_t workspace_bytes = 0;  // 0 if the kernel has no workspace
   uint64_t prepared_bytes = 0;   // 0 if run reads the planes

@@ -16,7 +16,7 @@ namespace qcts {
 
 inline constexpr size_t kLanes = 2;
 inline constexpr size_t kMessageBytes = size_t{1} << 20;  // of one lane's request, and of its answer
-// Where buffers begin, in either window.
+// Buffers begin here, in either window.
 inline constexpr size_t kBuffersOffset = kLanes * kMessageBytes;
 
 enum class HostCall : uint32_t {
@@ -55,17 +55,17 @@ struct HostRequest {
 
 enum class HostOutcome : uint32_t { answered, provider_fault, harm_fault };
 
-// What a host says, which is a claim of the provider: the judge holds it against bytes.
+// The host's answer. It is a claim of the provider: the judge checks it against bytes.
 struct HostAnswer {
   HostOutcome outcome;
-  int32_t status;            // qcts_status
-  uint64_t bytes;            // workspace_bytes, prepared_bytes; run_program: bytes of emitted planes
-  uint64_t prepared_bytes;   // facts
-  uint64_t fault_address;    // nonzero: a signal handler saw an access there, which ended the host
-  uint32_t failure_outcome;  // HostOutcome of failure(), which follows a QCTS_FAILED
-  int32_t before_data;       // facts: qcts_status of supports() without data
-  char text[4096];           // reason, or what(); ends with a NUL
-  char failure[4096];        // of prepare and run; facts: the reason of before_data
+  int32_t status;               // qcts_status
+  uint64_t bytes;               // workspace_bytes, prepared_bytes; run_program: bytes of emitted planes
+  uint64_t prepared_bytes;      // facts
+  uint64_t fault_address;       // nonzero: a signal handler saw an access there, which ended the host
+  HostOutcome failure_outcome;  // of failure(), which is called after QCTS_FAILED
+  int32_t before_data;          // facts: qcts_status of supports() without data
+  char text[4096];              // reason, or what(); ends with a NUL
+  char failure[4096];           // of prepare and run; facts: the reason of before_data
 };
 
 // Returns the bytes of a row-major plane: 0 without data, UINT64_MAX if its shape makes no sense.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/host/namespaces.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <string>
 
 #include <fcntl.h>
@@ -19,6 +19,8 @@
 
 namespace qcts {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr unsigned long kNamespaces =
     CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET;
@@ -45,10 +47,18 @@ bool make_mounts() {
          ::mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") == 0;
 }
 
-// A folder that cannot be covered stays as it is, and a probe says so.
-void cover(const std::vector<std::filesystem::path>& folders) {
-  for (const std::filesystem::path& folder : folders)
-    ::mount("tmpfs", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "mode=0555");
+bool holds(const fs::path& folder, const fs::path& inner) {
+  const std::string way =
+      fs::weakly_canonical(inner).lexically_relative(fs::weakly_canonical(folder)).string();
+  return !way.empty() && !way.starts_with("..");
+}
+
+// A folder that holds what the provider needs, or that cannot be covered, stays as it is, and a probe says
+// so.
+void cover(const std::vector<fs::path>& folders, const std::vector<fs::path>& needed) {
+  for (const fs::path& folder : folders)
+    if (std::ranges::none_of(needed, [&](const fs::path& path) { return holds(folder, path); }))
+      ::mount("tmpfs", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "mode=0555");
 }
 
 // The judge must see the end of its pipes when the host ends.
@@ -98,7 +108,7 @@ void launch(pid_t init, const int (&status_pipe)[2]) {
 
 }  // namespace
 
-Namespaces enter_namespaces(const std::vector<std::filesystem::path>& covered) {
+Namespaces enter_namespaces(const std::vector<fs::path>& covered, const std::vector<fs::path>& needed) {
   Namespaces entered{::getppid(), false};
   const uid_t user = ::geteuid();
   const gid_t group = ::getegid();
@@ -111,7 +121,7 @@ Namespaces enter_namespaces(const std::vector<std::filesystem::path>& covered) {
   } else if (init == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!map_ids(user, group) || !make_mounts()) ::_exit(kRefused);
-    cover(covered);
+    cover(covered, needed);
     const pid_t host = ::fork();
     if (host < 0) ::_exit(kRefused);
     if (host > 0) reap(host, status_pipe[1]);

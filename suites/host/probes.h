@@ -11,12 +11,12 @@
 
 namespace qcts {
 
-// What each text of isolation_of() begins with if the floor is not reached.
+// The beginning of isolation_of() if the floor is not reached.
 inline constexpr const char* kNotIsolated = "not isolated";
-// Follows where the floor was not required.
+// Added after kNotIsolated if the floor was not required.
 inline constexpr const char* kAsAsked = ", as was asked";
 
-// Says in one line what a provider in this process could still do to its judge: "isolated",
+// Describes in one line what a provider in this process could still do to its judge: "isolated",
 // "isolated, but it can read the goldens", or "not isolated: it can write the judge's memory". The floor of
 // "isolated": no capabilities, system calls filtered, the judge's memory and descriptors out of reach, and
 // inputs that cannot be made writable. `inputs` is the address of the window of inputs, or nullptr;

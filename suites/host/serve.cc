@@ -37,7 +37,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Where the handler of a signal notes the address of a forbidden access; a handler has no other argument.
+// The signal handler writes the address of a forbidden access here. A handler has no argument of its own.
 uint64_t* fault_note = nullptr;
 
 void note_fault(int, siginfo_t* info, void*) { *fault_note = reinterpret_cast<uint64_t>(info->si_addr); }
@@ -85,7 +85,7 @@ void put_text(char (&place)[4096], const std::string& text) {
   place[count] = '\0';
 }
 
-// Where run_program's planes go.
+// The memory that takes the planes of run_program.
 struct Emitted {
   std::byte* place;
   uint64_t room, used = 0;
@@ -266,14 +266,13 @@ class Host {
   // The kernel tells its failure to the thread that called it, so it is asked at once.
   static void say_failure(const qcts_kernel& kernel, HostAnswer& answer) {
     answer.failure[0] = '\0';
-    answer.failure_outcome = static_cast<uint32_t>(HostOutcome::answered);
+    answer.failure_outcome = HostOutcome::answered;
     if (answer.status != QCTS_FAILED) return;
     try {
       put_text(answer.failure, guarded_failure(kernel));
     } catch (const std::exception& error) {
       const bool harm = dynamic_cast<const HarmFault*>(&error) != nullptr;
-      answer.failure_outcome =
-          static_cast<uint32_t>(harm ? HostOutcome::harm_fault : HostOutcome::provider_fault);
+      answer.failure_outcome = harm ? HostOutcome::harm_fault : HostOutcome::provider_fault;
       put_text(answer.failure, error.what());
     }
   }
@@ -311,7 +310,9 @@ int serve(const HostOptions& options) {
     say_line({{"error", error}});
     return 5;
   };
-  const Namespaces namespaces = options.caged ? enter_namespaces(options.covered) : Namespaces{::getppid()};
+  const Namespaces namespaces = options.caged
+                                    ? enter_namespaces(options.covered, {options.library, options.scratch})
+                                    : Namespaces{::getppid()};
   if (namespaces.are_own) ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // now of the init's end
   if (const std::string error = map_windows(options.windows, options.window_bytes); !error.empty())
     return say_error(error);

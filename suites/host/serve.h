@@ -10,18 +10,18 @@ namespace qcts {
 
 struct HostOptions {
   std::filesystem::path library;
-  // Folders of the judge that the provider must not read: empty for it, where a mount is allowed.
+  // Folders of the judge that the provider must not read. They are empty for it where mounts are allowed.
   std::vector<std::filesystem::path> covered;
-  std::filesystem::path scratch;  // the folder in which the provider may write
+  std::filesystem::path scratch;  // folder in which the provider may write
   uintptr_t windows = 0;          // address of the window of inputs
   size_t window_bytes = 0;        // of each window
   bool caged = true;
   uint64_t memory_limit_bytes = 0;  // in addition to the memory after loading the provider; 0: no limit
 };
 
-// Enters the cage and writes the provider's table as a line of JSON, with the cage and the probes, or
-// {"error": ...}; then serves requests (message.h) until
-// the judge closes its end. Returns the exit code of the program.
+// Enters the cage, loads the library, and writes a line of JSON: the provider's table and what isolates it,
+// or {"error": ...}. Then serves requests (message.h) until the judge closes its end.
+// Returns the exit code of the program.
 int serve(const HostOptions& options);
 
 }  // namespace qcts

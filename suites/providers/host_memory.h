@@ -15,7 +15,7 @@
 
 namespace qcts {
 
-// Who may write: the judge may write anywhere.
+// The host's right to a block. The judge may write to all of them.
 enum class HostAccess : uint8_t { reads, writes };
 
 // One piece of memory: `open` is what the host may use in a call, the rest stays inaccessible to it.

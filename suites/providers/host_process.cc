@@ -53,7 +53,7 @@ HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest
                                     cage.is_wanted ? "caged" : "free",
                                     cage.scratch.string(),
                                     library.string()};
-  for (const std::filesystem::path& folder : cage.covered_for(library)) words.push_back(folder.string());
+  for (const std::filesystem::path& folder : cage.covered) words.push_back(folder.string());
   child_ = std::make_unique<ChildProcess>(program_path().parent_path() / "qcts_host", words,
                                           environment_with({}), "/proc/self/fd/2", ChildRole::host,
                                           std::vector<InheritedFd>{{windows_.inputs_fd(), kInputsFd},
@@ -156,8 +156,8 @@ std::string HostProcess::next_line(size_t lane) {
   }
 }
 
-// A forbidden access to an input was a write, because the host may read it; one to an output came when no
-// call used it.
+// The host may read its inputs, so a forbidden access to one was a write. Outputs are open during a call, so
+// a forbidden access to one came after it.
 void HostProcess::fail_dead() {
   const uint64_t address = answer_of(windows_.outputs(), 0).fault_address;
   const std::unique_lock lock(mutex_);  // callers of both lanes notice

@@ -37,8 +37,8 @@ class HostProcess {
 
   using WriteRequest = std::function<void(HostRequest&, RequestWriter&)>;
   // Sends what `write` puts into the request, and returns a copy of the answer. [thread-safe]
-  // Throws HostFailure if the host died or answered what it was not asked, and OverrunFault if it died of an
-  // access to a buffer that it may not make.
+  // Throws HostFailure if the host died or answered out of turn.
+  // Throws OverrunFault if it died because it wrote to an input, or used a buffer after the call.
   HostAnswer ask(const WriteRequest& write);
 
   pid_t pid() const { return pid_; }  // of the host itself, once the handshake is read
@@ -46,7 +46,7 @@ class HostProcess {
   uint64_t round_trips() const { return round_trips_; }
 
  private:
-  // Where a request goes and its answer comes from. The first lane uses the child's own pipes.
+  // One conversation with the host. The first lane uses the child's own pipes.
   struct Lane {
     bool is_busy = false;
     uint64_t number = 0;  // of the last request

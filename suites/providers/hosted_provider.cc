@@ -182,7 +182,7 @@ HostAnswer HostedProvider::ask_kernel(HostCall call, const Kernel& kernel, const
   });
   throw_fault(answer.outcome, answer.text);
   const std::lock_guard lock(mutex_);
-  failures_[std::this_thread::get_id()] = {static_cast<HostOutcome>(answer.failure_outcome), answer.failure};
+  failures_[std::this_thread::get_id()] = {answer.failure_outcome, answer.failure};
   return answer;
 }
 

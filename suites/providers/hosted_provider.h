@@ -51,8 +51,8 @@ class HostedProvider {
   static const Kernel* kernel_of(const qcts_kernel& kernel);
 
   // The functions of provider_call.h. Data pointers of `problem` must lie in memory(), or be NULL.
-  // They throw ProviderFault as provider_call.h says, and HostFailure if the host died or answered what it
-  // was not asked.
+  // They throw ProviderFault as provider_call.h says, and HostFailure if the host died or answered out of
+  // turn.
   KernelFacts facts(const Kernel& kernel, const qcts_problem& problem);
   Support supports(const Kernel& kernel, const qcts_problem& problem);
   uint64_t workspace_bytes(const Kernel& kernel, const qcts_problem& problem);
@@ -62,7 +62,7 @@ class HostedProvider {
   std::string failure() const;  // of this thread's last run or prepare
 
  private:
-  // What failure() said after a thread's last call.
+  // The answer of failure() after a thread's last call.
   struct Failure {
     HostOutcome outcome = HostOutcome::answered;
     std::string text;

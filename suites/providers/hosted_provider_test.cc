@@ -106,6 +106,13 @@ TEST_F(Hosted, IsIsolated) {
     EXPECT_THAT(provider_->isolation(), testing::StartsWith("not isolated")) << "no filter with sanitizers";
 }
 
+// A folder with the library in it cannot be covered, and that is not kept quiet.
+TEST_F(Hosted, SaysWhichFoldersItCanRead) {
+  const std::filesystem::path library = build_path("lib/selftest/minimal.so");
+  const HostedProvider provider(library, CageRequest{true, scratch_.path(), {library.parent_path()}}, 0);
+  EXPECT_THAT(provider.isolation(), HasSubstr("read the goldens"));
+}
+
 struct End {
   const char *library, *reason;
 };

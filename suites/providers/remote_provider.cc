@@ -64,7 +64,7 @@ std::vector<std::string> words_of(const std::filesystem::path& program, const Ca
   std::vector<std::string> words = {
       "provider-process", "--memory-limit-bytes", std::to_string(memory_limit_bytes),
       "--scratch",        cage.scratch.string(),  cage.is_wanted ? "--caged" : "--free"};
-  for (const std::filesystem::path& folder : cage.covered_for(program)) {
+  for (const std::filesystem::path& folder : cage.covered) {
     words.push_back("--covered");
     words.push_back(folder.string());
   }
@@ -282,7 +282,8 @@ int become_provider(const std::string& program, const CageRequest& asked, uint64
   ::setrlimit(RLIMIT_CORE, &no_core);
   const rlimit limit{memory_limit_bytes, RLIM_INFINITY};
   if (memory_limit_bytes != 0) ::setrlimit(RLIMIT_DATA, &limit);
-  const Namespaces namespaces = asked.is_wanted ? enter_namespaces(asked.covered) : Namespaces{::getppid()};
+  const Namespaces namespaces =
+      asked.is_wanted ? enter_namespaces(asked.covered, {program, asked.scratch}) : Namespaces{::getppid()};
   if (namespaces.are_own) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const Cage cage = asked.is_wanted ? enter_cage(asked.scratch, namespaces.are_own) : Cage();
   std::puts(Json{{"isolation", isolation_of(cage, namespaces, nullptr, asked.covered)}}.dump().c_str());

@@ -120,7 +120,7 @@ class Worker {
     return request;
   }
 
-  // Whoever did not require the floor is not refused for want of it.
+  // A run that does not require the floor is not refused if it is not reached.
   std::string as_asked(std::string isolation) const {
     if (options_.isolation != Isolation::required && isolation.starts_with(kNotIsolated))
       isolation.insert(std::strlen(kNotIsolated), kAsAsked);
@@ -136,12 +136,12 @@ class Worker {
   void start_remote() {
     prepare_for_cage();
     remote_ = std::make_unique<RemoteProvider>(options_.provider, cage(), options_.memory_limit_bytes);
-    decltype(FileCalls::load_save) load_save;
+    FileCalls files;
     if (remote_->offers_load_save())
-      load_save = [this](const char* input, const char* output, char* why, size_t why_size) {
+      files.load_save = [this](const char* input, const char* output, char* why, size_t why_size) {
         return remote_->load_save(input, output, why, why_size);
       };
-    registry_.add(remote_->table(), options_.provider, {std::move(load_save), {}});
+    registry_.add(remote_->table(), options_.provider, std::move(files));
   }
 
   // `name` is the library's for the registry, which has none for builtin.
@@ -168,7 +168,7 @@ class Worker {
     return timed_registry_;
   }
 
-  // A worker that was asked for support says nothing, which the supervisor takes for an open question.
+  // Says nothing if support was asked: the supervisor then judges the case, which shows the fault.
   void tell(const HostFailure& failure) {
     if (is_asked_for_support_) return;
     write_line(answer_fd_,
@@ -296,7 +296,7 @@ class Worker {
   Fixtures fixtures_;
   bool has_fixtures_ = false;
   std::string load_fault_;
-  // Private memory before the first case, here and in the host; no limit: 0.
+  // Private memory before the first case, here and in the host. A limit of 0 means none.
   uint64_t base_bytes_ = 0, host_base_bytes_ = 0, limit_bytes_ = 0;
 };
 

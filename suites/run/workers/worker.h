@@ -3,9 +3,11 @@
 // Then the worker reads one case per line and writes one verdict per line. A crash loses one case.
 // A line is the key of a case (cases/case_key.h), whose "seed" may override the worker's own.
 // Alternatively, a line is a replay: {"replay": {...}, "variant": "avx2"}.
-// A shared library is loaded by a host (providers/hosted_provider.h), never by the worker, except for
-// latency. If the host dies, the worker says so in place of a verdict, and ends. A line may also ask whether
-// kernels serve cases: {"supports": [KEY, ...]}. The answer is one line, `true` or `false`, for each key.
+// A line may also ask whether kernels serve cases: {"supports": [KEY, ...]}.
+// The answer is one line, `true` or `false`, for each key.
+//
+// A host (providers/hosted_provider.h) loads the builtin kernels and shared libraries. The worker loads them
+// only for latency. If the host dies, the worker says so in place of a verdict, and ends.
 #pragma once
 
 #include <filesystem>
