@@ -3,6 +3,7 @@
 // same id, with that library's flags and output. Each kernel is verified on the benchmark's problem before it
 // is timed. For verdicts use `qcts run`. Exit codes: 0 done, 1 a kernel was wrong, 2 usage, 3 no benchmark
 // matches, 5 infrastructure.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
@@ -13,8 +14,9 @@
 #include "kernels/machine/machine.h"
 #include "suites/base/paths.h"
 #include "suites/cases/expand.h"
+#include "suites/host/probes.h"
 #include "suites/judge/latency_case.h"
-#include "suites/providers/load_guarded.h"
+#include "suites/providers/host_registry.h"
 #include "suites/providers/provider_call.h"
 
 namespace qcts {
@@ -38,15 +40,24 @@ void time_case(benchmark::State& state, const Case& c, bool& wrong) {
       wrong = true;
       return state.SkipWithError(("not timed: wrong answer: " + error).c_str());
     }
+    // Each batch is timed by this process's clock, and its outputs are checked before the next.
+    kernel.check_batches();
     size_t copy = 0;
-    for (auto _ : state) {
-      timed.call(copy);
-      copy = (copy + 1) % copies;
-      benchmark::ClobberMemory();
+    const double first_us = timed.time_us(0, 1, true);
+    const size_t calls = std::clamp<size_t>(
+        static_cast<size_t>(timed.min_sample_us() / std::max(first_us, 0.01)), 1, timed.max_calls(true));
+    while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(calls))) {
+      const double us = timed.time_us(copy, calls, true);
+      state.SetIterationTime(us * static_cast<double>(calls) * 1e-6);
+      copy = (copy + calls) % copies;
     }
+    kernel.finish_batches();
     state.SetBytesProcessed(static_cast<int64_t>(timed.moved_bytes()) *
                             static_cast<int64_t>(state.iterations()));
     state.counters["copies"] = static_cast<double>(copies);
+  } catch (const HostFailure& failure) {
+    wrong = true;
+    state.SkipWithError(failure.reason.c_str());
   } catch (const std::exception& error) {
     wrong = true;
     state.SkipWithError(error.what());
@@ -60,18 +71,18 @@ std::string anchored(const std::string& filter, const std::vector<Case>& cases) 
     if (filter != c.id.text() && filter != c.full_id()) continue;
     std::string escaped;
     for (const char letter : filter) escaped += letter == '.' ? "\\." : std::string(1, letter);
-    return "^" + escaped + (filter == c.id.text() ? "/[^/]+" : "") + "(/real_time)?$";
+    return "^" + escaped + (filter == c.id.text() ? "/[^/]+" : "") + "(/manual_time)?$";
   }
   return filter;
 }
 
-void load_plugins(Registry& registry) {
+// A plug-in that cannot be loaded is said and skipped.
+void add_plugins(HostRegistry& hosts) {
   for (const std::filesystem::path& library : discovered_plugins()) {
     try {
-      const std::string change = load_guarded(registry, library);
+      const std::string& change = hosts.add(library.string()).load_fault();
       if (!change.empty())
-        std::fprintf(stderr,
-                     "qcts_bench: loading %s changed the floating-point control state, now restored: %s\n",
+        std::fprintf(stderr, "qcts_bench: loading %s changed the floating-point control state: %s\n",
                      library.c_str(), change.c_str());
     } catch (const std::exception& error) {
       std::fprintf(stderr, "qcts_bench: plug-in skipped: %s\n", error.what());
@@ -84,18 +95,20 @@ int run(int argc, char** argv) {
   if (argc > 1)
     throw std::invalid_argument(std::string("unknown option '") + argv[1] +
                                 "' (--help lists Google Benchmark's)");
-  Registry registry;
-  registry.add(builtin_provider());
-  load_plugins(registry);
+  const ScratchFolder scratch;
+  hide_from_others();
+  HostRegistry hosts({true, scratch.path(), {}}, 0);
+  hosts.add("builtin");
+  add_plugins(hosts);
   const Plan plan = load_plan(plan_path(kPlan));
   std::vector<Case> cases;
-  for (Case& c : expand(plan, {{}, {}, &registry}))
+  for (Case& c : expand(plan, {{}, {}, &hosts.registry()}))
     if (c.id.kind == Kind::latency && !c.is_block()) cases.push_back(std::move(c));
   bool wrong = false;
   for (const Case& c : cases)
     benchmark::RegisterBenchmark(c.full_id().c_str(),
                                  [&c, &wrong](benchmark::State& state) { time_case(state, c, wrong); })
-        ->UseRealTime()
+        ->UseManualTime()
         ->Unit(benchmark::kMicrosecond);
   benchmark::AddCustomContext(
       "qcts_note",

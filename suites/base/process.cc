@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/base/process.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 #include <fcntl.h>
@@ -196,6 +199,45 @@ pid_t last_descendant(pid_t process) {
     if (!(children >> child) || children >> other) return process;
     process = child;
   }
+}
+
+namespace {
+
+// Returns the CPU seconds of the children for which a process has waited, or 0 if it is gone.
+double waited_cpu_seconds(const std::string& process) {
+  std::ifstream in("/proc/" + process + "/stat");
+  std::string line;
+  std::getline(in, line);
+  std::istringstream words(line.substr(std::min(line.rfind(')') + 1, line.size())));
+  // The fields after the name: state is the first, cutime and cstime are the 14th and 15th.
+  std::string skipped;
+  for (int i = 0; i < 13; ++i) words >> skipped;
+  double user = 0, system = 0;
+  words >> user >> system;
+  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace
+
+double own_cpu_seconds() {
+  timespec spent{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+  return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
+}
+
+double cpu_seconds_of(pid_t process) {
+  const std::string id = std::to_string(process);
+  double seconds = waited_cpu_seconds(id);
+  clockid_t clock = 0;
+  timespec spent{};
+  if (::clock_getcpuclockid(process, &clock) == 0 && ::clock_gettime(clock, &spent) == 0)
+    seconds += static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
+  std::error_code gone;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + id + "/task", gone)) {
+    std::ifstream children(task.path() / "children");
+    for (pid_t child = 0; children >> child;) seconds += cpu_seconds_of(child);
+  }
+  return seconds;
 }
 
 std::string last_line(const std::filesystem::path& file) {

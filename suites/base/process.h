@@ -79,6 +79,11 @@ std::vector<std::string> environment_with(const std::vector<std::string>& settin
 // Returns the innermost process of a line of only children, which begins with `process`.
 pid_t last_descendant(pid_t process);
 
+// Returns the seconds of CPU time that all threads of this process have used.
+double own_cpu_seconds();
+// Returns the seconds of CPU time that a process and all of its descendants have used.
+double cpu_seconds_of(pid_t process);
+
 // Returns the last line that has a visible character, cut to 300 bytes.
 std::string last_line(const std::filesystem::path& file);
 // Appends "; it last wrote: " and the last line of the log, if there is one.

@@ -31,7 +31,7 @@ struct BlockRow {
   Status status = Status::internal;
 };
 
-// Runs the benchmark. `registry` has the kernels and `baseline` has a dense linear (Baseline::find).
+// Runs the benchmark. `registry` has the kernels and `baseline` has a dense linear (Peers::dense).
 // The files are written to `folder` and removed.
 // Throws std::runtime_error for a scheme without a kernel or a file format, and for a wrong answer.
 std::vector<BlockRow> run_block(const BlockRequest& request, const Registry& registry,

@@ -19,8 +19,9 @@
 #include "suites/cases/named.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/providers/load_guarded.h"
-#include "suites/timing/baseline.h"
+#include "suites/host/probes.h"
+#include "suites/providers/host_registry.h"
+#include "suites/timing/peers.h"
 
 namespace qcts::cli {
 namespace {
@@ -130,14 +131,13 @@ void check_scheme(const std::string& word) {
     throw UsageError("no class of torchao holds " + word + ", so a block cannot be saved");
 }
 
-// Adds builtin or a shared library. A provider that is a program times one layer at a time, in its own
-// process.
-void add_provider(const std::string& name, Registry& registry) {
+// Starts a host with builtin or a shared library. A provider that is a program times one layer at a time, in
+// its own process.
+void add_provider(const std::string& name, HostRegistry& hosts) {
   const std::string located = located_provider(name);
-  if (located == "builtin") return registry.add(builtin_provider());
-  if (!is_shared_library(located))
-    throw UsageError("'" + name + "' is no shared library: a block is timed in this process");
-  if (const std::string change = load_guarded(registry, located); !change.empty())
+  if (located != "builtin" && !is_shared_library(located))
+    throw UsageError("'" + name + "' is no shared library, and a program times one layer at a time");
+  if (const std::string change = hosts.add(located).load_fault(); !change.empty())
     throw Failure("loading " + name + " changed the floating-point control state of its host: " + change);
 }
 
@@ -148,6 +148,8 @@ std::vector<BlockRow> timed_rows(const BlockRequest& request, const Registry& re
                      [](const std::string& text) { std::cerr << text << "\n"; });
   } catch (const ProviderFault& fault) {
     throw Failure(fault.what());
+  } catch (const HostFailure& failure) {
+    throw Failure(failure.reason);
   }
 }
 
@@ -157,13 +159,16 @@ Outcome block_words(BlockArguments& words) {
   words.request.gate_latency = words.gate == "latency";
   if (words.request.gate_latency && words.request.settings.threads != 1)
     throw UsageError("--gate latency needs --threads 1; with more threads latency is only reported");
-  Registry registry;
-  add_provider(words.provider, registry);
-  Baseline baseline;
-  const Registry* dense = baseline.find(registry);
+  const ScratchFolder scratch;
+  const CageRequest cage{true, scratch.path(), {}};
+  hide_from_others();
+  HostRegistry hosts(cage, 0);
+  add_provider(words.provider, hosts);
+  const Registry& registry = hosts.registry();
+  Peers peers(cage, 0);
+  const Registry* dense = peers.dense(registry);
   if (!dense)
     throw RunError(Outcome::nothing_proved, "no provider has a dense linear: the aten plug-in is needed");
-  const ScratchFolder scratch;
   const auto rows = timed_rows(words.request, registry, *dense, scratch.path());
   BlockJson list = BlockJson::array();
   for (const BlockRow& row : rows) list.push_back(row_json(row));

@@ -15,7 +15,7 @@
 namespace qcts {
 
 inline constexpr size_t kLanes = 2;
-inline constexpr size_t kMessageBytes = size_t{1} << 20;  // of one lane's request, and of its answer
+inline constexpr size_t kMessageBytes = size_t{1} << 24;  // of one lane's request, and of its answer
 // Buffers begin here, in either window.
 inline constexpr size_t kBuffersOffset = kLanes * kMessageBytes;
 
@@ -26,6 +26,7 @@ enum class HostCall : uint32_t {
   prepared_bytes,
   prepare,
   run,
+  run_batch,  // the judge's clock runs between two words: HostRequest::go and HostAnswer::progress
   load_save,
   run_program
 };
@@ -34,7 +35,8 @@ enum class HostCall : uint32_t {
 // call.
 struct OpenPages {
   uint64_t address, bytes;
-  uint32_t writable, reserved;
+  uint32_t writable;
+  uint32_t populate;  // 1: touched before the call, so that no timed call has a page fault
 };
 inline constexpr uint32_t kMaxOpenPages = 128;
 
@@ -43,7 +45,11 @@ struct HostRequest {
   uint32_t kernel;              // index in the provider's table
   const qcts_problem* problem;  // in the window of inputs, with all that it points to
   void* prepared;               // prepare: where to
-  const char *input, *output;   // load_save: paths
+  // run_batch: problems in the window of inputs, which are run one after another.
+  const qcts_problem* const* batch;
+  uint64_t n_batch;
+  uint32_t go, reserved_go;    // run_batch: 1 once the host may begin
+  const char *input, *output;  // load_save: paths
   const qcts_program_call* program;
   // run_program: where emitted planes go, one after another: a qcts_plane and its data, both padded to
   // 64 bytes. The plane's own pointers mean nothing to the judge.
@@ -52,6 +58,9 @@ struct HostRequest {
   uint32_t n_open, reserved;
   OpenPages open[kMaxOpenPages];
 };
+
+// HostAnswer::progress of run_batch: the host waits for HostRequest::go, or its calls have returned.
+enum BatchProgress : uint32_t { kBatchIsReady = 1, kBatchIsDone = 2 };
 
 enum class HostOutcome : uint32_t { answered, provider_fault, harm_fault };
 
@@ -64,6 +73,7 @@ struct HostAnswer {
   uint64_t fault_address;       // nonzero: a signal handler saw an access there, which ended the host
   HostOutcome failure_outcome;  // of failure(), which is called after QCTS_FAILED
   int32_t before_data;          // facts: qcts_status of supports() without data
+  uint32_t progress;            // run_batch: a BatchProgress, or 0
   char text[4096];              // reason, or what(); ends with a NUL
   char failure[4096];           // of prepare and run; facts: the reason of before_data
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -31,6 +32,7 @@
 #include "suites/host/namespaces.h"
 #include "suites/host/probes.h"
 #include "suites/host/table.h"
+#include "suites/host/words.h"
 
 namespace qcts {
 namespace {
@@ -173,7 +175,8 @@ class Host {
   void answer(size_t lane) {
     const HostRequest& request = request_of(inputs_, lane);
     HostAnswer& answer = answer_of(outputs_, lane);
-    open_pages(lane, request);
+    // A batch without calls measures the way here and back, and must not cost the next one its pages.
+    if (request.call != HostCall::run_batch || request.n_batch != 0) open_pages(lane, request);
     const auto fault = [&](HostOutcome outcome, const char* what) {
       answer.outcome = outcome;
       put_text(answer.text, what);
@@ -201,8 +204,20 @@ class Host {
     now = wanted;
   }
 
-  static void protect(const OpenPages& pages, int protection) {
+  void protect(const OpenPages& pages, int protection) {
     ::mprotect(reinterpret_cast<void*>(pages.address), pages.bytes, protection);
+    if (pages.populate == 0 || protection == PROT_NONE || is_populated(pages)) return;
+    populated_.push_back(pages);
+    constexpr uint64_t kPageBytes = 4096;
+    for (uint64_t at = 0; at < pages.bytes; at += kPageBytes)
+      static_cast<void>(*reinterpret_cast<const volatile std::byte*>(pages.address + at));
+  }
+
+  // Pages stay in the process's page table when they become inaccessible.
+  bool is_populated(const OpenPages& pages) const {
+    return std::ranges::any_of(populated_, [&](const OpenPages& each) {
+      return each.address <= pages.address && pages.address + pages.bytes <= each.address + each.bytes;
+    });
   }
 
   const qcts_kernel& kernel_of(const HostRequest& request) const {
@@ -248,6 +263,8 @@ class Host {
         answer.status = guarded_status(kernel.variant, "run", [&] { return kernel.run(request.problem); });
         return say_failure(kernel, answer);
       }
+      case HostCall::run_batch:
+        return run_batch(request, answer);
       case HostCall::load_save:
         return say(answer, guarded_support(known_.name, "load_save", [&](char* why, size_t size) {
                      return known_.load_save(request.input, request.output, why, size);
@@ -256,6 +273,24 @@ class Host {
         return run_program(request, answer);
     }
     throw ProviderFault("the host was asked for what it does not know");
+  }
+
+  // Ends with the first call that does not return QCTS_OK.
+  void run_batch(const HostRequest& request, HostAnswer& answer) {
+    const qcts_kernel& kernel = kernel_of(request);
+    const struct Done {
+      HostAnswer& answer;
+      ~Done() { post(answer.progress, kBatchIsDone); }
+    } done{answer};
+    post(answer.progress, kBatchIsReady);
+    while (!await(request.go, 1, std::chrono::seconds(1))) {
+    }
+    answer.status = guarded_status(kernel.variant, "run", [&] {
+      qcts_status status = QCTS_OK;
+      for (uint64_t i = 0; i < request.n_batch && status == QCTS_OK; ++i)
+        status = kernel.run(request.batch[i]);
+      return status;
+    });
   }
 
   static void say(HostAnswer& answer, const Support& support) {
@@ -296,6 +331,7 @@ class Host {
   Json table_;
   std::mutex pages_mutex_;
   std::array<std::vector<OpenPages>, kLanes> open_;  // by the lanes' last requests
+  std::vector<OpenPages> populated_;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "reference/numerics/noise.h"
 #include "suites/judge/latency_case.h"
 #include "suites/judge/latency_measures.h"
+#include "suites/providers/provider_call.h"
 #include "suites/timing/interleaved_timer.h"
 
 namespace qcts {
@@ -35,15 +36,30 @@ using Layers = std::vector<std::unique_ptr<VerifiedKernel>>;
 // Times all layers of a block, one after the other, as one target.
 class TimedBlock final : public TimedTarget {
  public:
-  explicit TimedBlock(Layers layers) : layers_(std::move(layers)) {}
+  TimedBlock(Layers layers, const qcts_kernel& kernel) : layers_(std::move(layers)), kernel_(kernel) {}
   void call(size_t copy) override {
     for (const auto& layer : layers_) layer->timed().call(copy);
   }
   size_t copies() const override { return layers_.front()->timed().copies(); }
+  // One batch runs all layers of one block, and then those of the next.
   double time_us(size_t first, size_t calls, bool rotate) override {
-    for (const auto& layer : layers_) layer->timed().perturb_x();
-    return TimedTarget::time_us(first, calls, rotate);
+    std::vector<std::vector<qcts_problem>> of_layers;
+    for (const auto& layer : layers_) of_layers.push_back(layer->timed().stage(first, calls, rotate));
+    std::vector<qcts_problem> problems;
+    for (size_t i = 0; i < calls; ++i)
+      for (const std::vector<qcts_problem>& of_layer : of_layers) problems.push_back(of_layer[i]);
+    const BatchTime time = provider_run_batch(kernel_, problems, [this] {
+      for (const auto& layer : layers_) layer->timed().renew();
+    });
+    spent_.wall_us += time.wall_us;
+    spent_.cpu_us += time.cpu_us;
+    return time.wall_us / static_cast<double>(calls);
   }
+  size_t max_calls(bool rotate) const override {
+    return layers_.front()->timed().max_calls(rotate) / layers_.size();
+  }
+  double min_sample_us() const override { return layers_.front()->timed().min_sample_us(); }
+  double cpu_seconds() const override { return layers_.front()->timed().cpu_seconds(); }
   uint64_t weight_bytes() const {
     uint64_t bytes = 0;
     for (const auto& layer : layers_) bytes += layer->timed().weight_bytes();
@@ -58,6 +74,7 @@ class TimedBlock final : public TimedTarget {
 
  private:
   Layers layers_;
+  const qcts_kernel& kernel_;
 };
 
 std::string layer_name(size_t layer) { return std::string("block.") + kBlockLayers[layer].name + ".weight"; }
@@ -161,7 +178,7 @@ class Block {
     return layers;
   }
 
-  std::unique_ptr<TimedBlock> verified(Layers layers, size_t& copies) const {
+  std::unique_ptr<TimedBlock> verified(Layers layers, const qcts_kernel& kernel, size_t& copies) const {
     uint64_t bytes = 0;
     for (const auto& layer : layers) {
       layer->timed().query_prepared_bytes();
@@ -174,7 +191,7 @@ class Block {
     for (size_t i = 0; i < layers.size(); ++i)
       if (const std::string wrong = layers[i]->make_and_verify(copies); !wrong.empty())
         throw ProviderFault("not timed: wrong answer: " + layer_name(i) + ": " + wrong);
-    return std::make_unique<TimedBlock>(std::move(layers));
+    return std::make_unique<TimedBlock>(std::move(layers), kernel);
   }
 
  private:
@@ -281,18 +298,18 @@ BlockTimes time_block(const BlockSettings& settings, const Scheme& scheme, const
   times.linear = linear.name();
   times.dense = dense.name();
   const auto dense_block = guard_dense(dense, [&] {
-    return block.verified(block.layers_of(nullptr, {}, *dense.kernel, m), times.dense_copies);
+    return block.verified(block.layers_of(nullptr, {}, *dense.kernel, m), *dense.kernel, times.dense_copies);
   });
-  const auto before =
-      block.verified(block.layers_of(&scheme, planes.made, *linear.kernel, m), times.quantized_copies);
-  const auto after =
-      block.verified(block.layers_of(&scheme, planes.loaded, *linear.kernel, m), times.quantized_copies);
+  const auto before = block.verified(block.layers_of(&scheme, planes.made, *linear.kernel, m), *linear.kernel,
+                                     times.quantized_copies);
+  const auto after = block.verified(block.layers_of(&scheme, planes.loaded, *linear.kernel, m),
+                                    *linear.kernel, times.quantized_copies);
   BusyThreads busy;
   if (const std::string many = too_many_threads(*before, settings.threads, busy, settings.spent);
       !many.empty())
     throw ProviderFault("not timed: " + many);
   times.busy_threads = busy.calling;
-  if (busy.resting > kBusyMargin) times.doubt = "threads of this process are busy between calls";
+  if (busy.resting > kBusyMargin) times.doubt = "threads of its process are busy between calls";
   times.dense_bytes = dense_block->weight_bytes();
   times.quantized_bytes = before->weight_bytes();
   time_blocks(settings, *dense_block, *before, *after, times);

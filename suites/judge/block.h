@@ -26,7 +26,7 @@ struct BlockSettings {
   uint32_t threads = 1;
   uint64_t seed = 1;
   Stopwatch stopwatch = {};
-  Seconds spent = process_seconds;  // counts the threads that the kernel keeps busy
+  Seconds spent = nullptr;  // counts the threads that the kernel keeps busy; null: its own CPU time
 };
 
 // The planes of the seven layers, as quantized and as read from the file that they were saved to.

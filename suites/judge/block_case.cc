@@ -43,8 +43,8 @@ void report_block(const BlockPlanes& planes, const BlockTimes& times, Verdict& v
 }
 
 const Implementation* dense_of(const JudgeContext& context) {
-  if (context.registry == nullptr) return nullptr;
-  const auto found = context.registry->find(QCTS_OP_LINEAR, "dense");
+  if (context.dense_peer == nullptr) return nullptr;
+  const auto found = context.dense_peer->find(QCTS_OP_LINEAR, "dense");
   return found.empty() ? nullptr : found.front();
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The latency kind. Verifies the candidate, counts the threads it keeps busy, times it in one process in
-// interleaved rounds with its peers, then verifies it again on the same and on other data. The peers are the
-// candidate itself (A/A), a memory stream and an arithmetic peak of this machine, the dense layer in the
-// scheme's source dtype, and LibTorch's quantized operation and its product with a static scale of x if a
-// provider has them. The order alternates between rounds. Reports medians of ratios within pairs of rounds,
-// with bootstrap intervals. A case is cold (rotates over copies that do not fit the caches) or warm (one
-// copy, touched before each call). A linear claims to be faster than the dense layer (speed_claims.h); the
-// claim is required of decoding alone, because prefill is bound by arithmetic, which quantized weights do not
-// save.
+// The latency kind. Verifies the candidate, counts the threads it keeps busy, times it in interleaved rounds
+// with its peers, then verifies it again on the same and on other data. Outputs are drawn after each batch.
+// The peers are the candidate itself (A/A), a memory stream and an arithmetic peak of this machine, the dense
+// layer in the scheme's source dtype, and LibTorch's quantized operation and its product with a static scale
+// of x if a provider has them. The order alternates between rounds. Reports medians of ratios within pairs of
+// rounds, with bootstrap intervals. A case is cold (rotates over copies that do not fit the caches) or warm
+// (one copy, touched before each call). A linear claims to be faster than the dense layer (speed_claims.h);
+// the claim is required of decoding alone, because prefill is bound by arithmetic, which quantized weights do
+// not save.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "kernels/machine/machine.h"
 #include "reports/latency_trust.h"
@@ -25,7 +26,9 @@
 namespace qcts {
 namespace {
 
-constexpr size_t kSamplesKept = 1000;
+constexpr size_t kSamplesKept = 1000, kWarmCopies = 63;
+// A program that times itself may spend this share of the judge's time on the conversation.
+constexpr double kMinToldShare = 0.8;
 constexpr const char* kDense = "dense";
 constexpr const char* kTorch = "aten";
 constexpr const char* kStatic = "static_tensor_sym";
@@ -65,7 +68,10 @@ class LatencyJudge {
     make_dense();
     torch_ = torch_peer(case_);
     static_ = static_peer();
+    candidate_.check_batches();
     time();
+    add("drawn_outputs", "outputs", static_cast<double>(candidate_.finish_batches()));
+    if (!stayed_within_threads()) return;
     const std::string wrong = candidate_.verify();
     if (!wrong.empty()) return fail("correct before timing, wrong afterwards: " + wrong);
     if (!computes_on_other_data()) return;
@@ -87,9 +93,15 @@ class LatencyJudge {
 
   void note(const std::string& text) { notes_ += (notes_.empty() ? "" : "; ") + text; }
 
+  // A warm linear reads one weight again and again. The other operations take turns over a few copies that
+  // fit the caches, because no two calls of a batch may be the same.
   size_t copies_of(TimedKernel& timed) const {
-    if (case_.is_warm()) return 1;
+    if (case_.is_warm() && case_.id.op == Op::linear) return 1;
     timed.query_prepared_bytes();
+    if (case_.is_warm()) {
+      const uint64_t cache_bytes = std::max<uint64_t>(machine().l3_bytes, uint64_t{1} << 20) / 4;
+      return std::clamp<size_t>(cache_bytes / std::max<uint64_t>(timed.copied_bytes(), 1), 1, kWarmCopies);
+    }
     return cold_copies(timed.copied_bytes(), timed.held_bytes(), machine().l3_bytes, copy_budget_bytes());
   }
 
@@ -117,9 +129,23 @@ class LatencyJudge {
     BusyThreads busy;
     const std::string too_many = too_many_threads(timed, context_.threads, busy, context_.spent);
     add("busy_threads", "x", busy.calling);
-    if (busy.resting > kBusyMargin) doubt_ = "threads of this process are busy between calls";
+    if (busy.resting > kBusyMargin) doubt_ = "threads of its process are busy between calls";
     if (!too_many.empty()) fail("not timed: " + too_many);
+    resting_ = busy.resting;
     return too_many.empty();
+  }
+
+  // The rounds count threads too: a kernel may have behaved until then.
+  bool stayed_within_threads() {
+    const TimedKernel& timed = candidate_.timed();
+    if (timed.timed_by_provider() || context_.spent || timed.spent().wall_us <= 0) return true;
+    const double busy = timed.spent().cpu_us / timed.spent().wall_us;
+    if (busy - resting_ <= context_.threads + kBusyMargin) return true;
+    char text[80];
+    std::snprintf(text, sizeof text, "kept %.1f threads busy while it was timed (limit %u)", busy,
+                  context_.threads);
+    fail(text);
+    return false;
   }
 
   bool computes_on_other_data() {
@@ -130,9 +156,20 @@ class LatencyJudge {
     return wrong.empty();
   }
 
-  // Returns a verified peer on the same case, or sets `why` and returns nullptr.
+  // Returns a verified peer on the same case, or sets `why` and returns nullptr. A peer's host that dies
+  // costs the peer alone.
   std::unique_ptr<VerifiedKernel> make_peer(const qcts_kernel& kernel, KernelInput input,
                                             std::string& why) const {
+    try {
+      return make_live_peer(kernel, std::move(input), why);
+    } catch (const HostFailure& failure) {
+      why = failure.reason;
+      return nullptr;
+    }
+  }
+
+  std::unique_ptr<VerifiedKernel> make_live_peer(const qcts_kernel& kernel, KernelInput input,
+                                                 std::string& why) const {
     auto peer = std::make_unique<VerifiedKernel>(kernel, std::move(input), context_.threads);
     const Support support = peer->supports();
     if (support.status != QCTS_OK) {
@@ -149,8 +186,8 @@ class LatencyJudge {
   void make_dense() {
     if (case_.id.op != Op::linear) return;
     std::string why = "no dense baseline here";
-    if (context_.registry != nullptr)
-      for (const Implementation* implementation : context_.registry->find(QCTS_OP_LINEAR, kDense)) {
+    if (context_.dense_peer != nullptr)
+      for (const Implementation* implementation : context_.dense_peer->find(QCTS_OP_LINEAR, kDense)) {
         dense_ = make_peer(*implementation->kernel, dense_latency_input(case_, seed_ + 7), why);
         dense_name_ = implementation->name();
         if (dense_) return;
@@ -161,9 +198,9 @@ class LatencyJudge {
 
   // Returns LibTorch's kernel for c; nullptr if LibTorch is the candidate.
   std::unique_ptr<VerifiedKernel> torch_peer(const Case& c) const {
-    if (context_.registry == nullptr || case_.provider() == kTorch) return nullptr;
+    if (context_.torch_peer == nullptr || case_.provider() == kTorch) return nullptr;
     for (const Implementation* implementation :
-         context_.registry->find(abi_op(c.id.op), c.scheme->family(), c.activation().name())) {
+         context_.torch_peer->find(abi_op(c.id.op), c.scheme->family(), c.activation().name())) {
       if (implementation->provider != kTorch) continue;
       std::string why;
       if (auto peer = make_peer(*implementation->kernel, latency_input(c, seed_), why)) return peer;
@@ -201,7 +238,7 @@ class LatencyJudge {
   }
 
   void time() {
-    const bool cold = !case_.is_warm();
+    const bool cold = !case_.is_warm() || case_.id.op != Op::linear;
     Roof roof = make_roof();
     Canary canary(context_.threads);
     TimedKernel& candidate = candidate_.timed();
@@ -229,6 +266,7 @@ class LatencyJudge {
     verdict_.measures.push_back(measure_of("median_us", "us", median_us));
     const double moved_bytes = static_cast<double>(candidate_.timed().moved_bytes());
     add("bandwidth", "GB/s", moved_bytes / median_us.value * 1e-3);
+    report_clock(series);
     report_fastest(series);
     add_ratio("ratio_to_dense", find_series(series, "dense"), us);
     add_ratio("ratio_to_torch", find_series(series, "torch"), us);
@@ -239,6 +277,20 @@ class LatencyJudge {
     add(kAlarmMeasure, "x", alarms(itself) ? 1 : 0);
     if (alarms(itself) && doubt_.empty()) doubt_ = "ratio_to_itself is not 1";
     if (!std::isfinite(itself.low)) few_ = true;
+  }
+
+  // Reports what the clock itself costs, and whether the machine gave its roofs the threads that they need.
+  void report_clock(const std::vector<Series>& series) {
+    const TimedKernel& timed = candidate_.timed();
+    if (timed.road_us() > 0) add("road_us", "us", timed.road_us());
+    if (timed.told_share() > 0) {
+      add("told_share", "x", timed.told_share());
+      if (timed.told_share() < kMinToldShare && doubt_.empty()) doubt_ = "its own clock ran slower than ours";
+    }
+    const double busy = Roof::busy_threads(series);
+    add("roof_busy_threads", "x", busy);
+    if (busy < context_.threads - kBusyMargin && doubt_.empty())
+      doubt_ = "another program took the processor from the roofs";
   }
 
   // Reports the times by which two runs are compared: the kernel's fastest call, alone and over the roof's.
@@ -332,6 +384,7 @@ class LatencyJudge {
   std::unique_ptr<VerifiedKernel> dense_, torch_, static_;
   std::vector<std::pair<std::string, Interval>> ratios_;
   std::string dense_name_, notes_, doubt_;
+  double resting_ = 0;  // busy threads between calls
   bool few_ = false;
 };
 

@@ -99,18 +99,16 @@ std::string VerifiedKernel::verify_on_other_data(uint64_t seed) {
   return verify();
 }
 
-std::vector<ExactWeight> VerifiedKernel::exact_row(int64_t n) const {
-  std::vector<ExactWeight> row(static_cast<size_t>(input_.weight.k));
-  if (input_.scheme) {
-    input_.scheme->exact_row(input_.planes, input_.weight, n, row);
-    return row;
-  }
-  for (size_t k = 0; k < row.size(); ++k) {
-    row[k].code = row[k].product =
-        load_float(input_.weight.dtype, input_.planes[0].bytes, static_cast<size_t>(n) * row.size() + k);
-    row[k].scale = 1;
-  }
-  return row;
+void VerifiedKernel::check_batches() {
+  if (input_.op != Op::linear || timed_->timed_by_provider()) return;
+  drawn_ = std::make_unique<DrawnOutputs>(kernel_, input_, *timed_);
+  timed_->after_batch([this](double us) { drawn_->check(us); });
+}
+
+uint64_t VerifiedKernel::finish_batches() {
+  if (!drawn_) return 0;
+  timed_->after_batch({});
+  return drawn_->finish();
 }
 
 std::string VerifiedKernel::verify_linear(const KernelAnswer& answer) const {
@@ -122,7 +120,7 @@ std::string VerifiedKernel::verify_linear(const KernelAnswer& answer) const {
   const std::set<int64_t> rows_of_x = sampled(input_.m, kSampledRowsOfX);
   const int64_t columns = kSampledOutputs / static_cast<int64_t>(rows_of_x.size()) + 1;
   for (const int64_t n : sampled(input_.weight.n, columns)) {
-    const std::vector<ExactWeight> row = exact_row(n);
+    const std::vector<ExactWeight> row = exact_weight_row(input_, n);
     for (const int64_t m : rows_of_x) {
       want.push_back(reference.bounded(row, m, n, stages));
       const std::byte* element = answer.y.data() + static_cast<size_t>(m * input_.weight.n + n) * bytes;
@@ -136,8 +134,10 @@ std::string VerifiedKernel::verify_linear(const KernelAnswer& answer) const {
 }
 
 std::string VerifiedKernel::verify() {
-  timed_->copy_x_to(input_.x);
-  const KernelAnswer answer = timed_->answer();
+  const std::vector<TimedCall>& calls = timed_->last_calls();
+  const TimedCall call = calls[random_() % calls.size()];
+  timed_->read_input(call, input_);
+  const KernelAnswer answer = timed_->answer(call);
   if (input_.op == Op::linear) return verify_linear(answer);
   const Scheme& scheme = *input_.scheme;
   if (input_.op == Op::quantize_activation) {

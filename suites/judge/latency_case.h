@@ -5,11 +5,13 @@
 
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 
 #include "suites/cases/case.h"
+#include "suites/judge/drawn_outputs.h"
 #include "suites/judge/expected/test_vector.h"
-#include "suites/timing/timed_target.h"
+#include "suites/timing/timed_kernel.h"
 
 namespace qcts {
 
@@ -36,8 +38,15 @@ class VerifiedKernel {
   // For other operations, checks all of the output bit for bit.
   // Returns an empty string if the output is right. Throws ProviderFault.
   std::string make_and_verify(size_t copies);
-  // Checks the current contents of the buffers in the same way.
+  // Checks one call of the last batch in the same way, drawn at random.
   std::string verify();
+  // Makes linear draw outputs after each batch that is timed from now on, and hold them against the bound.
+  // That takes about as long as the batch. A wrong one is a ProviderFault, and so is one that changes after
+  // the batch has ended.
+  void check_batches();
+  // Draws more from the last batch, until a call that skips 1 % of its work is found with probability 0.99.
+  // Returns the number of outputs that were drawn.
+  uint64_t finish_batches();
   // Writes other data to the same addresses and prepares again if the kernel has a prepare().
   // Then calls the kernel and checks its answer.
   // A kernel that caches answers by address would return the old answer.
@@ -49,11 +58,12 @@ class VerifiedKernel {
 
  private:
   std::string verify_linear(const KernelAnswer& answer) const;
-  std::vector<ExactWeight> exact_row(int64_t n) const;
 
   const qcts_kernel& kernel_;
   KernelInput input_;
   std::unique_ptr<TimedKernel> timed_;
+  std::unique_ptr<DrawnOutputs> drawn_;
+  std::mt19937_64 random_{std::random_device()()};
 };
 
 }  // namespace qcts

@@ -102,7 +102,7 @@ class Speed : public testing::Test {
     provider.n_kernels = 1;
     provider.kernels = kernels;
     registry_.add(provider);
-    context_.registry = &registry_;
+    context_.dense_peer = &registry_;
     context_.scratch = context_.targets = scratch_.path();
     context_.program = "qcts";
     context_.spent = [] { return 0.0; };
@@ -301,7 +301,7 @@ TEST_F(Block, AWrongKernelIsNotTimed) {
 }
 
 TEST_F(Block, WithoutADenseLayerNothingIsDecided) {
-  context_.registry = nullptr;
+  context_.dense_peer = nullptr;
   EXPECT_EQ(block().status, Status::inconclusive);
   EXPECT_THAT(block().reason, HasSubstr("dense"));
 }

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "suites/judge/latency_case.h"
-#include "suites/timing/timed_target.h"
+#include "suites/timing/timed_kernel.h"
 
 namespace qcts {
 namespace {
@@ -80,6 +80,31 @@ TEST(TimedKernel, TheAnswerIsTheLastCalls) {
     ASSERT_EQ(answer.y.size(), 64u * 64 * 2);
     EXPECT_EQ(answer.y.front(), number);
     EXPECT_EQ(answer.y.back(), number);
+  }
+}
+
+// Each copy is another problem, and the judge knows which.
+TEST(TimedKernel, EveryCallOfABatchIsVerifiedAgainstItsOwnData) {
+  for (const Op op : {Op::quantize, Op::dequantize, Op::linear}) {
+    SCOPED_TRACE(static_cast<int>(op));
+    const Case c = case_of(op);
+    VerifiedKernel kernel(scalar_kernel(abi_op(op)), latency_input(c, 1), 1);
+    ASSERT_EQ(kernel.make_and_verify(5), "");
+    kernel.check_batches();
+    std::set<std::vector<std::byte>> codes;
+    for (int batch = 0; batch < 4; ++batch) {
+      kernel.timed().time_us(0, 5, true);
+      for (int i = 0; i < 5; ++i) EXPECT_EQ(kernel.verify(), "");
+      for (const TimedCall& call : kernel.timed().last_calls()) {
+        KernelInput read = latency_input(c, 1);
+        kernel.timed().read_input(call, read);
+        codes.insert(op == Op::quantize ? read.x : read.planes[0].bytes);
+      }
+    }
+    EXPECT_GE(codes.size(), op == Op::linear ? 5u : 20u);
+    if (op == Op::linear) {
+      EXPECT_GE(kernel.finish_batches(), 512u);
+    }
   }
 }
 

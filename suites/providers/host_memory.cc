@@ -14,7 +14,7 @@ HostMemory::HostMemory(const Windows& windows)
 
 // Begins after the last block: blocks are given back almost in the reverse order.
 std::span<std::byte> HostMemory::take(std::string name, HostAccess access, size_t bytes, size_t open_offset,
-                                      size_t open_bytes) {
+                                      size_t open_bytes, bool is_timed) {
   const std::lock_guard lock(mutex_);
   Window& window = windows_[static_cast<size_t>(access)];
   std::byte* first = window.first;
@@ -24,7 +24,8 @@ std::span<std::byte> HostMemory::take(std::string name, HostAccess access, size_
   }
   if (bytes > static_cast<size_t>(window.end - first)) throw std::bad_alloc();
   const std::span<std::byte> all(first, bytes);
-  window.blocks.emplace(first, HostBlock{std::move(name), all, all.subspan(open_offset, open_bytes), access});
+  window.blocks.emplace(
+      first, HostBlock{std::move(name), all, all.subspan(open_offset, open_bytes), access, is_timed});
   return all;
 }
 

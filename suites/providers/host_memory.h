@@ -23,6 +23,7 @@ struct HostBlock {
   std::string name;
   std::span<std::byte> all, open;  // both of whole pages
   HostAccess access = HostAccess::reads;
+  bool is_timed = false;  // timed calls use it: the host touches its pages as it opens them
 };
 
 class HostMemory {
@@ -34,7 +35,7 @@ class HostMemory {
   // Returns `bytes` of memory with undefined contents, of which `open_bytes` from `open_offset` on are open.
   // Throws std::bad_alloc if the window is full. [thread-safe]
   std::span<std::byte> take(std::string name, HostAccess access, size_t bytes, size_t open_offset,
-                            size_t open_bytes);
+                            size_t open_bytes, bool is_timed = false);
   void give_back(std::span<std::byte> memory);  // [thread-safe]
   // Returns the block whose open part holds the address, or nullopt. [thread-safe]
   std::optional<HostBlock> block_of(const void* address) const;

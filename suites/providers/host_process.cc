@@ -2,6 +2,7 @@
 #include "suites/providers/host_process.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "suites/base/paths.h"
+#include "suites/host/words.h"
 
 namespace qcts {
 namespace {
@@ -100,19 +102,55 @@ void HostProcess::give_back_lane(size_t lane) {
   lane_is_free_.notify_one();
 }
 
+// A lane of a host for the time of one request.
+class HostProcess::TakenLane {
+ public:
+  explicit TakenLane(HostProcess& process) : process_(process), lane_(process.take_lane()) {}
+  ~TakenLane() { process_.give_back_lane(lane_); }
+  TakenLane(const TakenLane&) = delete;
+  TakenLane& operator=(const TakenLane&) = delete;
+  operator size_t() const { return lane_; }
+
+ private:
+  HostProcess& process_;
+  size_t lane_;
+};
+
 HostAnswer HostProcess::ask(const WriteRequest& write) {
-  const size_t lane = take_lane();
-  const struct GiveBack {
-    HostProcess& process;
-    size_t lane;
-    ~GiveBack() { process.give_back_lane(lane); }
-  } give_back{*this, lane};
-  return exchange(lane, write);
+  const TakenLane lane(*this);
+  return receive(lane, send(lane, write));
 }
 
-HostAnswer HostProcess::exchange(size_t lane, const WriteRequest& write) {
+HostAnswer HostProcess::ask_batch(const WriteRequest& write, const std::function<void()>& before,
+                                  BatchTime& time) {
+  const TakenLane lane(*this);
+  answer_of(windows_.outputs(), lane).progress = 0;
+  const std::string number = send(lane, write);
+  if (!await_progress(lane, kBatchIsReady)) return receive(lane, number);
+  before();
+  const double cpu = cpu_seconds();
+  const auto start = std::chrono::steady_clock::now();
+  post(request_of(windows_.inputs(), lane).go, 1);
+  await_progress(lane, kBatchIsDone);
+  const auto end = std::chrono::steady_clock::now();
+  time.wall_us = std::chrono::duration<double, std::micro>(end - start).count();
+  time.cpu_us = (cpu_seconds() - cpu) * 1e6;
+  return receive(lane, number);
+}
+
+bool HostProcess::await_progress(size_t lane, BatchProgress progress) const {
+  const uint32_t& word = answer_of(windows_.outputs(), lane).progress;
+  while (!await(word, progress, std::chrono::milliseconds(100))) {
+    pollfd poll_fd{lane == 0 ? child_->answer_fd() : lanes_[lane].answer_fd, POLLIN, 0};
+    if (::poll(&poll_fd, 1, 0) != 0) return false;
+  }
+  return true;
+}
+
+double HostProcess::cpu_seconds() const { return cpu_seconds_of(pid_); }
+
+std::string HostProcess::send(size_t lane, const WriteRequest& write) {
   HostRequest& request = request_of(windows_.inputs(), lane);
-  HostAnswer& place = answer_of(windows_.outputs(), lane);
   request = {};
   RequestWriter writer({reinterpret_cast<std::byte*>(&request), kMessageBytes}, memory_);
   write(request, writer);
@@ -124,10 +162,14 @@ HostAnswer HostProcess::exchange(size_t lane, const WriteRequest& write) {
   else if (const std::string line = number + "\n";
            ::write(lanes_[lane].request_fd, line.data(), line.size()) < 0)
     fail_dead();
+  return number;
+}
+
+HostAnswer HostProcess::receive(size_t lane, const std::string& number) {
   const std::string answered = next_line(lane);
   if (answered != number)
     throw HostFailure{"its host answered out of turn: '" + answered.substr(0, 100) + "'"};
-  HostAnswer answer = place;  // the host may still write to `place`
+  HostAnswer answer = answer_of(windows_.outputs(), lane);  // the host may still write to the original
   answer.text[sizeof answer.text - 1] = answer.failure[sizeof answer.failure - 1] = '\0';
   return answer;
 }

@@ -24,6 +24,11 @@
 
 namespace qcts {
 
+// Times of a batch of calls: by this process's clock, and of all threads that worked on them.
+struct BatchTime {
+  double wall_us = 0, cpu_us = 0;
+};
+
 class HostProcess {
  public:
   // Starts qcts_host, which is next to this program. Throws std::runtime_error.
@@ -40,7 +45,11 @@ class HostProcess {
   // Throws HostFailure if the host died or answered out of turn.
   // Throws OverrunFault if it died because it wrote to an input, or used a buffer after the call.
   HostAnswer ask(const WriteRequest& write);
+  // As ask(), for run_batch. Calls `before` once the host is ready, and then lets it begin.
+  HostAnswer ask_batch(const WriteRequest& write, const std::function<void()>& before, BatchTime& time);
 
+  // Returns the seconds of CPU time that the host and its children have used.
+  double cpu_seconds() const;
   pid_t pid() const { return pid_; }  // of the host itself, once the handshake is read
   HostMemory& memory() { return memory_; }
   uint64_t round_trips() const { return round_trips_; }
@@ -54,9 +63,15 @@ class HostProcess {
     std::string received = {};
   };
 
+  class TakenLane;
+
   size_t take_lane();
   void give_back_lane(size_t lane);
-  HostAnswer exchange(size_t lane, const WriteRequest& write);
+  // Returns the number of the request.
+  std::string send(size_t lane, const WriteRequest& write);
+  HostAnswer receive(size_t lane, const std::string& number);
+  // Returns false if the host answers or ends instead.
+  bool await_progress(size_t lane, BatchProgress progress) const;
   std::string next_line(size_t lane);
   [[noreturn]] void fail_dead();
 

@@ -219,6 +219,20 @@ qcts_status HostedProvider::run(const Kernel& kernel, const qcts_problem& proble
   return status_of(ask_kernel(HostCall::run, kernel, problem), "run");
 }
 
+qcts_status HostedProvider::run_batch(const Kernel& kernel, std::span<const qcts_problem> problems,
+                                      const std::function<void()>& before, BatchTime& time) {
+  const HostAnswer answer = process_.ask_batch(
+      [&](HostRequest& request, RequestWriter& writer) {
+        request.call = HostCall::run_batch;
+        request.kernel = kernel.index;
+        request.batch = writer.problems(problems);
+        request.n_batch = problems.size();
+      },
+      before, time);
+  throw_fault(answer.outcome, answer.text);
+  return status_of(answer, "run");
+}
+
 std::string HostedProvider::failure() const {
   const std::lock_guard lock(mutex_);
   const auto found = failures_.find(std::this_thread::get_id());

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -59,6 +61,11 @@ class HostedProvider {
   uint64_t prepared_bytes(const Kernel& kernel, const qcts_problem& problem);
   qcts_status prepare(const Kernel& kernel, const qcts_problem& problem, void* prepared);
   qcts_status run(const Kernel& kernel, const qcts_problem& problem);
+  // Calls `before` once the host is ready. Returns the first status that is not QCTS_OK, which ends the
+  // batch.
+  qcts_status run_batch(const Kernel& kernel, std::span<const qcts_problem> problems,
+                        const std::function<void()>& before, BatchTime& time);
+  double cpu_seconds() const { return process_.cpu_seconds(); }
   std::string failure() const;  // of this thread's last run or prepare
 
  private:

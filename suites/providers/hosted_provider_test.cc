@@ -5,6 +5,8 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <optional>
 #include <thread>
 
@@ -15,6 +17,7 @@
 #include "suites/base/memory.h"
 #include "suites/base/paths.h"
 #include "suites/providers/kernel_run.h"
+#include "suites/providers/provider_call.h"
 
 namespace qcts {
 namespace {
@@ -111,6 +114,66 @@ TEST_F(Hosted, SaysWhichFoldersItCanRead) {
   const std::filesystem::path library = build_path("lib/selftest/minimal.so");
   const HostedProvider provider(library, CageRequest{true, scratch_.path(), {library.parent_path()}}, 0);
   EXPECT_THAT(provider.isolation(), HasSubstr("read the goldens"));
+}
+
+// A batch is as many runs, between two readings of this process's clock.
+class HostedBatch : public Hosted {
+ protected:
+  // Runs `calls` problems of one shape in a batch and returns its time. `before` gets the first byte of y.
+  BatchTime run(const qcts_kernel& kernel, size_t calls, const std::function<void(std::byte*)>& before) {
+    const KernelInput input = dequantize_input(16, 64, 3);
+    const ProblemBuilder builder(input, 1);
+    HostMemory& memory = provider_->memory();
+    const size_t y_bytes = right_answer(input).size();
+    std::vector<qcts_plane> planes;
+    const auto block = [&](const char* name, HostAccess access, size_t bytes) {
+      const size_t whole = (bytes + 4095) / 4096 * 4096;
+      return taken_.emplace_back(memory.take(name, access, whole, 0, whole));
+    };
+    for (const Plane& plane : input.planes) {
+      const auto place = block(plane.name.c_str(), HostAccess::reads, plane.bytes.size());
+      std::memcpy(place.data(), plane.bytes.data(), plane.bytes.size());
+      specs_.push_back({plane.name, plane.dtype, plane.shape});
+      planes.push_back(abi_plane(specs_.back(), place.data()));
+    }
+    const auto y = block("y", HostAccess::writes, calls * y_bytes);
+    std::vector<qcts_problem> problems(calls, builder.problem());
+    for (size_t i = 0; i < calls; ++i) {
+      problems[i].planes = planes.data();
+      problems[i].n_planes = static_cast<uint32_t>(planes.size());
+      problems[i].y = y.data() + i * y_bytes;
+    }
+    const BatchTime time = provider_run_batch(kernel, problems, [&] { before(y.data()); });
+    for (size_t i = 0; i < calls; ++i)
+      right_ += std::memcmp(y.data() + i * y_bytes, right_answer(input).data(), y_bytes) == 0 ? 1u : 0u;
+    return time;
+  }
+
+  std::deque<PlaneSpec> specs_;
+  std::vector<std::span<std::byte>> taken_;
+  size_t right_ = 0;
+};
+
+TEST_F(HostedBatch, RunsEveryProblemAfterTheJudgeIsReady) {
+  const qcts_kernel& kernel = dequantize_of("minimal");
+  std::byte untouched{};
+  const BatchTime time = run(kernel, 50, [&](std::byte* y) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    untouched = *y;
+  });
+  EXPECT_EQ(right_, 50u);
+  EXPECT_EQ(untouched, std::byte{0}) << "it began before it was told to";
+  EXPECT_GT(time.wall_us, 0);
+  EXPECT_LT(time.wall_us, 20e3) << "the judge's preparations count";
+  EXPECT_GT(provider_run_batch(kernel, {}, [] {}).wall_us, 0) << "a batch without calls is the way and back";
+}
+
+TEST_F(HostedBatch, AHostThatDiesOrThrowsInABatchCostsTheCase) {
+  const qcts_kernel& kernel = dequantize_of("qcts_faulty_aborts");
+  KernelInput struck = dequantize_input(4, 13, 1);
+  const ProblemBuilder builder(struck, 1);
+  const qcts_problem problem = builder.problem();
+  EXPECT_THROW(provider_run_batch(kernel, {&problem, 1}, [] {}), HostFailure);
 }
 
 struct End {

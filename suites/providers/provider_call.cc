@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/providers/provider_call.h"
 
+#include <chrono>
+
+#include "suites/base/process.h"
 #include "suites/providers/hosted_provider.h"
 #include "suites/providers/remote_provider.h"
 
@@ -60,6 +63,36 @@ qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem)
   const RemoteProvider::Kernel* remote = RemoteProvider::kernel_of(kernel);
   return guarded_status(kernel.variant, "run",
                         [&] { return remote ? remote->owner->run(*remote, problem) : kernel.run(&problem); });
+}
+
+BatchTime provider_run_batch(const qcts_kernel& kernel, std::span<const qcts_problem> problems,
+                             const std::function<void()>& before) {
+  BatchTime time;
+  qcts_status status = QCTS_OK;
+  if (const auto* hosted = HostedProvider::kernel_of(kernel)) {
+    status = hosted->owner->run_batch(*hosted, problems, before, time);
+  } else {
+    before();
+    const double cpu = own_cpu_seconds();
+    const auto start = std::chrono::steady_clock::now();
+    for (size_t i = 0; i < problems.size() && status == QCTS_OK; ++i)
+      status = provider_run(kernel, problems[i]);
+    const auto end = std::chrono::steady_clock::now();
+    time.wall_us = std::chrono::duration<double, std::micro>(end - start).count();
+    time.cpu_us = (own_cpu_seconds() - cpu) * 1e6;
+  }
+  if (status != QCTS_OK) throw ProviderFault("run() failed on a problem that supports() accepts");
+  return time;
+}
+
+HostMemory* provider_memory(const qcts_kernel& kernel) {
+  const auto* hosted = HostedProvider::kernel_of(kernel);
+  return hosted ? &hosted->owner->memory() : nullptr;
+}
+
+double provider_cpu_seconds(const qcts_kernel& kernel) {
+  const auto* hosted = HostedProvider::kernel_of(kernel);
+  return hosted ? hosted->owner->cpu_seconds() : own_cpu_seconds();
 }
 
 std::string provider_failure(const qcts_kernel& kernel) {

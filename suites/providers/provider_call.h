@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
 
 #include "kernels/registry.h"
 #include "suites/host/guarded_call.h"
 #include "suites/host/kernel_facts.h"
+#include "suites/providers/host_process.h"
 
 namespace qcts {
 
@@ -21,6 +24,14 @@ uint64_t provider_prepared_bytes(const qcts_kernel& kernel,
                                  const qcts_problem& problem);  // returns 0 if run reads the planes
 qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& problem, void* prepared);
 qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem);
+// Runs the problems one after another: in a host, as one message. Calls `before` just before the first.
+// A program runs one problem at a time. Throws ProviderFault unless every call returns QCTS_OK.
+BatchTime provider_run_batch(const qcts_kernel& kernel, std::span<const qcts_problem> problems,
+                             const std::function<void()>& before);
+// Returns the memory in which the data of the kernel's problems must lie, or nullptr if any will do.
+HostMemory* provider_memory(const qcts_kernel& kernel);
+// Returns the seconds of CPU time used by the process that runs the kernel.
+double provider_cpu_seconds(const qcts_kernel& kernel);
 // Returns ": " and the reason that the kernel gives for its last QCTS_FAILED; empty if it gives none.
 std::string provider_failure(const qcts_kernel& kernel);
 // `provider` is one of file_implementations() and must have the function. Status and reason are as in

@@ -43,7 +43,7 @@ void RequestWriter::open(const void* address, HostAccess access) {
   const auto found = std::ranges::find(open_, first, &OpenPages::address);
   const uint32_t writable = access == HostAccess::writes && block->access == HostAccess::writes ? 1 : 0;
   if (found == open_.end())
-    open_.push_back({first, block->open.size(), writable, 0});
+    open_.push_back({first, block->open.size(), writable, block->is_timed ? 1u : 0u});
   else
     found->writable |= writable;
 }
@@ -71,6 +71,12 @@ const qcts_problem* RequestWriter::problem(const qcts_problem& given) {
   for (const void* address : {given.x, given.bias, given.prepared}) open(address, HostAccess::reads);
   for (const void* address : {given.y, given.workspace}) open(address, HostAccess::writes);
   return copy;
+}
+
+const qcts_problem* const* RequestWriter::problems(std::span<const qcts_problem> given) {
+  auto* const list = static_cast<const qcts_problem**>(take(given.size() * sizeof(const qcts_problem*)));
+  for (size_t i = 0; i < given.size(); ++i) list[i] = problem(given[i]);
+  return list;
 }
 
 const qcts_program_call* RequestWriter::program(const qcts_program_call& given) {

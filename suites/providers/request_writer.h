@@ -20,6 +20,7 @@ class RequestWriter {
   // memory, or be NULL, and are opened for the call. Outputs, the workspace and `prepared` of prepare() are
   // writable. They throw std::length_error if the copy does not fit.
   const qcts_problem* problem(const qcts_problem& given);
+  const qcts_problem* const* problems(std::span<const qcts_problem> given);
   const char* text(const char* given);
   const qcts_program_call* program(const qcts_program_call& given);
   // Opens the block that holds `address`, or nothing for NULL. Throws std::logic_error if there is none.

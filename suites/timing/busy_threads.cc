@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/timing/busy_threads.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <thread>
 
 #include "suites/timing/timed_target.h"
@@ -15,34 +15,39 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kFallAsleep{20}, kRest{20}, kCalling{40};
 constexpr int kTrials = 3;
 
-template <class Work>
-double busy_during(Seconds spent, const Work& work) {
-  const auto start = Clock::now();
-  const double before = spent();
-  work();
-  return (spent() - before) / std::chrono::duration<double>(Clock::now() - start).count();
+double elapsed_s(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Times samples for a while, each as long as a sample of this target has to be.
+void call_for(TimedTarget& target, std::chrono::milliseconds length) {
+  const auto end = Clock::now() + length;
+  size_t copy = 0, calls = 1;
+  do {
+    const double us = target.time_us(copy, calls, true);
+    copy = (copy + calls) % target.copies();
+    calls = std::clamp<size_t>(static_cast<size_t>(target.min_sample_us() / std::max(us, 0.01)), 1,
+                               target.max_calls(true));
+  } while (Clock::now() < end);
 }
 
 }  // namespace
 
-double process_seconds() {
-  timespec spent{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
-  return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
-}
-
 BusyThreads count_busy_threads(TimedTarget& target, Seconds spent) {
+  const auto cpu_seconds = [&] { return spent ? spent() : target.cpu_seconds(); };
   std::this_thread::sleep_for(kFallAsleep);
   BusyThreads busy;
-  busy.resting = busy_during(spent, [] { std::this_thread::sleep_for(kRest); });
-  busy.calling = busy_during(spent, [&] {
-    const auto end = Clock::now() + kCalling;
-    size_t copy = 0;
-    do {
-      target.call(copy);
-      copy = (copy + 1) % target.copies();
-    } while (Clock::now() < end);
-  });
+  auto start = Clock::now();
+  double before = cpu_seconds();
+  std::this_thread::sleep_for(kRest);
+  busy.resting = (cpu_seconds() - before) / elapsed_s(start);
+  const BatchTime earlier = target.spent();
+  start = Clock::now();
+  before = cpu_seconds();
+  call_for(target, kCalling);
+  busy.calling = spent ? (spent() - before) / elapsed_s(start)
+                       : (target.spent().cpu_us - earlier.cpu_us) /
+                             std::max(target.spent().wall_us - earlier.wall_us, 1e-3);
   return busy;
 }
 

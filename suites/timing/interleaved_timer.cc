@@ -15,7 +15,6 @@ using RoundClock = std::chrono::steady_clock;
 
 constexpr double kRoundConfidence = 0.95;
 constexpr double kCloseEnough = 0.01;  // stop when the log-ratio's interval has this half-width
-constexpr double kMinTimedUs = 20;     // shorter calls are timed several at a time
 constexpr double kLongCallUs = 50e3;   // longer ones are warm enough after one call
 // A series' threads fell asleep while others ran. Waking them took 16 us of a 40 us call (EPYC Zen 4, two
 // threads), but is 0.3 % of this.
@@ -27,15 +26,21 @@ double seconds_since(RoundClock::time_point start) {
   return std::chrono::duration<double>(RoundClock::now() - start).count();
 }
 
+// Short calls are timed several at a time, all series for as long as the longest sample has to last: then all
+// means are taken over the same disturbances.
 void warm_up(std::vector<Series>& series) {
-  std::vector<double> us;
+  double sample_us = 0;
+  for (const Series& entry : series) sample_us = std::max(sample_us, entry.target->min_sample_us());
   for (Series& entry : series) {
-    const double once = entry.time_once() / entry.scale;
-    if (once < kMinTimedUs) entry.inner = static_cast<size_t>(std::ceil(kMinTimedUs / std::max(once, 0.01)));
-    us.push_back(once > kLongCallUs ? once : entry.time_once() / entry.scale);
+    entry.time_once();
+    if (entry.last_us > kLongCallUs) continue;
+    const double wanted = std::ceil(sample_us / std::max(entry.last_us, 0.01));
+    entry.inner = std::clamp<size_t>(static_cast<size_t>(wanted), 1, entry.target->max_calls(entry.cold));
+    entry.time_once();
   }
   for (size_t i = 1; i < series.size(); ++i)
-    series[i].every = std::clamp<size_t>(static_cast<size_t>(us[i] / (2 * us[0])), 1, kRarest);
+    series[i].every = std::clamp<size_t>(
+        static_cast<size_t>(series[i].sample_us() / (2 * series[0].sample_us())), 1, kRarest);
 }
 
 bool all_known(const std::vector<Series>& series, uint64_t seed) {
@@ -60,7 +65,7 @@ size_t Series::take_copies(size_t count) {
 }
 
 double Series::time_once() {
-  if (!cold || last_us < kAwakeUs) target->time_us(take_copies(1), 1, cold);
+  if (!cold || sample_us() < kAwakeUs) target->time_us(take_copies(1), 1, cold);
   last_us = target->time_us(take_copies(inner), inner, cold);
   return last_us * scale;
 }

@@ -25,8 +25,9 @@ struct Series {
   size_t take_copies(size_t count);  // returns the first of the next `count` copies
   // Returns microseconds per call, from a sample of `inner` calls. Makes an untimed call first.
   // After this call, threads are awake and code is in the cache, whichever series ran before.
-  // Long calls on cold weights are the only ones without an untimed call.
+  // Long samples on cold weights are the only ones without an untimed call.
   double time_once();
+  double sample_us() const { return last_us * static_cast<double>(inner); }
 };
 
 // Returns the series of this name, or nullptr.

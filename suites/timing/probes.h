@@ -9,6 +9,7 @@
 
 #include "kernels/machine/peak.h"
 #include "kernels/machine/stream.h"
+#include "suites/timing/big_buffer.h"
 #include "suites/timing/timed_target.h"
 
 namespace qcts {

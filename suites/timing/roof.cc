@@ -90,6 +90,16 @@ Interval Roof::fastest_us(std::span<const Series> series) {
   return multiplied.value > stream.value ? multiplied : stream;
 }
 
+double Roof::busy_threads(std::span<const Series> series) {
+  BatchTime sum;
+  for (const char* name : {"probe", "peak"})
+    if (const Series* entry = find_series(series, name)) {
+      sum.wall_us += entry->target->spent().wall_us;
+      sum.cpu_us += entry->target->spent().cpu_us;
+    }
+  return sum.wall_us > 0 ? sum.cpu_us / sum.wall_us : 0;
+}
+
 Canary::Canary(uint32_t threads) {
   for (const PeakLoop* loop : peak_loops("any"))
     if (loop->arithmetic == Arithmetic::float32)

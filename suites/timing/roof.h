@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/formats/tensor.h"
 #include "suites/timing/interleaved_timer.h"
 #include "suites/timing/probes.h"
 #include "suites/timing/stats.h"
@@ -39,6 +40,8 @@ class Roof {
   static std::vector<double> roof_us(std::span<const Series> series);
   // Returns the longer of the two series' fastest().
   static Interval fastest_us(std::span<const Series> series);
+  // Returns the CPU time of the roofs' own calls over the time that these took.
+  static double busy_threads(std::span<const Series> series);
   const PeakLoop* peak() const { return peak_ ? &peak_->loop() : nullptr; }
   // Returns the operations per second of the peak series, whose median sample is `us`.
   double peak_rate(double us) const { return operations_ / us * 1e6; }

@@ -14,10 +14,11 @@ class Registry;
 class TestVectorCache;
 
 struct JudgeContext : JudgeSettings {
-  Seconds spent = process_seconds;          // clock that counts a latency case's busy threads
+  Seconds spent = nullptr;                  // clock for a latency case's busy threads; null: the kernel's
   Stopwatch stopwatch = {};                 // for latency cases
   OpenOptions open = {};                    // options with which round_trip, assign and size open the file
-  const Registry* registry = nullptr;       // latency: registry with the dense baseline; may be null
+  const Registry* dense_peer = nullptr;     // latency: registry with the dense baseline; may be null
+  const Registry* torch_peer = nullptr;     // latency: registry with LibTorch's kernels; may be null
   TestVectorCache* test_vectors = nullptr;  // numerics, determinism: the last test vector; may be null
   CoverageLog* coverage = nullptr;          // numerics: records every input that was judged; may be null
 };

@@ -22,10 +22,9 @@
 #include "suites/judge/expected/coverage.h"
 #include "suites/judge/expected/test_vector.h"
 #include "suites/providers/hosted_provider.h"
-#include "suites/providers/load_guarded.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/providers/remote_provider.h"
-#include "suites/timing/baseline.h"
+#include "suites/timing/peers.h"
 
 namespace qcts {
 namespace {
@@ -153,21 +152,6 @@ class Worker {
     host_base_bytes_ = data_bytes_of(hosted_->pid()).value_or(0);
   }
 
-  // Latency is measured in this process, so the library is loaded here too. From then on this worker judges
-  // nothing but latency (WorkerLane).
-  const Registry& registry_for(const Json& key) {
-    if (!hosted_ || parse_case_id(key.at("case").get<std::string>()).value().kind != Kind::latency)
-      return registry_;
-    if (timed_registry_.providers().empty()) {
-      if (options_.provider == "builtin")
-        timed_registry_.add(builtin_provider());
-      else
-        load_guarded(timed_registry_, options_.provider);
-      limit_memory();
-    }
-    return timed_registry_;
-  }
-
   // Says nothing if support was asked: the supervisor then judges the case, which shows the fault.
   void tell(const HostFailure& failure) {
     if (is_asked_for_support_) return;
@@ -215,19 +199,24 @@ class Worker {
 
   void answer_case(const Json& key) {
     if (needs_fixtures(key)) require_fixtures();
-    const Registry& registry = registry_for(key);
-    const Case c = case_of_key(key, fixtures_, registry);
+    const Case c = case_of_key(key, fixtures_, registry_);
     JudgeContext context{options_.settings};
     context.scratch = scratch_ / "case";
     const bool writes_files = c.id.kind == Kind::round_trip || c.id.kind == Kind::reject || c.is_block();
     std::filesystem::remove_all(context.scratch);
     if (writes_files) std::filesystem::create_directories(context.scratch);
-    if (c.id.kind == Kind::latency) context.registry = baseline_.find(registry);
+    if (c.id.kind == Kind::latency) add_peers(c, context);
     context.coverage = &coverage_;
     context.test_vectors = &test_vectors_;
     context.seed = key.value("seed", context.seed);
     finish(judge(c, context));
     if (writes_files) std::filesystem::remove_all(context.scratch);
+  }
+
+  void add_peers(const Case& c, JudgeContext& context) {
+    if (!peers_) peers_ = std::make_unique<Peers>(cage(), options_.memory_limit_bytes);
+    context.dense_peer = peers_->dense(registry_);
+    if (c.scheme) context.torch_peer = peers_->torch(abi_op(c.id.op), c.scheme->family());
   }
 
   // Sends the verdict, or a memory verdict in its place.
@@ -287,10 +276,10 @@ class Worker {
   const std::filesystem::path scratch_;  // where the provider may write
   std::unique_ptr<RemoteProvider> remote_;
   std::unique_ptr<HostedProvider> hosted_;
-  Registry registry_, timed_registry_;
+  Registry registry_;
   bool is_asked_for_support_ = false;
   uint64_t round_trips_ = 0;  // when the last verdict was written
-  Baseline baseline_;
+  std::unique_ptr<Peers> peers_;
   CoverageLog coverage_;
   TestVectorCache test_vectors_;
   Fixtures fixtures_;

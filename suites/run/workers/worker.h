@@ -6,8 +6,8 @@
 // A line may also ask whether kernels serve cases: {"supports": [KEY, ...]}.
 // The answer is one line, `true` or `false`, for each key.
 //
-// A host (providers/hosted_provider.h) loads the builtin kernels and shared libraries. The worker loads them
-// only for latency. If the host dies, the worker says so in place of a verdict, and ends.
+// A host (providers/hosted_provider.h) loads the builtin kernels and shared libraries. If it dies, the worker
+// says so in place of a verdict, and ends.
 #pragma once
 
 #include <filesystem>

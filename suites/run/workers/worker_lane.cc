@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "suites/base/memory.h"
-#include "suites/base/paths.h"
 #include "suites/cases/case_key.h"
 
 namespace qcts {
@@ -35,10 +34,7 @@ bool WorkerLane::feed() {
     waiting_.pop_front();
     began_ = RunClock::now();
     std::string error;
-    const bool is_timed = task_->name.id.kind == Kind::latency;
-    if (holds_library_ && !is_timed) child_.reset();
     if (!child_) child_ = take_worker(*slot_, error);
-    holds_library_ = is_timed && is_shared_library(slot_->options.provider);
     deadline_ = in_seconds(task_->timeout_s);
     if (child_ && child_->send_line(task_->key)) return true;
     if (child_) error = "its worker stopped reading: " + (child_->kill(), child_->wait());
@@ -55,7 +51,7 @@ void WorkerLane::attend(bool readable) {
 }
 
 void WorkerLane::retire() {
-  if (child_ && !slot_->idle && !holds_library_) slot_->idle = std::move(child_);
+  if (child_ && !slot_->idle) slot_->idle = std::move(child_);
 }
 
 // Nonsense counts as the worker's fault.

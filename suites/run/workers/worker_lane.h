@@ -57,8 +57,7 @@ class WorkerLane {
   std::deque<Task>* queue_;
   const OnVerdict* on_verdict_;
   std::unique_ptr<ChildProcess> child_;
-  bool holds_library_ = false;  // the worker loaded a library to time it, so it must judge nothing else
-  std::deque<Task> waiting_;    // all variants of one case, so that the worker makes its input once
+  std::deque<Task> waiting_;  // all variants of one case, so that the worker makes its input once
   std::optional<Task> task_;
   RunClock::time_point began_, deadline_;
 };

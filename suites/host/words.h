@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Words of shared memory by which one process wakes another.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace qcts {
+
+// Stores the value and wakes the processes that await it.
+void post(uint32_t& word, uint32_t value);
+// Sleeps until the word has the value, which may lie in memory that only the other process can write.
+// Returns false if it still has another after `limit`.
+bool await(const uint32_t& word, uint32_t value, std::chrono::milliseconds limit);
+
+}  // namespace qcts

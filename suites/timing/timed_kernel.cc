@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/timing/timed_kernel.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "kernels/machine/stream.h"
+#include "reference/numerics/noise.h"
+#include "suites/providers/provider_call.h"
+#include "suites/timing/stats.h"
+
+namespace qcts {
+namespace {
+
+constexpr size_t kMaxCalls = 4096, kPoolElements = size_t{1} << 18, kRenewedUnits = 4;
+constexpr double kMinBatchUs = 5e3, kBatchOverRoad = 100;
+constexpr int kRoadTrials = 9, kPoison = 0xFF;
+// Preparing 70 copies of 4096 x 4096 int4, for a cache of 300 MiB, took longer than all the timing.
+constexpr double kMaxPrepareUs = 3e5;
+constexpr size_t kMaxPrepared = 64;
+
+uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+double us_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+}
+
+void copy_rotated(std::span<const std::byte> from, size_t shift_bytes, std::byte* to) {
+  std::memcpy(to, from.data() + shift_bytes, from.size() - shift_bytes);
+  std::memcpy(to + (from.size() - shift_bytes), from.data(), shift_bytes);
+}
+
+}  // namespace
+
+TimedKernel::TimedKernel(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads)
+    : kernel_(kernel),
+      input_(input),
+      memory_(provider_memory(kernel)),
+      packed_(packed_planes(input)),
+      op_(input.op),
+      builder_(input, threads, kernel.scheme),
+      base_(builder_.problem()),
+      remote_(RemoteProvider::kernel_of(kernel)) {
+  io_bytes_ = (x_rotates() ? 0 : input.x.size()) + input.bias.size();
+  if (!input.bias.empty()) {
+    std::byte* const bias = add_block(input.bias.size(), "bias", HostAccess::reads).data();
+    std::memcpy(bias, input.bias.data(), input.bias.size());
+    base_.bias = bias;
+  }
+  if (input.has_y()) {
+    written_bytes_ = y_bytes_ = static_cast<size_t>(input.y_rows() * base_.ldy_bytes);
+  } else {
+    out_specs_ = output_specs(input);
+    for (const PlaneSpec& spec : out_specs_) written_bytes_ += spec.bytes();
+  }
+  io_bytes_ += written_bytes_;
+  for (const Plane& plane : planes_read()) {
+    specs_.push_back({plane.name, plane.dtype, plane.shape});
+    weight_bytes_ += plane.bytes.size();
+  }
+  if (x_rotates()) weight_bytes_ += input.x.size();
+  const bool is_plain = !packed_ && (op_ == Op::pack || input.layout == kPlain);
+  has_varied_codes_ = is_plain && !remote_ && code_row_bytes() != 0;
+  if (op_ == Op::linear) {
+    pool_ = input.x;
+    const std::vector<std::byte> more = noise_bytes(random_(), kPoolElements, input.x_dtype);
+    pool_.insert(pool_.end(), more.begin(), more.end());
+    reserve_slots(1);
+  }
+  add_copies(1);
+  last_calls_ = {{0, 0}};
+}
+
+BigBuffer& TimedKernel::add_block(size_t bytes, const char* name, HostAccess access) {
+  return blocks_.emplace_back(bytes, name, access, memory_);
+}
+
+// Returns 0 if the first plane is not one of codes by row.
+size_t TimedKernel::code_row_bytes() const {
+  if (input_.planes.empty()) return 0;
+  const Plane& codes = input_.planes.front();
+  const bool by_row = codes.shape.size() == 2 && codes.shape[0] == input_.weight.n && codes.shape[0] > 1;
+  return by_row ? codes.bytes.size() / static_cast<size_t>(codes.shape[0]) : 0;
+}
+
+// Rows of the input, or elements of an only row.
+size_t TimedKernel::x_unit_bytes() const {
+  const size_t rows = static_cast<size_t>(input_.x_rows());
+  return rows > 1 ? input_.x.size() / rows : dtype_bytes(input_.x_dtype);
+}
+
+uint64_t TimedKernel::weight_bytes() const {
+  return prepared_bytes_ == 0 ? weight_bytes_ : std::min(weight_bytes_, prepared_bytes_);
+}
+
+uint64_t TimedKernel::copied_bytes() const {
+  return weight_bytes() + (outputs_rotate() ? written_bytes_ : 0);
+}
+
+uint64_t TimedKernel::held_bytes() const {
+  return weight_bytes_ + prepared_bytes_ + (outputs_rotate() ? written_bytes_ : 0);
+}
+
+void TimedKernel::reserve_slots(size_t count) {
+  if (count <= slots_) return;
+  x_slots_.reset();
+  y_slots_.reset();
+  x_slots_.emplace(round_up(input_.x.size(), kLineBytes) * count, "x", HostAccess::reads, memory_);
+  y_slots_.emplace(round_up(y_bytes_, kLineBytes) * count, "y", HostAccess::writes, memory_);
+  for (size_t slot = 0; slot < count && !input_.x.empty(); ++slot)
+    std::memcpy(x_slots_->data() + slot * round_up(input_.x.size(), kLineBytes), input_.x.data(),
+                input_.x.size());
+  slots_ = count;
+}
+
+void TimedKernel::add_copies(size_t count) {
+  uint64_t read = x_rotates() ? round_up(input_.x.size(), kLineBytes) : 0, written = 0;
+  for (const Plane& plane : planes_read()) read += round_up(plane.bytes.size(), kLineBytes);
+  if (outputs_rotate()) {
+    written = round_up(y_bytes_, kLineBytes);
+    for (const PlaneSpec& spec : out_specs_) written += round_up(spec.bytes(), kLineBytes);
+  }
+  std::byte* from = add_block(read * count, "planes", HostAccess::reads).data();
+  std::byte* to = add_block(written * count, "outputs", HostAccess::writes).data();
+  const auto next = [](std::byte*& place, size_t bytes) {
+    return std::exchange(place, place + round_up(bytes, kLineBytes));
+  };
+  for (size_t i = 0; i < count; ++i) {
+    Copy& copy = copies_.emplace_back();
+    for (const PlaneSpec& spec : specs_) copy.planes.push_back(abi_plane(spec, next(from, spec.bytes())));
+    if (x_rotates()) copy.x = next(from, input_.x.size());
+    if (outputs_rotate() && y_bytes_ != 0) copy.y = next(to, y_bytes_);
+    for (const PlaneSpec& spec : out_specs_)
+      copy.out_planes.push_back(abi_plane(spec, next(to, spec.bytes())));
+    fill_copy(copies_.size() - 1);
+  }
+}
+
+// Copy 0 is the input itself.
+void TimedKernel::fill_copy(size_t index) {
+  const Copy& copy = copies_[index];
+  const auto shift = [&](size_t bytes, size_t unit_bytes) {
+    const size_t units = bytes / unit_bytes;
+    return index == 0 || units < 2 ? 0 : (1 + (first_shift_ + index) % (units - 1)) * unit_bytes;
+  };
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    const std::vector<std::byte>& bytes = planes_read()[i].bytes;
+    if (bytes.empty()) continue;
+    const size_t by = i == 0 && has_varied_codes_ ? shift(bytes.size(), code_row_bytes()) : 0;
+    copy_rotated(bytes, by, static_cast<std::byte*>(copy.planes[i].data));
+  }
+  if (copy.x && !input_.x.empty())
+    copy_rotated(input_.x, remote_ ? 0 : shift(input_.x.size(), x_unit_bytes()), copy.x);
+}
+
+qcts_problem TimedKernel::problem_of(const TimedCall& call) const {
+  const Copy& copy = copies_[call.copy];
+  qcts_problem problem = base_;
+  problem.planes = copy.planes.data();
+  problem.n_planes = static_cast<uint32_t>(copy.planes.size());
+  problem.out_planes = copy.out_planes.data();
+  problem.n_out_planes = static_cast<uint32_t>(copy.out_planes.size());
+  problem.x = copy.x;
+  problem.y = copy.y;
+  if (op_ == Op::linear) {
+    if (!input_.x.empty()) problem.x = x_slots_->data() + call.slot * round_up(input_.x.size(), kLineBytes);
+    problem.y = y_slots_->data() + call.slot * round_up(y_bytes_, kLineBytes);
+  }
+  problem.prepared = copy.prepared;
+  problem.prepared_bytes = copy.prepared ? prepared_bytes_ : 0;
+  return problem;
+}
+
+void TimedKernel::make_ready(size_t copies) {
+  if (remote_) {
+    remote_copies_ = copies;
+    return;
+  }
+  if (copies > copies_.size()) add_copies(copies - copies_.size());
+  if (const uint64_t bytes = provider_workspace_bytes(kernel_, problem_of({0, 0}));
+      bytes != 0 && base_.workspace == nullptr) {
+    base_.workspace = add_block(bytes, "workspace", HostAccess::writes).data();
+    base_.workspace_bytes = bytes;
+  }
+  prepare_all();
+  for (int i = 0; i < kRoadTrials; ++i) time_road();
+}
+
+void TimedKernel::time_road() {
+  if (memory_) road_us_.push_back(provider_run_batch(kernel_, {}, [] {}).wall_us);
+}
+
+double TimedKernel::road_us() const { return road_us_.empty() ? 0 : median(road_us_); }
+
+uint64_t TimedKernel::query_prepared_bytes() {
+  if (!remote_) prepared_bytes_ = provider_prepared_bytes(kernel_, problem_of({0, 0}));
+  return prepared_bytes_;
+}
+
+void TimedKernel::prepare_one(size_t index, std::byte* place) {
+  qcts_problem at_load = problem_of({index, 0});
+  at_load.x = at_load.bias = at_load.prepared = nullptr;
+  at_load.prepared_bytes = 0;
+  at_load.y = nullptr;
+  const auto start = std::chrono::steady_clock::now();
+  if (provider_prepare(kernel_, at_load, place) != QCTS_OK)
+    throw ProviderFault("prepare() failed on a problem that supports() accepts");
+  const double us = us_since(start);
+  prepare_us_ = prepare_us_ == 0 ? us : std::min(prepare_us_, us);
+}
+
+// If two calls for one weight write the same bytes, these hold no address. The weights that there is no time
+// to prepare are then copies of those before.
+void TimedKernel::prepare_all() {
+  if (query_prepared_bytes() == 0) return;
+  const uint64_t stride = round_up(prepared_bytes_, kLineBytes);
+  std::byte* const first = add_block(stride * copies_.size(), "prepared", HostAccess::writes).data();
+  const auto start = std::chrono::steady_clock::now();
+  bool holds_address = false;
+  size_t made = 0;
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    std::byte* const place = first + i * stride;
+    if (i == 1) {
+      prepare_one(0, place);
+      holds_address = std::memcmp(place, first, prepared_bytes_) != 0;
+    }
+    if (holds_address || i < 2 || (i < kMaxPrepared && us_since(start) < kMaxPrepareUs)) {
+      prepare_one(i, place);
+      made = i + 1;
+    } else {
+      const size_t same = i % made;
+      for (size_t p = 0; p < specs_.size(); ++p)
+        if (specs_[p].bytes() != 0)
+          std::memcpy(copies_[i].planes[p].data, copies_[same].planes[p].data, specs_[p].bytes());
+      std::memcpy(place, first + same * stride, prepared_bytes_);
+    }
+  }
+  for (size_t i = 0; i < copies_.size(); ++i) copies_[i].prepared = first + i * stride;
+}
+
+Support TimedKernel::supports() const { return provider_supports(kernel_, problem_of({0, 0})); }
+
+void TimedKernel::call(size_t copy) {
+  last_calls_ = {{copy, op_ == Op::linear ? 0 : copy}};
+  if (provider_run(kernel_, problem_of(last_calls_.back())) != QCTS_OK)
+    throw ProviderFault("run() failed on a problem that supports() accepts");
+}
+
+size_t TimedKernel::max_calls(bool rotate) const {
+  if (remote_) return SIZE_MAX;
+  if (op_ == Op::linear) return kMaxCalls;
+  return rotate ? std::min(copies_.size(), kMaxCalls) : 1;
+}
+
+double TimedKernel::min_sample_us() const {
+  if (!memory_ && !remote_) return TimedTarget::min_sample_us();
+  return std::max(kMinBatchUs, kBatchOverRoad * road_us());
+}
+
+double TimedKernel::cpu_seconds() const { return provider_cpu_seconds(kernel_); }
+
+std::vector<qcts_problem> TimedKernel::stage(size_t first, size_t calls, bool rotate) {
+  if (op_ == Op::linear) reserve_slots(calls);
+  last_calls_.clear();
+  std::vector<qcts_problem> problems;
+  for (size_t i = 0; i < calls; ++i) {
+    const size_t copy = rotate ? (first + i) % copies() : first;
+    last_calls_.push_back({copy, op_ == Op::linear ? i : copy});
+    problems.push_back(problem_of(last_calls_.back()));
+  }
+  return problems;
+}
+
+void TimedKernel::exchange_units(std::byte* data, size_t bytes, size_t unit_bytes) {
+  const size_t units = bytes / unit_bytes;
+  if (units < 2) return;
+  for (size_t i = 0; i < kRenewedUnits; ++i) {
+    std::byte *const one = data + random_() % units * unit_bytes, *const other =
+                                                                      data + random_() % units * unit_bytes;
+    if (one != other) std::swap_ranges(one, one + unit_bytes, other);
+  }
+}
+
+void TimedKernel::renew() {
+  const size_t element_bytes = dtype_bytes(input_.x_dtype);
+  for (const TimedCall& call : last_calls_) {
+    const Copy& copy = copies_[call.copy];
+    if (op_ == Op::linear) {
+      const qcts_problem problem = problem_of(call);
+      const size_t from = random_() % (kPoolElements + 1) * element_bytes;
+      if (!input_.x.empty()) std::memcpy(const_cast<void*>(problem.x), pool_.data() + from, input_.x.size());
+      std::memset(problem.y, kPoison, y_bytes_);
+    } else if (x_rotates()) {
+      exchange_units(copy.x, input_.x.size(), x_unit_bytes());
+    } else if (has_varied_codes_ && prepared_bytes_ == 0) {
+      exchange_units(static_cast<std::byte*>(copy.planes[0].data), specs_[0].bytes(), code_row_bytes());
+    }
+  }
+}
+
+double TimedKernel::time_us(size_t first, size_t calls, bool rotate) {
+  if (remote_) return time_remote_us(first, calls, rotate);
+  const std::vector<qcts_problem> problems = stage(first, calls, rotate);
+  const BatchTime time = provider_run_batch(kernel_, problems, [this] { renew(); });
+  spent_.wall_us += time.wall_us;
+  spent_.cpu_us += time.cpu_us;
+  if (after_batch_) after_batch_(time.wall_us);
+  time_road();
+  return time.wall_us / static_cast<double>(calls);
+}
+
+double TimedKernel::time_remote_us(size_t first, size_t calls, bool rotate) {
+  if (!remote_timing_) remote_->owner->begin_timing(*remote_, problem_of({0, 0}), remote_copies_);
+  remote_timing_ = true;
+  const auto start = std::chrono::steady_clock::now();
+  const double us = remote_->owner->time_us(first, calls, rotate);
+  const double wall_us = us_since(start);
+  if (wall_us > kMinBatchUs / 2) {  // shorter ones are mostly the way there and back
+    remote_wall_us_ += wall_us;
+    remote_told_us_ += us * static_cast<double>(calls);
+  }
+  return us;
+}
+
+KernelAnswer TimedKernel::answer(const TimedCall& call) {
+  if (remote_timing_) provider_measures_ = remote_->owner->end_timing();
+  remote_timing_ = false;
+  const qcts_problem problem = problem_of(call);
+  KernelAnswer answer;
+  if (y_bytes_ != 0) {
+    const std::span<const std::byte> y = y_of(call);
+    answer.y.assign(y.begin(), y.end());
+  }
+  for (size_t i = 0; i < out_specs_.size(); ++i) {
+    const auto* data = static_cast<const std::byte*>(problem.out_planes[i].data);
+    answer.planes.push_back(
+        {out_specs_[i].name, out_specs_[i].dtype, out_specs_[i].shape, {data, data + out_specs_[i].bytes()}});
+  }
+  return answer;
+}
+
+std::span<const std::byte> TimedKernel::x_of(const TimedCall& call) const {
+  return {static_cast<const std::byte*>(problem_of(call).x), input_.x.size()};
+}
+
+std::span<const std::byte> TimedKernel::y_of(const TimedCall& call) const {
+  return {static_cast<const std::byte*>(problem_of(call).y), y_bytes_};
+}
+
+void TimedKernel::read_input(const TimedCall& call, KernelInput& input) const {
+  if (!input_.x.empty()) {
+    const std::span<const std::byte> x = x_of(call);
+    input.x.assign(x.begin(), x.end());
+  }
+  if (!has_varied_codes_) return;
+  const auto* codes = static_cast<const std::byte*>(copies_[call.copy].planes[0].data);
+  input.planes[0].bytes.assign(codes, codes + specs_[0].bytes());
+}
+
+void TimedKernel::read_code_row(const TimedCall& call, int64_t n, KernelInput& input) const {
+  if (!has_varied_codes_) return;
+  const size_t bytes = code_row_bytes(), at = static_cast<size_t>(n) * bytes;
+  const auto* codes = static_cast<const std::byte*>(copies_[call.copy].planes[0].data);
+  std::memcpy(input.planes[0].bytes.data() + at, codes + at, bytes);
+}
+
+void TimedKernel::reload_input() {
+  packed_ = packed_planes(input_);
+  fill_copy(0);
+  const qcts_problem problem = problem_of({0, 0});
+  if (op_ == Op::linear && !input_.x.empty())
+    std::memcpy(const_cast<void*>(problem.x), input_.x.data(), input_.x.size());
+  if (copies_[0].prepared) prepare_one(0, copies_[0].prepared);
+  if (y_bytes_ != 0) std::memset(problem.y, kPoison, y_bytes_);
+  for (size_t i = 0; i < out_specs_.size(); ++i)
+    std::memset(problem.out_planes[i].data, kPoison, out_specs_[i].bytes());
+}
+
+}  // namespace qcts
