@@ -225,18 +225,24 @@ double own_cpu_seconds() {
   return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
 }
 
+std::vector<pid_t> children_of(pid_t process) {
+  std::vector<pid_t> children;
+  std::error_code gone;
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", gone)) {
+    std::ifstream in(task.path() / "children");
+    for (pid_t child = 0; in >> child;) children.push_back(child);
+  }
+  return children;
+}
+
 double cpu_seconds_of(pid_t process) {
-  const std::string id = std::to_string(process);
-  double seconds = waited_cpu_seconds(id);
+  double seconds = waited_cpu_seconds(std::to_string(process));
   clockid_t clock = 0;
   timespec spent{};
   if (::clock_getcpuclockid(process, &clock) == 0 && ::clock_gettime(clock, &spent) == 0)
     seconds += static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
-  std::error_code gone;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/" + id + "/task", gone)) {
-    std::ifstream children(task.path() / "children");
-    for (pid_t child = 0; children >> child;) seconds += cpu_seconds_of(child);
-  }
+  for (const pid_t child : children_of(process)) seconds += cpu_seconds_of(child);
   return seconds;
 }
 

@@ -48,7 +48,10 @@ struct HostRequest {
   // run_batch: problems in the window of inputs, which are run one after another.
   const qcts_problem* const* batch;
   uint64_t n_batch;
-  uint32_t go, reserved_go;    // run_batch: 1 once the host may begin
+  uint32_t go, reserved_go;  // run_batch: 1 once the host may begin
+  // run_batch: after each call, the host waits for this part of its time. A planted slowness tests
+  // stopwatches.
+  double slowed;
   const char *input, *output;  // load_save: paths
   const qcts_program_call* program;
   // run_program: where emitted planes go, one after another: a qcts_plane and its data, both padded to

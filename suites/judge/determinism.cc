@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The determinism kind. Repeats a call, runs it with other thread counts, beside a concurrent call, and row
 // by row, and compares every answer bitwise with the first. A violated claim fails; a property the kernel
-// does not claim is only measured. Concurrent calls must be right whatever the kernel claims.
+// does not claim is only measured. Concurrent calls must be right whatever the kernel claims, and so must
+// calls after other data (states.h).
 #include <array>
 #include <barrier>
 #include <exception>
@@ -14,6 +15,7 @@
 #include "suites/judge/expected/test_vector.h"
 #include "suites/judge/first_answer.h"
 #include "suites/judge/judge.h"
+#include "suites/judge/states.h"
 
 namespace qcts {
 namespace {
@@ -48,7 +50,9 @@ struct Measurement {
 class DeterminismJudge {
  public:
   DeterminismJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
-      : kernel_(*c.implementation->kernel),
+      : case_(c),
+        context_(context),
+        kernel_(*c.implementation->kernel),
         kind_(kind_of(c).kind),
         verdict_(verdict),
         test_vector_((context.test_vectors ? *context.test_vectors : own_).get(c, context.seed)) {}
@@ -71,9 +75,16 @@ class DeterminismJudge {
     const bool runs_concurrently =
         test_vector_.input.op != Op::linear || test_vector_.input.m == kConcurrentRows;
     if (runs_concurrently && verdict_.status == Status::pass) judge_concurrent_calls();
+    if (has_states() && verdict_.status == Status::pass)
+      judge_states(case_, context_, test_vector_, verdict_);
   }
 
  private:
+  // Other data of this kind must be as welcome as this. An input that is refused has no answer.
+  bool has_states() const {
+    return case_.synthetic() != nullptr && kind_ == InputKind::reachable && !test_vector_.is_refused;
+  }
+
   bool has_schedules() const { return (kernel_.claims & QCTS_CLAIM_SCHEDULES) != 0; }
 
   void again(KernelRun& base) {
@@ -213,6 +224,8 @@ class DeterminismJudge {
     }
   }
 
+  const Case& case_;
+  const JudgeContext& context_;
   const qcts_kernel& kernel_;
   const InputKind kind_;
   Verdict& verdict_;

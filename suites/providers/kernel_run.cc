@@ -190,7 +190,7 @@ void KernelRun::check_untouched() const {
 qcts_status KernelRun::attempt(Poison poison, const KernelAnswer* previous) {
   for (GuardedBuffer& buffer : buffers_) buffer.paint(poison);
   prepare_once();
-  if (workspace_) workspace_->poison(poison);
+  if (workspace_ && !keeps_workspace_) workspace_->poison(poison);
   if (y_)
     y_->poison(poison, previous ? std::span<const std::byte>(previous->y) : std::span<const std::byte>());
   for (size_t i = 0; i < out_plane_buffers_.size(); ++i)

@@ -57,6 +57,10 @@ class KernelRun {
   const Support& supports() const { return facts_.support; }
   // The same with every data pointer NULL; asked only if supports() accepts the problem.
   const Support& supports_before_data() const { return facts_.before_data; }
+  // Prepares the weight now, if the kernel does that, and not in the first call.
+  void prepare() { prepare_once(); }
+  // From now on, calls find the workspace as the last one left it.
+  void keep_workspace() { keeps_workspace_ = true; }
   // Poisons the outputs and the workspace, prepares once, and calls the kernel.
   // Then checks the red zones, the inputs and the prepared weight, and returns run's status.
   // Throws ProviderFault for a broken contract. Call this only if supports() accepts the problem.
@@ -105,7 +109,7 @@ class KernelRun {
   std::vector<GuardedBuffer*> out_plane_buffers_;
   GuardedBuffer* y_ = nullptr;
   GuardedBuffer* workspace_ = nullptr;
-  bool prepared_ = false;
+  bool prepared_ = false, keeps_workspace_ = false;
   qcts_problem problem_{};
   KernelFacts facts_;
 };

@@ -66,11 +66,11 @@ qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem)
 }
 
 BatchTime provider_run_batch(const qcts_kernel& kernel, std::span<const qcts_problem> problems,
-                             const std::function<void()>& before) {
+                             const std::function<void()>& before, double slowed) {
   BatchTime time;
   qcts_status status = QCTS_OK;
   if (const auto* hosted = HostedProvider::kernel_of(kernel)) {
-    status = hosted->owner->run_batch(*hosted, problems, before, time);
+    status = hosted->owner->run_batch(*hosted, problems, before, time, slowed);
   } else {
     before();
     const double cpu = own_cpu_seconds();

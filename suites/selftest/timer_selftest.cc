@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/selftest/timer_selftest.h"
 
-#include <chrono>
 #include <cmath>
 #include <stdexcept>
 
 #include "kernels/machine/machine.h"
+#include "suites/base/paths.h"
 #include "suites/base/run_error.h"
 #include "suites/cases/expand.h"
 #include "suites/cases/named.h"
 #include "suites/cases/selection.h"
 #include "suites/judge/latency_case.h"
 #include "suites/judge/latency_measures.h"
+#include "suites/providers/host_registry.h"
 #include "suites/timing/interleaved_timer.h"
 
 namespace qcts {
 namespace {
 
-using TimerSelftestClock = std::chrono::steady_clock;
-
 // One run of one case.
 void time_against_itself(VerifiedKernel& kernel, const TimerSelftestRequest& request, uint64_t seed,
                          TimerSelftestRow& row) {
-  DelayedTarget unchanged(kernel.timed(), 0), slowed(kernel.timed(), request.planted);
+  SlowedKernel unchanged(kernel.timed(), 0), slowed(kernel.timed(), request.planted);
   const size_t third = unchanged.copies() / 3;  // so that no target finds data that another has just read
   std::vector<Series> series = {{.name = "candidate", .target = &unchanged},
                                 {.name = "again", .target = &unchanged, .next_copy = third},
@@ -55,21 +54,14 @@ std::vector<Case> timer_selftest_cases(const TimerSelftestRequest& request, cons
 
 }  // namespace
 
-void DelayedTarget::call(size_t copy) {
-  const auto start = TimerSelftestClock::now();
-  other_.call(copy);
-  const auto until = start + (TimerSelftestClock::now() - start) * (1 + part_);
-  while (TimerSelftestClock::now() < until) {
-  }
-}
-
 std::vector<TimerSelftestRow> run_timer_selftest(const TimerSelftestRequest& request,
                                                  const std::function<void(uint64_t)>& on_run) {
-  Registry registry;
-  registry.add(builtin_provider());
+  const ScratchFolder scratch;
+  HostRegistry hosts({true, scratch.path(), {}}, 0);
+  hosts.add("builtin");
   std::vector<TimerSelftestRow> rows;
   std::vector<std::unique_ptr<VerifiedKernel>> kernels;
-  const std::vector<Case> cases = timer_selftest_cases(request, registry);
+  const std::vector<Case> cases = timer_selftest_cases(request, hosts.registry());
   for (const Case& c : cases) {
     auto kernel = std::make_unique<VerifiedKernel>(c, c.synthetic()->seed, 1);
     if (kernel->supports().status != QCTS_OK) continue;

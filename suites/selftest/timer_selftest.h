@@ -11,20 +11,25 @@
 #include <vector>
 
 #include "suites/timing/stats.h"
-#include "suites/timing/timed_target.h"
+#include "suites/timing/timed_kernel.h"
 
 namespace qcts {
 
-// Makes another target slower: after each call, it waits for `part` of the call's time.
-// The three clock reads (0.3 % of a call of 26 us) cost time even if `part` is 0.
-class DelayedTarget final : public TimedTarget {
+// A kernel in a host that is slower by a part of its own time.
+class SlowedKernel final : public TimedTarget {
  public:
-  DelayedTarget(TimedTarget& other, double part) : other_(other), part_(part) {}
-  void call(size_t copy) override;
-  size_t copies() const override { return other_.copies(); }
+  SlowedKernel(TimedKernel& kernel, double part) : kernel_(kernel), part_(part) {}
+  void call(size_t copy) override { kernel_.call(copy); }
+  size_t copies() const override { return kernel_.copies(); }
+  double time_us(size_t first, size_t calls, bool rotate) override {
+    return kernel_.time_slowed_us(first, calls, rotate, part_);
+  }
+  size_t max_calls(bool rotate) const override { return kernel_.max_calls(rotate); }
+  double min_sample_us() const override { return kernel_.min_sample_us(); }
+  double cpu_seconds() const override { return kernel_.cpu_seconds(); }
 
  private:
-  TimedTarget& other_;
+  TimedKernel& kernel_;
   double part_;
 };
 
@@ -46,7 +51,7 @@ struct TimerSelftestRow {
   double widest = 0;            // the largest relative half-width of an A/A interval
 };
 
-// Tests builtin kernels only, on one thread. Calls `on_run` with the number of finished runs.
+// Tests builtin kernels only, in a host, on one thread. Calls `on_run` with the number of finished runs.
 // Throws RunError if the plan does not exist or if the filters leave no case that runs here.
 std::vector<TimerSelftestRow> run_timer_selftest(const TimerSelftestRequest& request,
                                                  const std::function<void(uint64_t)>& on_run);

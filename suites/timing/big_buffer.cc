@@ -22,6 +22,16 @@ std::span<std::byte> map_shared(size_t bytes) {
   return {static_cast<std::byte*>(data), bytes};
 }
 
+// In a window the pages may hold data of before. Returns false if the kernel cannot do it (Linux 5.14 can).
+bool touch_at_once(std::span<std::byte> pages) {
+#ifdef MADV_POPULATE_WRITE
+  return ::madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE) == 0;
+#else
+  static_cast<void>(pages);
+  return false;
+#endif
+}
+
 }  // namespace
 
 BigBuffer::BigBuffer(size_t bytes) : BigBuffer(bytes, "", HostAccess::reads, nullptr) {}
@@ -31,8 +41,8 @@ BigBuffer::BigBuffer(size_t bytes, std::string name, HostAccess access, HostMemo
   const size_t rounded =
       whole_pages(std::max<size_t>(bytes, 1), bytes < kHugePageBytes ? kPageBytes : kHugePageBytes);
   data_ = memory ? memory->take(std::move(name), access, rounded, 0, rounded, true) : map_shared(rounded);
-  ::madvise(data_.data(), rounded, MADV_HUGEPAGE);     // where shared memory may have huge pages
-  if (!memory) std::memset(data_.data(), 0, rounded);  // a host touches its pages as it opens them
+  ::madvise(data_.data(), rounded, MADV_HUGEPAGE);  // where shared memory may have huge pages
+  if (!touch_at_once(data_) && !memory) std::memset(data_.data(), 0, rounded);
 }
 
 BigBuffer& BigBuffer::operator=(BigBuffer&& other) noexcept {

@@ -301,9 +301,13 @@ void TimedKernel::renew() {
 }
 
 double TimedKernel::time_us(size_t first, size_t calls, bool rotate) {
-  if (remote_) return time_remote_us(first, calls, rotate);
+  return remote_ ? time_remote_us(first, calls, rotate) : time_slowed_us(first, calls, rotate, 0);
+}
+
+double TimedKernel::time_slowed_us(size_t first, size_t calls, bool rotate, double part) {
   const std::vector<qcts_problem> problems = stage(first, calls, rotate);
-  const BatchTime time = provider_run_batch(kernel_, problems, [this] { renew(); });
+  const BatchTime time = provider_run_batch(
+      kernel_, problems, [this] { renew(); }, part);
   spent_.wall_us += time.wall_us;
   spent_.cpu_us += time.cpu_us;
   if (after_batch_) after_batch_(time.wall_us);

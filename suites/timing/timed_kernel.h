@@ -57,6 +57,8 @@ class TimedKernel final : public TimedTarget {
   void call(size_t copy) override;  // throws ProviderFault for any status other than QCTS_OK
   size_t copies() const override { return remote_ ? remote_copies_ : copies_.size(); }
   double time_us(size_t first, size_t calls, bool rotate) override;
+  // As time_us(), in a host that waits for a part of each call's time after it.
+  double time_slowed_us(size_t first, size_t calls, bool rotate, double part);
   // All calls of a batch differ, which the copies limit for all operations but linear.
   size_t max_calls(bool rotate) const override;
   // In a host: at least 5 ms and 100 times road_us().

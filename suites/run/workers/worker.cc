@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <iostream>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -40,20 +42,6 @@ void write_line(int fd, const Json& json) {
       throw std::runtime_error(std::string("the parent closed the pipe: ") + std::strerror(errno));
     sent += static_cast<size_t>(count);
   }
-}
-
-Json claims_json(uint32_t claims) {
-  Json names = Json::array();
-  const std::pair<uint32_t, const char*> known[] = {{QCTS_CLAIM_BIT_EXACT, "bit_exact"},
-                                                    {QCTS_CLAIM_DETERMINISTIC, "deterministic"},
-                                                    {QCTS_CLAIM_THREAD_INVARIANT, "thread_invariant"},
-                                                    {QCTS_CLAIM_BATCH_INVARIANT, "batch_invariant"},
-                                                    {QCTS_CLAIM_EMULATED, "emulated"},
-                                                    {QCTS_CLAIM_KEEPS_BYTES, "keeps_bytes"},
-                                                    {QCTS_CLAIM_SCHEDULES, "schedules"}};
-  for (const auto& [bit, name] : known)
-    if (claims & bit) names.push_back(name);
-  return names;
 }
 
 class Worker {
@@ -219,6 +207,16 @@ class Worker {
     if (c.scheme) context.torch_peer = peers_->torch(abi_op(c.id.op), c.scheme->family());
   }
 
+  // A case may start children, compilers for example, which end with it.
+  bool children_end() const {
+    constexpr int kPatience = 20;
+    for (int i = 0; i < kPatience; ++i) {
+      if (children_of(hosted_->pid()).empty()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return false;
+  }
+
   // Sends the verdict, or a memory verdict in its place.
   void finish(Verdict verdict) {
     const bool held = verdict.status == Status::pass || verdict.status == Status::robustness;
@@ -227,7 +225,12 @@ class Worker {
       verdict.reason =
           "loading the provider changed the floating-point control state of its host: " + load_fault_;
     }
-    const bool used_up = watch_memory(verdict);
+    const bool leaves_children = hosted_ && !children_end();
+    if (leaves_children && held) {
+      verdict.status = Status::fail;
+      verdict.reason = "left a child process running";
+    }
+    const bool used_up = watch_memory(verdict) || leaves_children;
     Json line = to_json(verdict);
     if (used_up || verdict.has(Caveat::overrun)) line[kSpoiltKey] = true;
     if (hosted_) {
@@ -290,92 +293,6 @@ class Worker {
 };
 
 }  // namespace
-
-Json to_json(const WorkerOptions& options) {
-  Json fixtures = Json::array();
-  for (const std::filesystem::path& folder : options.fixtures) fixtures.push_back(folder.string());
-  return {{"provider", options.provider},
-          {"fixtures", fixtures},
-          {"fixtures_known", options.fixture_files == Files::known},
-          {"isolation", static_cast<int>(options.isolation)},
-          {"settings", to_json(options.settings)},
-          {"memory_limit_bytes", options.memory_limit_bytes}};
-}
-
-WorkerOptions worker_options_from_json(const Json& json) {
-  WorkerOptions options;
-  options.provider = json.at("provider");
-  for (const Json& folder : json.at("fixtures")) options.fixtures.emplace_back(folder.get<std::string>());
-  options.fixture_files = json.at("fixtures_known").get<bool>() ? Files::known : Files::checked;
-  options.isolation = static_cast<Isolation>(json.at("isolation").get<int>());
-  options.settings = judge_settings_from_json(json.at("settings"));
-  options.memory_limit_bytes = json.at("memory_limit_bytes");
-  return options;
-}
-
-Json provider_json(const Registry& registry, const std::string& name) {
-  Json json = {{"name", name},  {"version", ""}, {"url", ""},
-               {"choices", ""}, {"library", ""}, {"implementations", Json::array()}};
-  for (const ProviderInfo& info : registry.providers())
-    if (info.name == name) {
-      json["version"] = info.version;
-      json["url"] = info.url;
-      json["choices"] = info.choices;
-      json["library"] = info.library;
-    }
-  for (const Implementation& implementation : registry.implementations()) {
-    if (implementation.provider != name) continue;
-    const qcts_kernel& kernel = *implementation.kernel;
-    const std::string refusal = implementation.machine_refusal();
-    json["implementations"].push_back(
-        {{"op", op_name(kernel.op)},
-         {"scheme", kernel.scheme},
-         {"variant", kernel.variant},
-         {"description", kernel.description == nullptr ? "" : kernel.description},
-         {"claims", claims_json(kernel.claims)},
-         {"runnable", refusal.empty()},
-         {"refusal", refusal}});
-  }
-  for (const Implementation& implementation : registry.file_implementations())
-    if (implementation.provider == name)
-      json["implementations"].push_back({{"op", "load_save"},
-                                         {"scheme", "any"},
-                                         {"variant", implementation.kernel->variant},
-                                         {"description", "loads and saves checkpoints"},
-                                         {"claims", claims_json(implementation.file_claims)},
-                                         {"runnable", true},
-                                         {"refusal", ""}});
-  return json;
-}
-
-Json to_json(const WorkerReady& ready) {
-  if (!ready.error.empty()) return {{"ready", 1}, {"error", ready.error}};
-  Json offers = Json::array();
-  for (const Offer& offer : ready.offers) offers.push_back(to_json(offer));
-  return {{"ready", 1}, {"provider", ready.provider}, {"info", ready.info}, {"offers", offers}};
-}
-
-WorkerReady worker_ready_from_json(const Json& json) {
-  if (!json.is_object() || json.value("ready", 0) != 1)
-    throw std::runtime_error("the worker's first line is not a handshake");
-  WorkerReady ready;
-  ready.error = json.value("error", "");
-  if (!ready.error.empty()) return ready;
-  ready.provider = json.at("provider");
-  ready.info = json.at("info");
-  for (const Json& offer : json.at("offers")) ready.offers.push_back(offer_from_json(offer));
-  return ready;
-}
-
-Json replay_key(const Replay& replay, const std::string& variant) {
-  return {{"replay", to_json(replay)}, {"variant", variant}};
-}
-
-std::string support_line(const std::vector<std::string>& keys) {
-  std::string line = R"({"supports":[)";
-  for (const std::string& key : keys) line += (line.ends_with('[') ? "" : ",") + key;
-  return line + "]}";
-}
 
 int run_worker(int answer_fd) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a worker in a hung kernel does not outlive its parent

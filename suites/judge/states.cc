@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/judge/states.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "reference/numerics/soft_float.h"
+#include "suites/judge/expected/expectation.h"
+
+namespace qcts {
+namespace {
+
+constexpr uint64_t kOtherSeed = 1'000'003;
+
+// A problem whose answers are judged.
+class Expected {
+ public:
+  Expected(TestVector test_vector, const qcts_kernel& kernel) : test_vector_(std::move(test_vector)) {
+    if (test_vector_.input.op == Op::linear) reference_.emplace(test_vector_.input);
+    expectation_.emplace(test_vector_, reference_ ? &*reference_ : nullptr,
+                         declared_stages(kernel, test_vector_.input.x_dtype));
+  }
+  Expected(const Expected&) = delete;
+  Expected& operator=(const Expected&) = delete;
+  const KernelInput& input() const { return test_vector_.input; }
+  std::optional<Mismatch> judge(const KernelAnswer& answer) const {
+    return expectation_->judge(answer).mismatch;
+  }
+
+ private:
+  TestVector test_vector_;
+  std::optional<LinearReference> reference_;
+  std::optional<Expectation> expectation_;
+};
+
+// Returns x with the sign of one element in its middle changed, or nullopt if there is only zero and NaN.
+std::optional<KernelInput> with_another_x(const KernelInput& input) {
+  if (!input.has_x() || input.x.empty()) return std::nullopt;
+  const DType dtype = input.op == Op::quantize ? input.weight.dtype : input.x_dtype;
+  const size_t bytes = dtype_bytes(dtype), count = input.x.size() / bytes;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = (count / 2 + i) % count;
+    const double value = load_float(dtype, input.x, at);
+    if (!(std::fabs(value) > 0) || !std::isfinite(value)) continue;
+    KernelInput other = input;
+    other.x[(at + 1) * bytes - 1] ^= std::byte{0x80};
+    return other;
+  }
+  return std::nullopt;
+}
+
+class StatesJudge {
+ public:
+  StatesJudge(const Case& c, const JudgeContext& context, const TestVector& test_vector, Verdict& verdict)
+      : kernel_(*c.implementation->kernel),
+        verdict_(verdict),
+        given_(test_vector, kernel_),
+        other_(make_test_vector(c, context.seed + kOtherSeed), kernel_),
+        run_(kernel_, given_.input(), {}),
+        other_run_(kernel_, other_.input(), {}) {}
+
+  void run() {
+    if (run_.supports().status != QCTS_OK || other_run_.supports().status != QCTS_OK) return;
+    run_.prepare();
+    other_run_.prepare();
+    if (!is_right(run_, given_, "after another weight was prepared") ||
+        !is_right(other_run_, other_, "after a call with other data") ||
+        !is_right(run_, given_, "after a call with other data"))
+      return;
+    run_.keep_workspace();
+    if (!is_right(run_, given_, "with the workspace as the last call left it")) return;
+    std::optional<KernelInput> changed = with_another_x(given_.input());
+    if (!changed) return;
+    const Expected of_changed(test_vector_for(*std::move(changed)), kernel_);
+    run_.set_x(of_changed.input().x);
+    if (!is_right(run_, of_changed, "when one element of x has changed at the same address")) return;
+    run_.set_x(given_.input().x);
+    is_right(run_, given_, "when x is again as it was at the same address");
+  }
+
+ private:
+  bool is_right(KernelRun& run, const Expected& expected, const char* when) {
+    verdict_.mismatch = expected.judge(run.run(Poison::zeros));
+    if (!verdict_.mismatch) return true;
+    verdict_.status = Status::fail;
+    verdict_.reason = std::string("wrong ") + when + ": " + verdict_.mismatch->where + ": want " +
+                      verdict_.mismatch->want + ", got " + verdict_.mismatch->got;
+    return false;
+  }
+
+  const qcts_kernel& kernel_;
+  Verdict& verdict_;
+  const Expected given_, other_;
+  KernelRun run_, other_run_;
+};
+
+}  // namespace
+
+void judge_states(const Case& c, const JudgeContext& context, const TestVector& test_vector,
+                  Verdict& verdict) {
+  StatesJudge(c, context, test_vector, verdict).run();
+}
+
+}  // namespace qcts

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Judges a kernel that has seen other data before: another weight, another x at the same address, and a
+// workspace as its last call left it.
+#pragma once
+
+#include "suites/cases/case.h"
+#include "suites/judge/expected/test_vector.h"
+#include "suites/judge/judge.h"
+
+namespace qcts {
+
+// `test_vector` is that of the case, which has a synthetic input and an implementation that serves it. If an
+// answer is wrong, fills in status, reason and mismatch. Throws ProviderFault.
+void judge_states(const Case& c, const JudgeContext& context, const TestVector& test_vector,
+                  Verdict& verdict);
+
+}  // namespace qcts

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Protects the judgement of kernels that remember what they must not: each fault below is right when it sees
+// one weight, one x and a fresh workspace alone.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/judge/judge.h"
+
+namespace qcts {
+namespace {
+
+const qcts_kernel& builtin_linear() {
+  const qcts_provider& provider = builtin_provider();
+  for (uint32_t i = 0; i < provider.n_kernels; ++i)
+    if (const qcts_kernel& kernel = *provider.kernels[i]; kernel.op == QCTS_OP_LINEAR &&
+                                                          std::string(kernel.scheme) == "int8_row" &&
+                                                          std::string(kernel.variant) == "scalar")
+      return kernel;
+  throw std::logic_error("no builtin scalar linear of int8_row");
+}
+
+qcts_status true_answer(const qcts_problem* problem) { return builtin_linear().run(problem); }
+
+uint64_t one_word(const qcts_problem*) { return 64; }
+
+// The planes of the weight that was prepared last.
+std::vector<qcts_plane> last_prepared;
+qcts_status remembers_last_weight(const qcts_problem* problem, void*) {
+  last_prepared.assign(problem->planes, problem->planes + problem->n_planes);
+  return QCTS_OK;
+}
+qcts_status runs_last_weight(const qcts_problem* problem) {
+  qcts_problem with_last = *problem;
+  with_last.planes = last_prepared.data();
+  return true_answer(&with_last);
+}
+
+// Puts the planes' addresses into the prepared weight, as it should.
+qcts_status prepares_own(const qcts_problem* problem, void* prepared) {
+  std::memcpy(prepared, &problem->planes, sizeof problem->planes);
+  return QCTS_OK;
+}
+
+// Adds what the workspace holds from the second call on, and so trusts that it is new.
+qcts_status counts_in_workspace(const qcts_problem* problem) {
+  const qcts_status status = true_answer(problem);
+  constexpr uint64_t kMark = 0x1234567890abcdef;
+  uint64_t held = 0;
+  std::memcpy(&held, problem->workspace, sizeof held);
+  if (held == kMark) static_cast<char*>(problem->y)[1] ^= 0x40;
+  std::memcpy(problem->workspace, &kMark, sizeof kMark);
+  return status;
+}
+
+// Keeps the answer for an x at the same place that begins and ends in the same way.
+struct Kept {
+  const void* x = nullptr;
+  std::vector<char> ends, y;
+} kept;
+std::vector<char> ends_of(const qcts_problem* problem) {
+  const char* x = static_cast<const char*>(problem->x);
+  const int64_t bytes = problem->m * problem->ldx_bytes;
+  std::vector<char> ends(x, x + 8);
+  ends.insert(ends.end(), x + bytes - 8, x + bytes);
+  return ends;
+}
+qcts_status keeps_answers(const qcts_problem* problem) {
+  char* y = static_cast<char*>(problem->y);
+  if (problem->x == kept.x && ends_of(problem) == kept.ends) {
+    std::ranges::copy(kept.y, y);
+    return QCTS_OK;
+  }
+  const qcts_status status = true_answer(problem);
+  kept = {problem->x, ends_of(problem), {y, y + problem->m * problem->ldy_bytes}};
+  return status;
+}
+
+struct Memory {
+  const char* name;
+  qcts_status (*run)(const qcts_problem*);
+  const char* reason;  // "": right
+  qcts_status (*prepare)(const qcts_problem*, void*) = nullptr;
+  bool has_workspace = false;
+};
+const Memory kMemories[] = {
+    {"none", true_answer, ""},
+    {"own_weight", true_answer, "", prepares_own},
+    {"last_weight", runs_last_weight, "wrong after another weight was prepared", remembers_last_weight},
+    {"workspace", counts_in_workspace, "wrong with the workspace as the last call left it", nullptr, true},
+    {"answers", keeps_answers, "wrong when one element of x has changed at the same address"},
+};
+
+class StateOf : public testing::TestWithParam<Memory> {};
+
+TEST_P(StateOf, IsJudged) {
+  const Memory& memory = GetParam();
+  kept = {};
+  qcts_kernel kernel = builtin_linear();
+  kernel.claims = QCTS_CLAIM_SCHEDULES;  // one call at a time: these faults are not about threads
+  kernel.run = memory.run;
+  kernel.prepare = memory.prepare;
+  kernel.prepared_bytes = memory.prepare ? one_word : nullptr;
+  if (memory.has_workspace) kernel.workspace_bytes = one_word;
+  const Implementation implementation{"acme", &kernel};
+  Case c;
+  c.id = {Kind::determinism, Op::linear, "int8_row", "noise"};
+  c.scheme = find_scheme("int8_row");
+  c.question = SyntheticQuestion{{Generator::noise, {DType::bfloat16, 37, 216}, 3, 1, {}}};
+  c.implementation = &implementation;
+  const Verdict verdict = judge(c, {});
+  const bool is_right = std::string(memory.reason).empty();
+  EXPECT_EQ(verdict.status, is_right ? Status::pass : Status::fail) << verdict.reason;
+  EXPECT_THAT(verdict.reason, testing::StartsWith(memory.reason));
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, StateOf, testing::ValuesIn(kMemories),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace qcts
