@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The numerics kind: one kernel, one input, four calls, or two for the most expensive inputs. Outputs are
-// prefilled with NaN, zeros or a wrong answer. Buffers are aligned and dense in the first call, and as
-// irregular as the ABI allows in the others. Each answer is judged on its own.
+// The numerics kind: one kernel, one input, five or six calls, or three for the most expensive inputs.
+// Outputs are prefilled with NaN, zeros or a wrong answer. Buffers are aligned and dense in the first call,
+// as irregular as the ABI allows in the others, and at the edge of accessible memory in the last. Each answer
+// is judged on its own.
 #include <algorithm>
 
 #include "reference/numerics/soft_float.h"
@@ -87,7 +88,7 @@ class NumericsJudge {
     if (!tried) return;
     const KernelAnswer& answer = *tried;
     if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
-    if ((buffers_ == Buffers::all && !run_irregular(answer)) || !run_with_many_threads() ||
+    if ((buffers_ == Buffers::all && !run_irregular(answer)) || !run_with_many_threads() || !run_at_edges() ||
         !threads_agree(answer) || !relation_holds(answer))
       return;
     first.check_unchanged(answer);
@@ -161,6 +162,22 @@ class NumericsJudge {
       KernelRun run(kernel_, test_vector_.input, options);
       if (run.supports().status != QCTS_OK) continue;
       return judged({described(options) + ", outputs poisoned with zeros", run.run(Poison::zeros)});
+    }
+    return true;
+  }
+
+  // Runs with every buffer at the edge of the memory that the kernel may touch: all ends, and for some shapes
+  // all beginnings, before which kernels read more rarely.
+  bool run_at_edges() {
+    for (const Flush flush : {Flush::end, Flush::start}) {
+      if (flush == Flush::start && shape_number() % 4 != 3) continue;
+      RunOptions options{context_.threads, 0, 0};
+      options.flush = flush;
+      KernelRun run(kernel_, test_vector_.input, options);
+      if (run.supports().status != QCTS_OK) continue;
+      const char* const edge = flush == Flush::end ? "every buffer ends where memory ends"
+                                                   : "every buffer begins where memory begins";
+      if (!judged({edge, run.run(Poison::zeros)})) return false;
     }
     return true;
   }

@@ -48,7 +48,7 @@ std::span<std::byte> GuardedBuffer::own_pages(size_t all_bytes, size_t open_byte
 }
 
 GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
-                             size_t misalign_bytes, HostMemory* memory, HostAccess access)
+                             size_t misalign_bytes, HostMemory* memory, HostAccess access, Flush flush)
     : name_(std::move(name)),
       memory_(memory),
       rows_(rows),
@@ -63,6 +63,12 @@ GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, si
   // Another buffer may have been here.
   if (memory_) std::memset(mapping_.data() + kForbiddenBytes, 0, slack_bytes);
   block_ = mapping_.subspan(kForbiddenBytes + slack_bytes, block_bytes);
+  if (flush == Flush::start) block_ = mapping_.subspan(kForbiddenBytes, open_bytes);
+  if (flush != Flush::none) {
+    first_ = flush == Flush::start ? block_.data() : block_.data() + (block_.size() - bytes_);
+    paint(Poison::nan);
+    return;
+  }
   const uintptr_t start = reinterpret_cast<uintptr_t>(block_.data()) + kRedZoneBytes;
   const uintptr_t aligned = (start + 63) / 64 * 64 + misalign_bytes % 64;
   first_ = block_.data() + (aligned - reinterpret_cast<uintptr_t>(block_.data()));

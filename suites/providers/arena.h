@@ -23,6 +23,9 @@ enum class Poison : uint8_t {
   previous,  // an earlier answer, or its bitwise inverse if there is none
 };
 
+// The end of a buffer's data that touches inaccessible pages, without a red zone between.
+enum class Flush : uint8_t { none, start, end };
+
 // A buffer of `rows` runs of `row_bytes` bytes, `stride_bytes` apart; one row for contiguous data.
 // Red zones are before the first row, after the last one, and in the gaps between rows.
 class GuardedBuffer {
@@ -30,10 +33,12 @@ class GuardedBuffer {
   static constexpr size_t kRedZoneBytes = 256;
   static constexpr size_t kForbiddenBytes = size_t{1} << 20;  // inaccessible bytes on either side
 
-  // Places the first byte at `misalign_bytes` modulo 64. Requires stride_bytes >= row_bytes.
+  // Places the first byte at `misalign_bytes` modulo 64, or where `flush` puts it. Requires
+  // stride_bytes >= row_bytes.
   // The buffer lies in `memory`, which must outlive it, or in this process alone if `memory` is nullptr.
   GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes,
-                HostMemory* memory = nullptr, HostAccess access = HostAccess::reads);
+                HostMemory* memory = nullptr, HostAccess access = HostAccess::reads,
+                Flush flush = Flush::none);
   GuardedBuffer(std::string name, size_t bytes, size_t misalign_bytes)
       : GuardedBuffer(std::move(name), 1, bytes, bytes, misalign_bytes) {}
   ~GuardedBuffer();

@@ -35,13 +35,21 @@ void HostMemory::give_back(std::span<std::byte> memory) {
 }
 
 std::optional<HostBlock> HostMemory::block_of(const void* address) const {
+  return find(static_cast<const std::byte*>(address), true);
+}
+
+std::optional<HostBlock> HostMemory::block_around(const void* address) const {
+  return find(static_cast<const std::byte*>(address), false);
+}
+
+std::optional<HostBlock> HostMemory::find(const std::byte* address, bool is_open) const {
   const std::lock_guard lock(mutex_);
-  const auto* const byte = static_cast<const std::byte*>(address);
   for (const Window& window : windows_) {
-    auto after = window.blocks.upper_bound(byte);
+    auto after = window.blocks.upper_bound(address);
     if (after == window.blocks.begin()) continue;
     const HostBlock& block = std::prev(after)->second;
-    if (byte >= block.open.data() && byte < block.open.data() + block.open.size()) return block;
+    const std::span<std::byte> part = is_open ? block.open : block.all;
+    if (address >= part.data() && address < part.data() + part.size()) return block;
   }
   return std::nullopt;
 }

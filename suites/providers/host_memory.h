@@ -39,8 +39,12 @@ class HostMemory {
   void give_back(std::span<std::byte> memory);  // [thread-safe]
   // Returns the block whose open part holds the address, or nullopt. [thread-safe]
   std::optional<HostBlock> block_of(const void* address) const;
+  // As block_of(), for the inaccessible parts around it. [thread-safe]
+  std::optional<HostBlock> block_around(const void* address) const;
 
  private:
+  std::optional<HostBlock> find(const std::byte* address, bool is_open) const;
+
   struct Window {
     std::byte *first = nullptr, *end = nullptr;
     std::map<const std::byte*, HostBlock> blocks = {};  // by their first byte

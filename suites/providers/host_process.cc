@@ -33,6 +33,15 @@ struct LanePipe {
   }
 };
 
+// An input is never written to, so an access outside it is a read.
+std::string overrun_text(const HostBlock& block, const std::byte* address) {
+  const std::byte* const end = block.open.data() + block.open.size();
+  const std::string verb = block.access == HostAccess::reads ? "read " : "read or wrote ";
+  if (address >= end)
+    return verb + "past the end of " + block.name + ", at +" + std::to_string(address - end);
+  return verb + "before the start of " + block.name + ", at -" + std::to_string(block.open.data() - address);
+}
+
 }  // namespace
 
 HostProcess::~HostProcess() {
@@ -209,6 +218,9 @@ void HostProcess::fail_dead() {
     throw OverrunFault(block->access == HostAccess::reads
                            ? "wrote into its input " + block->name
                            : "used " + block->name + " after run() had returned");
+  if (const auto beside = memory_.block_around(reinterpret_cast<const void*>(address));
+      address != 0 && beside)
+    throw OverrunFault(overrun_text(*beside, reinterpret_cast<const std::byte*>(address)));
   throw HostFailure{"its worker died: " + ending, child_->peak_resident_bytes()};
 }
 

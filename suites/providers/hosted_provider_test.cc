@@ -206,6 +206,36 @@ TEST_F(Hosted, AWriteIntoAnInputIsNamed) {
   }
 }
 
+// A few bytes outside a buffer harm nobody where memory goes on, so that only an edge shows them.
+struct Edge {
+  const char* library;
+  Flush flush;
+  const char* reason;
+};
+class HostedEdge : public Hosted, public testing::WithParamInterface<Edge> {};
+
+TEST_P(HostedEdge, IsNotCrossed) {
+  const KernelInput input = dequantize_input(7, 13, 1);
+  const qcts_kernel& kernel = dequantize_of(GetParam().library);
+  EXPECT_EQ(KernelRun(kernel, input, {}).run(Poison::nan).y.size(), right_answer(input).size());
+  RunOptions options;
+  options.flush = GetParam().flush;
+  KernelRun run(kernel, input, options);
+  try {
+    EXPECT_EQ(run.run(Poison::nan).y, right_answer(input));
+    EXPECT_STREQ(GetParam().reason, "");
+  } catch (const OverrunFault& fault) {
+    EXPECT_STREQ(fault.what(), GetParam().reason);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, HostedEdge,
+                         testing::Values(Edge{"minimal", Flush::end, ""}, Edge{"minimal", Flush::start, ""},
+                                         Edge{"qcts_faulty_reads_past_end", Flush::end,
+                                              "read past the end of qdata, at +0"},
+                                         Edge{"qcts_faulty_reads_before_start", Flush::start,
+                                              "read before the start of qdata, at -1"}));
+
 TEST_F(Hosted, AnAnswerThatChangesLaterIsNamed) {
   const KernelInput input = dequantize_input(7, 13, 1);
   KernelRun run(dequantize_of("qcts_faulty_writes_later"), input, {});

@@ -39,23 +39,30 @@ KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const 
     : kernel_(kernel),
       op_(input.op),
       has_no_rows_(input.has_no_rows()),
+      flush_(options.flush),
       builder_(input, options.threads),
       problem_(builder_.problem()) {
   add_inputs(input, options);
   add_outputs(input, options);
   facts_ = provider_facts(kernel_, problem_);
   if (const uint64_t bytes = facts_.workspace_bytes) {
-    workspace_ = guard("workspace", 1, bytes, bytes, 0, HostAccess::writes);
+    workspace_ = guard("workspace", 1, as_promised(bytes), as_promised(bytes), 0, HostAccess::writes);
     problem_.workspace = workspace_->data();
     problem_.workspace_bytes = bytes;
   }
+}
+
+// The ABI promises whole lines of workspace and prepared weight; without them, less of an overrun is missed.
+size_t KernelRun::as_promised(uint64_t bytes) const {
+  constexpr uint64_t kLine = 64;
+  return flush_ == Flush::none ? bytes : (bytes + kLine - 1) / kLine * kLine;
 }
 
 GuardedBuffer* KernelRun::guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
                                 size_t misalign_bytes, HostAccess access) {
   const HostedProvider::Kernel* hosted = HostedProvider::kernel_of(kernel_);
   return &buffers_.emplace_back(std::move(name), rows, row_bytes, stride_bytes, misalign_bytes,
-                                hosted ? &hosted->owner->memory() : nullptr, access);
+                                hosted ? &hosted->owner->memory() : nullptr, access, flush_);
 }
 
 // Returns NULL or painted bytes for an empty buffer.
@@ -163,7 +170,7 @@ void KernelRun::prepare_once() {
   prepared_ = true;
   const uint64_t bytes = facts_.prepared_bytes;
   if (bytes == 0) return;
-  GuardedBuffer* buffer = guard("prepared", 1, bytes, bytes, 0, HostAccess::writes);
+  GuardedBuffer* buffer = guard("prepared", 1, as_promised(bytes), as_promised(bytes), 0, HostAccess::writes);
   buffer->poison(Poison::nan);
   qcts_problem at_load = problem_;
   at_load.x = at_load.bias = nullptr;

@@ -37,6 +37,7 @@ struct RunOptions {
   // Without rows of x: true if x, y and the planes of rows have the address of painted bytes, false if they
   // are NULL.
   bool empty_has_address = false;
+  Flush flush = Flush::none;  // of all buffers; their places then follow from their sizes
 
   size_t misalign_inputs() const { return misaligned == Misaligned::outputs ? 0 : misalign_elems; }
   size_t misalign_outputs() const { return misaligned == Misaligned::inputs ? 0 : misalign_elems; }
@@ -91,6 +92,7 @@ class KernelRun {
   static void* address(GuardedBuffer& buffer, const RunOptions& options);
   GuardedBuffer* guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
                        size_t misalign_bytes, HostAccess access);
+  size_t as_promised(uint64_t bytes) const;
   void prepare_once();
   void check_untouched() const;
 
@@ -101,6 +103,7 @@ class KernelRun {
   const qcts_kernel& kernel_;
   Op op_;
   bool has_no_rows_;
+  const Flush flush_;
   ProblemBuilder builder_;
   std::deque<GuardedBuffer> buffers_;
   std::vector<Readable> inputs_;

@@ -31,6 +31,7 @@ namespace {
   FAULT(none) FAULT(wrong) FAULT(aborts) FAULT(hangs) FAULT(late) FAULT(exits) FAULT(throws) FAULT(leaks) FAULT(declines) \
   FAULT(sets_ftz) FAULT(sets_ftz_at_load) FAULT(writes_to_fds) FAULT(writes_past_end) FAULT(writes_far) \
   FAULT(aborts_when_asked) FAULT(hangs_when_asked) FAULT(writes_input) FAULT(patches_host) FAULT(writes_later) FAULT(spawns) \
+  FAULT(reads_past_end) FAULT(reads_before_start) FAULT(keeps_child) \
   /* of load_save */ \
   FAULT(copies_unread) FAULT(refuses_all) FAULT(supports_no_file) FAULT(writes_no_file) FAULT(keeps_failed_output) \
   FAULT(flips_bit) FAULT(changes_input) FAULT(aborts_on_file)
@@ -131,6 +132,19 @@ void strike(const qcts_problem* problem) {
       return;
     case writes_past_end:  // one element too many
       return put(problem, problem->n - 1, problem->k, 1.0f);
+    case reads_past_end:
+      static_cast<void>(static_cast<const volatile char*>(plane(problem, "qdata"))[problem->n * problem->k]);
+      return;
+    case reads_before_start:
+      static_cast<void>(static_cast<const volatile char*>(plane(problem, "qdata"))[-1]);
+      return;
+    case keeps_child: {
+      char name[] = "sleep", duration[] = "3600";
+      char* const words[] = {name, duration, nullptr};
+      pid_t child = -1;
+      ::posix_spawnp(&child, name, nullptr, nullptr, words, environ);
+      return;
+    }
     case writes_far:  // far beyond, where a heap would keep other things
       return put(problem, problem->n - 1, problem->k + 10'000, 1.0f);
     case leaks:
