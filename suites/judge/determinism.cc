@@ -30,6 +30,8 @@ struct Threads {
   int repeats;
 };
 constexpr Threads kThreads[] = {{2, 16}, {3, 16}, {8, 4}};
+// More threads than most problems have parts, on plain noise alone.
+constexpr Threads kCrowds[] = {{16, 1}, {61, 1}};
 // Concurrent calls, each with its own output.
 constexpr size_t kCallers = 2;
 constexpr int kConcurrentCalls = 16;
@@ -93,8 +95,14 @@ class DeterminismJudge {
   }
 
   void other_threads() {
-    for (const Threads& threads :
-         has_schedules() ? std::span(&kThreadsOfSchedules, 1) : std::span(kThreads)) {
+    if (has_schedules()) return other_threads({&kThreadsOfSchedules, 1});
+    other_threads(kThreads);
+    const Synthetic* const input = case_.synthetic();
+    if (input != nullptr && input->generator == Generator::noise) other_threads(kCrowds);
+  }
+
+  void other_threads(std::span<const Threads> counts) {
+    for (const Threads& threads : counts) {
       KernelRun run(kernel_, test_vector_.input, {threads.count, 0, 0});
       if (run.supports().status != QCTS_OK) continue;
       for (int i = 0; i < threads.repeats; ++i)
