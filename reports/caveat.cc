@@ -10,7 +10,10 @@ namespace qcts {
 namespace {
 
 constexpr std::array<std::string_view, kCaveatCount> kCaveatNames = {
-    "unnoticed_change", "code_not_run", "copied_bytes", "hostile_input", "harm", "overrun"};
+    "unnoticed_change", "code_not_run",    "copied_bytes",    "hostile_input",       "harm",
+    "overrun",          "wrote_nothing",   "stopped_writing", "left_earlier_answer", "wrote_part",
+    "wrote_later",      "same_everywhere", "copied_input",    "earlier_answer",      "narrow_sum",
+    "refused_by_values"};
 
 bool weakens(Caveat caveat, Purpose purpose) {
   if (caveat == Caveat::unnoticed_change) return true;

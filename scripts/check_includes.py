@@ -86,6 +86,8 @@ ORDER = {
         "suites/bench",
         "suites/selftest/mutants",
         "suites/selftest/cuda_mutants",
+        "suites/selftest/cheats/library",
+        "suites/selftest/cheats",
         "suites/selftest",
         "suites/cli",
         "suites/cli/files",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -191,13 +192,51 @@ std::vector<std::string> environment_with(const std::vector<std::string>& settin
   return merged;
 }
 
+namespace {
+
+// Returns the parent's number in /proc/PID/stat, behind a name that may hold anything; 0 without such a file.
+pid_t parent_of(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "stat");
+  std::string line, state;
+  std::getline(file, line);
+  std::istringstream behind(line.substr(std::min(line.size(), line.rfind(')') + 1)));
+  pid_t parent = 0;
+  behind >> state >> parent;
+  return parent;
+}
+
+// For kernels without CONFIG_PROC_CHILDREN.
+std::vector<pid_t> children_by_search(pid_t process) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_number = name.find_first_not_of("0123456789") == name.npos;
+    if (is_number && parent_of(entry.path()) == process) found.push_back(std::atoi(name.c_str()));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<pid_t> children_of(pid_t process) {
+  const std::filesystem::path tasks = "/proc/" + std::to_string(process) + "/task";
+  std::error_code error;
+  if (!std::filesystem::exists(tasks / std::to_string(process) / "children", error))
+    return children_by_search(process);
+  std::vector<pid_t> found;
+  for (const auto& thread : std::filesystem::directory_iterator(tasks, error)) {
+    std::ifstream children(thread.path() / "children");
+    for (pid_t child = 0; children >> child;) found.push_back(child);
+  }
+  return found;
+}
+
 pid_t last_descendant(pid_t process) {
   for (;;) {
-    const std::string id = std::to_string(process);
-    std::ifstream children("/proc/" + id + "/task/" + id + "/children");
-    pid_t child = 0, other = 0;
-    if (!(children >> child) || children >> other) return process;
-    process = child;
+    const std::vector<pid_t> children = children_of(process);
+    if (children.size() != 1) return process;
+    process = children.front();
   }
 }
 
@@ -223,17 +262,6 @@ double own_cpu_seconds() {
   timespec spent{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
   return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
-}
-
-std::vector<pid_t> children_of(pid_t process) {
-  std::vector<pid_t> children;
-  std::error_code gone;
-  for (const auto& task :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", gone)) {
-    std::ifstream in(task.path() / "children");
-    for (pid_t child = 0; in >> child;) children.push_back(child);
-  }
-  return children;
 }
 
 double cpu_seconds_of(pid_t process) {

@@ -76,7 +76,7 @@ int moved_up(int fd);
 // Returns the environment of this process, overridden by `settings` ("NAME=value").
 std::vector<std::string> environment_with(const std::vector<std::string>& settings);
 
-// Returns the children of all threads of a process.
+// Returns the children of all threads of a process for which it has not waited.
 std::vector<pid_t> children_of(pid_t process);
 // Returns the innermost process of a line of only children, which begins with `process`.
 pid_t last_descendant(pid_t process);

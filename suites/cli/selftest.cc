@@ -13,6 +13,7 @@
 #include "suites/cli/selftest.h"
 #include "suites/run/progress.h"
 #include "suites/selftest/alarms.h"
+#include "suites/selftest/cheats/judge_cheats.h"
 #include "suites/selftest/exam.h"
 #include "suites/selftest/explain.h"
 #include "suites/selftest/kill.h"
@@ -150,6 +151,22 @@ Outcome run_alarms(const selftest::AlarmRequest& request, bool json) {
   return alarmed == 0 ? Outcome::conformant : Outcome::failed;
 }
 
+Outcome run_cheats(const std::vector<std::string>& globs, bool json) {
+  if (!cheats::selects_any(globs)) throw RunError(Outcome::nothing_proved, "no cheat was selected");
+  Progress progress(Progress::on_standard_error(!json));
+  progress.say("judging cheats and their honest twins");
+  const std::vector<cheats::CheatRow> rows = cheats::judge_cheats(globs, [&](const cheats::CheatRow& row) {
+    progress.clear();
+    if (!json) std::cout << cheats::text_of(row) << std::flush;
+  });
+  progress.clear();
+  if (json)
+    print_json("selftest_cheats", cheats::to_json(rows));
+  else
+    std::cout << cheats::score_text(rows) << "\n";
+  return cheats::all_hold(rows) ? Outcome::conformant : Outcome::failed;
+}
+
 std::string said_of(const selftest::Explained& explained) {
   if (!explained.killed) return explained.reason;
   return explained.hypothesis.empty() ? "(none)" : explained.hypothesis;
@@ -249,6 +266,19 @@ void add_explain(CLI::App& selftest, int& exit_code) {
   command->callback([json, &exit_code] { exit_code = exit_code_of([&] { return run_explain(*json); }); });
 }
 
+void add_cheats(CLI::App& selftest, int& exit_code) {
+  CLI::App* command = selftest.add_subcommand("cheats",
+                                              "judge every published way to cheat, and an honest twin of "
+                                              "each; exit code 1 if the judge does not name a "
+                                              "cheat or accuses a twin");
+  auto globs = std::make_shared<std::vector<std::string>>();
+  command->add_option("--filter", *globs, "a glob over the ids of cheats")->allow_extra_args(false);
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "print JSON");
+  command->callback(
+      [globs, json, &exit_code] { exit_code = exit_code_of([&] { return run_cheats(*globs, *json); }); });
+}
+
 }  // namespace
 
 void add_selftest(CLI::App& app, int& exit_code) {
@@ -257,6 +287,7 @@ void add_selftest(CLI::App& app, int& exit_code) {
   add_kill(*selftest, exit_code);
   add_alarms(*selftest, exit_code);
   add_explain(*selftest, exit_code);
+  add_cheats(*selftest, exit_code);
 }
 
 }  // namespace qcts::cli

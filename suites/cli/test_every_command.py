@@ -48,6 +48,7 @@ COMMANDS = {
     "block": ["block", "--shrink", "32", "--scheme", "int8_row", "--m", "1", "--set-mib", "4", "--budget", "0.05"],
     "stopwatch": ["stopwatch", "--plan", "latency_quick", *SHORT],
     "selftest_kill": ["selftest", "kill", "--plan", "quick", "--mutant", "d8_planes_by_place", "--case", "numerics.dequantize/int8_row/*"],
+    "selftest_cheats": ["selftest", "cheats", "--filter", "skips_tail"],
     "shrink": ["shrink", STRUCK, *WRONG, "-o", "small.data"],
     "replay": ["replay", "replay.data", *WRONG],
 }
@@ -130,7 +131,7 @@ def test_no_line_is_wider_than_the_terminal(folder, monkeypatch, name, columns):
 
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_no_line_of_help_is_wider_than_the_terminal(columns):
-    nested = {"selftest": ["kill", "alarms", "explain"], "targets": ["propose"]}
+    nested = {"selftest": ["kill", "alarms", "explain", "cheats"], "targets": ["propose"]}
     for words in [[], *([name] for name in commands()), *([name, verb] for name, verbs in nested.items() for verb in verbs)]:
         done = on_terminal(*words, "--help", columns=columns)
         assert done.code == 0

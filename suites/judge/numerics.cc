@@ -4,10 +4,12 @@
 // as irregular as the ABI allows in the others, and at the edge of accessible memory in the last. Each answer
 // is judged on its own.
 #include <algorithm>
+#include <cmath>
 
 #include "reference/numerics/soft_float.h"
 #include "suites/cases/offers.h"
 #include "suites/inputs/generate_related.h"
+#include "suites/judge/diagnosis/conduct.h"
 #include "suites/judge/diagnosis/effective_weights.h"
 #include "suites/judge/expected/coverage.h"
 #include "suites/judge/expected/expectation.h"
@@ -35,7 +37,10 @@ KernelAnswer shifted(KernelAnswer answer) {
 
 struct Attempt {
   std::string how;
+  const KernelRun& run;
+  Poison poison;
   KernelAnswer answer;
+  const KernelAnswer* previous = nullptr;
 };
 
 // Which irregular buffers an input meets.
@@ -74,6 +79,11 @@ class NumericsJudge {
     const Support support = first.supports();
     if (support.status == QCTS_INVALID)
       return fail("supports() calls a valid problem invalid: " + support.reason);
+    if (support.status != QCTS_OK && kind_ == InputKind::reachable && first.accepts_other_values()) {
+      verdict_.findings.push_back({Caveat::refused_by_values, ""});
+      return fail("supports() refuses these values and accepts others at the same addresses: " +
+                  support.reason);
+    }
     if (support.status != QCTS_OK) {
       verdict_.status = Status::not_supported;
       verdict_.reason = support.reason;
@@ -87,7 +97,8 @@ class NumericsJudge {
     const std::optional<KernelAnswer> tried = first_answer(first, kind_, verdict_);
     if (!tried) return;
     const KernelAnswer& answer = *tried;
-    if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
+    if (!judged({"aligned and dense buffers, outputs poisoned with NaN", first, Poison::nan, answer})) return;
+    is_first_ = false;
     if ((buffers_ == Buffers::all && !run_irregular(answer)) || !run_with_many_threads() || !run_at_edges() ||
         !threads_agree(answer) || !relation_holds(answer))
       return;
@@ -136,9 +147,10 @@ class NumericsJudge {
       KernelRun run(kernel_, test_vector_.input, options);
       if (run.supports().status != QCTS_OK) continue;
       const std::string how = described(options);
-      const Attempt zeros{how + ", outputs poisoned with zeros", run.run(Poison::zeros)};
+      const Attempt zeros{how + ", outputs poisoned with zeros", run, Poison::zeros, run.run(Poison::zeros)};
       if (!judged(zeros)) return false;
-      const Attempt stale{how + ", outputs prefilled with another answer", run.run(Poison::previous, &wrong)};
+      const Attempt stale{how + ", outputs prefilled with another answer", run, Poison::previous,
+                          run.run(Poison::previous, &wrong), &wrong};
       if (!judged(stale)) return false;
       run.check_unchanged(stale.answer);
       verdict_.measures.push_back({"loose_buffers", "bool", options.gap_elems ? 1.0 : 0.0, {}, {}, {}});
@@ -161,7 +173,8 @@ class NumericsJudge {
                                       RunOptions{threads, 0, 16, true}, RunOptions{threads, 0, 0, true}}) {
       KernelRun run(kernel_, test_vector_.input, options);
       if (run.supports().status != QCTS_OK) continue;
-      return judged({described(options) + ", outputs poisoned with zeros", run.run(Poison::zeros)});
+      return judged(
+          {described(options) + ", outputs poisoned with zeros", run, Poison::zeros, run.run(Poison::zeros)});
     }
     return true;
   }
@@ -177,7 +190,7 @@ class NumericsJudge {
       if (run.supports().status != QCTS_OK) continue;
       const char* const edge = flush == Flush::end ? "every buffer ends where memory ends"
                                                    : "every buffer begins where memory begins";
-      if (!judged({edge, run.run(Poison::zeros)})) return false;
+      if (!judged({edge, run, Poison::zeros, run.run(Poison::zeros)})) return false;
     }
     return true;
   }
@@ -217,14 +230,46 @@ class NumericsJudge {
     std::string reason = finding.mismatch->where + ": want " + finding.mismatch->want + ", got " +
                          finding.mismatch->got + "; " + std::to_string(finding.mismatch->count) + " of " +
                          std::to_string(finding.mismatch->total) + " elements; " + attempt.how;
-    if (context_.diagnose) reason += diagnosis(attempt.answer);
+    if (context_.diagnose) reason += diagnosis(attempt, finding.mismatch->count);
     fail(std::move(reason));
     return false;
   }
 
-  std::string diagnosis(const KernelAnswer& answer) const {
+  // Adds what is recognized to the findings and returns it in words.
+  std::string diagnosis(const Attempt& attempt, uint64_t wrong_elems) const {
     const KernelInput& input = test_vector_.input;
-    if (input.op == Op::linear) return "; " + describe_effective_weights(kernel_, input, context_.threads);
+    if (allows_anything(wrong_elems)) {
+      verdict_.findings.push_back({Caveat::unnoticed_change, ""});
+      return "; no bound follows from what the kernel declares, so no answer would be wrong here";
+    }
+    const auto conduct = conduct_of(
+        {input, attempt.run, attempt.answer, attempt.poison, attempt.previous, wrong_elems, is_first_});
+    if (!conduct) return weights_diagnosis(attempt.answer);
+    verdict_.findings.push_back({conduct->caveat, ""});
+    const bool has_answer = conduct->caveat == Caveat::wrote_part ||
+                            conduct->caveat == Caveat::same_everywhere ||
+                            conduct->caveat == Caveat::copied_input;
+    return "; " + conduct->text + (has_answer ? weights_diagnosis(attempt.answer) : "");
+  }
+
+  // Returns true if every wrong element is one whose bound is infinite or no number.
+  bool allows_anything(uint64_t wrong_elems) const {
+    const auto without = std::ranges::count_if(expectation_.bounds(), [](const Bounded& want) {
+      return std::isfinite(want.value) && (is_unbounded(want) || !(want.low <= want.high));
+    });
+    return without > 0 && static_cast<uint64_t>(without) >= wrong_elems;
+  }
+
+  std::string weights_diagnosis(const KernelAnswer& answer) const {
+    const KernelInput& input = test_vector_.input;
+    if (input.op == Op::linear) {
+      const ProbedWeights probed = describe_effective_weights(kernel_, input, context_.threads);
+      const auto narrow =
+          probed.are_right ? narrow_sum(kernel_, input, stages_, context_.threads) : std::nullopt;
+      if (!narrow) return "; " + probed.text;
+      verdict_.findings.push_back({narrow->caveat, ""});
+      return "; " + probed.text + "; " + narrow->text;
+    }
     if (input.op == Op::dequantize && answer.y.size() == test_vector_.expected.y.size())
       return "; " + describe(explain_dequantized(input, answer.y));
     return "";
@@ -340,6 +385,7 @@ class NumericsJudge {
   const LinearStages stages_;
   const Expectation expectation_;
   double worst_ = 0;
+  bool is_first_ = true;  // no answer was right yet
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/registry.h"
@@ -58,6 +59,8 @@ class KernelRun {
   const Support& supports() const { return facts_.support; }
   // The same with every data pointer NULL; asked only if supports() accepts the problem.
   const Support& supports_before_data() const { return facts_.before_data; }
+  // Asks supports() again with inputs of zeros in place of the data. Call this only if it refused.
+  bool accepts_other_values();
   // Prepares the weight now, if the kernel does that, and not in the first call.
   void prepare() { prepare_once(); }
   // From now on, calls find the workspace as the last one left it.
@@ -72,12 +75,15 @@ class KernelRun {
   // Throws ProviderFault if the outputs no longer hold the answer that run() returned: a call that has
   // returned may write no more.
   void check_unchanged(const KernelAnswer& answer) const;
+  // The same. If the kernel's host has children, they get a moment to write.
+  void check_unchanged_by_children(const KernelAnswer& answer) const;
 
   // For a problem without rows of x: true if a byte written to x, y or a plane of rows would be a violation.
   bool notices_writes_without_rows();
 
-  // Replaces x by other rows of the same total size.
-  void set_x(std::span<const std::byte> x);
+  // Replaces x, or the plane of that name, by others of the same size at the same address.
+  void set_x(std::span<const std::byte> x) { set_input("x", x); }
+  void set_input(std::string_view name, std::span<const std::byte> bytes);
 
   const qcts_problem& problem() const { return problem_; }
   uint64_t prepared_bytes() const { return problem_.prepared_bytes; }

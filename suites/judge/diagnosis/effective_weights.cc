@@ -84,14 +84,16 @@ WeightExplanation explain_dequantized(const KernelInput& input, std::span<const 
   return explain_weights(seen);
 }
 
-std::string describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input,
-                                       uint32_t threads) {
+ProbedWeights describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input,
+                                         uint32_t threads) {
   try {
     const WeightExplanation explanation = probe_weights(kernel, input, threads);
-    return "effective weights by one-hot probing: " + describe(explanation) +
-           (explanation.wrong == 0 ? ", so look at the accumulation, the bias and the paths for m > 1" : "");
+    const bool are_right = explanation.wrong == 0;
+    return {"effective weights by one-hot probing: " + describe(explanation) +
+                (are_right ? ", so look at the accumulation, the bias and the paths for m > 1" : ""),
+            are_right};
   } catch (const std::exception& error) {
-    return std::string("one-hot probing failed: ") + error.what();
+    return {std::string("one-hot probing failed: ") + error.what()};
   }
 }
 

@@ -16,8 +16,12 @@ WeightExplanation probe_weights(const qcts_kernel& kernel, const KernelInput& in
 // Explains an answer of `dequantize`, row-major [n, k].
 WeightExplanation explain_dequantized(const KernelInput& input, std::span<const std::byte> y);
 
-// Returns "effective weights by one-hot probing: ..." followed by describe(WeightExplanation).
+struct ProbedWeights {
+  std::string text;        // "effective weights by one-hot probing: ..." and describe(WeightExplanation)
+  bool are_right = false;  // so the fault lies elsewhere
+};
 // Never throws because of the kernel.
-std::string describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads);
+ProbedWeights describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input,
+                                         uint32_t threads);
 
 }  // namespace qcts

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <ranges>
 
 #include "reference/numerics/soft_float.h"
 
@@ -323,6 +324,10 @@ WeightExplanation explain_weights(const SeenWeights& seen) {
   result.wrong = wrong.size();
   result.seen = places.size();
   if (wrong.empty()) return result;
+  result.are_dropped = std::ranges::all_of(std::views::iota(size_t{0}, places.size()), [&](size_t i) {
+    return got[i] == 0 ||
+           close(value_of(hypotheses.truth().at(places[i].row, places[i].column)), got[i], seen.tolerance);
+  });
 
   const int64_t group = seen.scheme->group() == 0 ? seen.shape.k : seen.scheme->group();
   std::optional<Region> region;
@@ -360,6 +365,7 @@ std::string describe(const WeightExplanation& explanation) {
                      std::to_string(explanation.first_column) + ": want " + number(explanation.want) +
                      ", got " + number(explanation.got);
   if (!explanation.region.empty()) text += "; all in " + explanation.region;
+  if (explanation.are_dropped) text += "; all read as 0: their products are missing";
   if (!explanation.is_explained()) return text + "; no single hypothesis explains them";
   const RankedHypothesis& best = explanation.ranked.front();
   text += "; hypothesis: " + best.name + " (predicts " + std::to_string(best.explained) + " of " +

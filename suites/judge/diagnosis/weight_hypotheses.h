@@ -37,6 +37,7 @@ struct WeightExplanation {
   double want = 0, got = 0;  // values of the first wrong weight
   // The smallest region that contains all wrong weights: "the first column of each group". It may be empty.
   std::string region;
+  bool are_dropped = false;              // every wrong weight is 0 instead, so that its product is missing
   std::vector<RankedHypothesis> ranked;  // best first; every score is > 0
 
   // Returns true if one hypothesis predicts nearly all observed weights, so that it may be named.

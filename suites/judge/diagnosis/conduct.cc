@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/judge/diagnosis/conduct.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "reference/numerics/soft_float.h"
+#include "suites/judge/expected/expectation.h"
+#include "suites/judge/expected/sensitivity.h"
+
+namespace qcts {
+namespace {
+
+// Long enough for a thread that a call left behind, short beside a worker's start.
+constexpr std::chrono::milliseconds kLateWork{200};
+
+using Bytes = std::vector<std::byte>;
+
+Bytes answer_bytes(const KernelAnswer& answer) {
+  Bytes all = answer.y;
+  for (const Plane& plane : answer.planes) all.insert(all.end(), plane.bytes.begin(), plane.bytes.end());
+  return all;
+}
+
+// Returns the bytes of one element of y, or 1 for planes, whose types differ.
+size_t element_bytes(const KernelInput& input) {
+  if (input.op == Op::linear) return dtype_bytes(input.y_dtype);
+  return input.op == Op::dequantize ? dtype_bytes(input.weight.dtype) : 1;
+}
+
+// Returns what GuardedBuffer::poison() wrote.
+Bytes bytes_before(const WrongCall& call, size_t count) {
+  if (call.poison == Poison::nan) return Bytes(count, std::byte{0xff});
+  if (call.poison == Poison::zeros) return Bytes(count, std::byte{0});
+  Bytes previous = call.previous ? answer_bytes(*call.previous) : Bytes();
+  return previous.size() == count ? previous : Bytes(count, std::byte{0xa5});
+}
+
+uint64_t same_elements(const Bytes& a, const Bytes& b, size_t bytes) {
+  uint64_t same = 0;
+  for (size_t i = 0; i + bytes <= a.size(); i += bytes)
+    same += std::equal(a.begin() + static_cast<ptrdiff_t>(i), a.begin() + static_cast<ptrdiff_t>(i + bytes),
+                       b.begin() + static_cast<ptrdiff_t>(i));
+  return same;
+}
+
+std::string output_of(const KernelInput& input) {
+  return input.op == Op::linear || input.op == Op::dequantize ? "y" : "the output";
+}
+
+bool changes_later(const WrongCall& call) {
+  std::this_thread::sleep_for(kLateWork);
+  try {
+    call.run.check_unchanged(call.answer);
+    return false;
+  } catch (const ProviderFault&) {
+    return true;
+  }
+}
+
+std::optional<VerdictFinding> unwritten(const WrongCall& call) {
+  const Bytes now = answer_bytes(call.answer), before = bytes_before(call, now.size());
+  const size_t bytes = element_bytes(call.input);
+  const uint64_t total = now.size() / bytes, left = same_elements(now, before, bytes);
+  const std::string what = output_of(call.input);
+  const bool part = left == call.wrong_elems && total > 1;
+  if (left == 0 || (left != total && !part)) return std::nullopt;
+  if (changes_later(call))
+    return VerdictFinding{Caveat::wrote_later, what + " changed after run() had returned"};
+  if (left != total) return VerdictFinding{Caveat::wrote_part, "the wrong elements were not written"};
+  if (call.poison == Poison::previous)
+    return VerdictFinding{Caveat::left_earlier_answer,
+                          what + " was not written: it still held another answer"};
+  if (!call.is_first)
+    return VerdictFinding{Caveat::stopped_writing, what + " was not written, and in the first call it was"};
+  return VerdictFinding{Caveat::wrote_nothing, what + " was not written"};
+}
+
+bool is_same_everywhere(const Bytes& y, size_t bytes) {
+  if (y.size() < 3 * bytes) return false;
+  return std::equal(y.begin() + static_cast<ptrdiff_t>(bytes), y.end(), y.begin());
+}
+
+// Compares the first elements of each row, as many as both have.
+bool is_input(const KernelInput& input, std::span<const std::byte> y) {
+  if (input.op != Op::linear || input.x_dtype != input.y_dtype) return false;
+  const size_t bytes = dtype_bytes(input.y_dtype), y_row = static_cast<size_t>(input.weight.n) * bytes,
+               x_row = static_cast<size_t>(input.weight.k) * bytes, both = std::min(x_row, y_row);
+  if (y_row * static_cast<size_t>(input.m) != y.size() || both < 3 * bytes) return false;
+  for (size_t m = 0; m < static_cast<size_t>(input.m); ++m)
+    if (!std::ranges::equal(y.subspan(m * y_row, both), std::span(input.x).subspan(m * x_row, both)))
+      return false;
+  return true;
+}
+
+// Returns how many bits the sums have right, by the largest error against the sum of the magnitudes.
+int right_bits(const KernelInput& few, const LinearReference& reference, const KernelAnswer& answer) {
+  double worst = 0;
+  const std::vector<double> sums = reference.sums();
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const double got = load_float(few.y_dtype, answer.y, i);
+    if (std::isfinite(got) && sums[i] != 0)
+      worst = std::max(worst, std::fabs(got - sums[i]) / std::fabs(sums[i]));
+  }
+  return worst == 0 ? 0 : std::max(0, static_cast<int>(std::floor(-std::log2(worst))));
+}
+
+}  // namespace
+
+std::optional<VerdictFinding> conduct_of(const WrongCall& call) {
+  if (auto found = unwritten(call)) return found;
+  const std::vector<std::byte>& y = call.answer.y;
+  if (is_same_everywhere(y, element_bytes(call.input)))
+    return VerdictFinding{Caveat::same_everywhere, "every element of y is the same"};
+  if (is_input(call.input, y)) return VerdictFinding{Caveat::copied_input, "y is a copy of x"};
+  return std::nullopt;
+}
+
+std::optional<VerdictFinding> narrow_sum(const qcts_kernel& kernel, const KernelInput& input,
+                                         const LinearStages& stages, uint32_t threads) {
+  TestVector few;
+  few.input = input;
+  zero_all_but_two_per_row(few.input);
+  try {
+    const LinearReference reference(few.input);
+    const Expectation expected(few, &reference, stages);
+    KernelRun run(kernel, few.input, {threads, 0, 0});
+    if (run.supports().status != QCTS_OK) return std::nullopt;
+    const KernelAnswer answer = run.run(Poison::nan);
+    if (!expected.judge(answer).mismatch) return std::nullopt;
+    return VerdictFinding{Caveat::narrow_sum, "sums of two products have " +
+                                                  std::to_string(right_bits(few.input, reference, answer)) +
+                                                  " bits right: the accumulator is narrower than declared"};
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace qcts
