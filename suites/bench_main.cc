@@ -45,7 +45,7 @@ void time_case(benchmark::State& state, const Case& c, bool& wrong) {
     size_t copy = 0;
     const double first_us = timed.time_us(0, 1, true);
     const size_t calls = std::clamp<size_t>(
-        static_cast<size_t>(timed.min_sample_us() / std::max(first_us, 0.01)), 1, timed.max_calls(true));
+        static_cast<size_t>(timed.good_sample_us() / std::max(first_us, 0.01)), 1, timed.max_calls(true));
     while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(calls))) {
       const double us = timed.time_us(copy, calls, true);
       state.SetIterationTime(us * static_cast<double>(calls) * 1e-6);

@@ -194,14 +194,14 @@ std::vector<std::string> environment_with(const std::vector<std::string>& settin
 
 namespace {
 
-// Returns the parent's number in /proc/PID/stat, behind a name that may hold anything; 0 without such a file.
+// Returns the parent's number in /proc/PID/stat, after a name that may hold anything; 0 without such a file.
 pid_t parent_of(const std::filesystem::path& folder) {
   std::ifstream file(folder / "stat");
   std::string line, state;
   std::getline(file, line);
-  std::istringstream behind(line.substr(std::min(line.size(), line.rfind(')') + 1)));
+  std::istringstream rest(line.substr(std::min(line.size(), line.rfind(')') + 1)));
   pid_t parent = 0;
-  behind >> state >> parent;
+  rest >> state >> parent;
   return parent;
 }
 

@@ -26,7 +26,7 @@ enum class HostCall : uint32_t {
   prepared_bytes,
   prepare,
   run,
-  run_batch,  // the judge's clock runs between two words: HostRequest::go and HostAnswer::progress
+  run_batch,  // the judge's clock runs from HostRequest::go until the answer's line
   load_save,
   run_program
 };
@@ -62,9 +62,6 @@ struct HostRequest {
   OpenPages open[kMaxOpenPages];
 };
 
-// HostAnswer::progress of run_batch: the host waits for HostRequest::go, or its calls have returned.
-enum BatchProgress : uint32_t { kBatchIsReady = 1, kBatchIsDone = 2 };
-
 enum class HostOutcome : uint32_t { answered, provider_fault, harm_fault };
 
 // The host's answer. It is a claim of the provider: the judge checks it against bytes.
@@ -76,7 +73,7 @@ struct HostAnswer {
   uint64_t fault_address;       // nonzero: a signal handler saw an access there, which ended the host
   HostOutcome failure_outcome;  // of failure(), which is called after QCTS_FAILED
   int32_t before_data;          // facts: qcts_status of supports() without data
-  uint32_t progress;            // run_batch: a BatchProgress, or 0
+  uint32_t is_ready;            // run_batch: 1 once the host waits for HostRequest::go
   char text[4096];              // reason, or what(); ends with a NUL
   char failure[4096];           // of prepare and run; facts: the reason of before_data
 };

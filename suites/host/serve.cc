@@ -294,11 +294,7 @@ class Host {
   // Ends with the first call that does not return QCTS_OK.
   void run_batch(const HostRequest& request, HostAnswer& answer) {
     const qcts_kernel& kernel = kernel_of(request);
-    const struct Done {
-      HostAnswer& answer;
-      ~Done() { post(answer.progress, kBatchIsDone); }
-    } done{answer};
-    post(answer.progress, kBatchIsReady);
+    post(answer.is_ready, 1);
     while (!await(request.go, 1, std::chrono::seconds(1))) {
     }
     answer.status = guarded_status(kernel.variant, "run", [&] {

@@ -53,12 +53,14 @@ class TimedBlock final : public TimedTarget {
     });
     spent_.wall_us += time.wall_us;
     spent_.cpu_us += time.cpu_us;
+    for (const auto& layer : layers_) layer->timed().note_outputs();
     return time.wall_us / static_cast<double>(calls);
   }
   size_t max_calls(bool rotate) const override {
     return layers_.front()->timed().max_calls(rotate) / layers_.size();
   }
   double min_sample_us() const override { return layers_.front()->timed().min_sample_us(); }
+  double good_sample_us() const override { return layers_.front()->timed().good_sample_us(); }
   double cpu_seconds() const override { return layers_.front()->timed().cpu_seconds(); }
   uint64_t weight_bytes() const {
     uint64_t bytes = 0;

@@ -4,6 +4,7 @@
 
 #include "reports/latency_trust.h"
 #include "suites/judge/block.h"
+#include "suites/judge/first_answer.h"
 #include "suites/judge/latency_measures.h"
 
 namespace qcts {
@@ -69,11 +70,7 @@ void judge_block(const Case& c, const JudgeContext& context, Verdict& verdict) {
   const BlockPlanes planes = save_and_load_block(settings, *c.scheme, nullptr, context.scratch);
   if (!planes.is_equal) return fail_block("the planes differ after saving and loading", verdict);
   const Support support = block_support(settings, *c.scheme, planes, *c.implementation, m);
-  if (support.status != QCTS_OK) {
-    verdict.status = support.status == QCTS_UNSUPPORTED ? Status::not_supported : Status::fail;
-    verdict.reason = support.reason;
-    return;
-  }
+  if (is_declined(support, verdict)) return;
   const BlockTimes times = time_block(settings, *c.scheme, planes, *c.implementation, *dense, m);
   report_block(planes, times, verdict);
   std::string notes;

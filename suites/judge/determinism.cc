@@ -3,7 +3,6 @@
 // by row, and compares every answer bitwise with the first. A violated claim fails; a property the kernel
 // does not claim is only measured. Concurrent calls must be right whatever the kernel claims, and so must
 // calls after other data (states.h).
-#include <algorithm>
 #include <array>
 #include <barrier>
 #include <exception>
@@ -12,7 +11,6 @@
 #include <thread>
 
 #include "suites/cases/offers.h"
-#include "suites/inputs/generate.h"
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/expected/test_vector.h"
 #include "suites/judge/first_answer.h"
@@ -41,8 +39,7 @@ constexpr int kConcurrentCalls = 16;
 // one thread and runs one call at a time (QCTS_CLAIM_SCHEDULES).
 constexpr int kSchedules = 4;
 constexpr Threads kThreadsOfSchedules = {2, 1};
-constexpr int64_t kConcurrentRows = 17;          // m of the concurrent calls to linear
-constexpr uint64_t kSecondWeightSeed = 1000003;  // of a second weight
+constexpr int64_t kConcurrentRows = 17;  // m of the concurrent calls to linear
 
 struct Measurement {
   const char* name;  // measure name
@@ -64,12 +61,7 @@ class DeterminismJudge {
 
   void run() {
     KernelRun base(kernel_, test_vector_.input, {1, 0, 0});
-    const Support support = base.supports();
-    if (support.status != QCTS_OK) {
-      verdict_.status = support.status == QCTS_UNSUPPORTED ? Status::not_supported : Status::fail;
-      verdict_.reason = support.reason;
-      return;
-    }
+    if (is_declined(base.supports(), verdict_)) return;
     std::optional<KernelAnswer> tried = first_answer(base, kind_, verdict_);
     if (!tried) return;
     first_ = *std::move(tried);
@@ -80,7 +72,6 @@ class DeterminismJudge {
     conclude();
     const bool runs_concurrently =
         test_vector_.input.op != Op::linear || test_vector_.input.m == kConcurrentRows;
-    if (runs_concurrently && verdict_.status == Status::pass) judge_other_data();
     if (runs_concurrently && verdict_.status == Status::pass) judge_concurrent_calls();
     if (has_states() && verdict_.status == Status::pass)
       judge_states(case_, context_, test_vector_, verdict_);
@@ -143,49 +134,11 @@ class DeterminismJudge {
     other.join();
     for (size_t i = 0; i < kCallers; ++i) {
       if (faults[i]) std::rethrow_exception(faults[i]);
-      if (!all_right(test_vectors[i], answers[i], "wrong while another thread calls the kernel")) return;
+      if (!all_right(test_vectors[i], answers[i])) return;
     }
   }
 
-  // A call keeps nothing for the next one, which may find other data at the same addresses. First the
-  // second half of each row of x changes, then the weight.
-  void judge_other_data() {
-    if (test_vector_.input.op != Op::linear) return;
-    KernelInput other = test_vector_.input;
-    KernelRun run(kernel_, other, {1, 0, 0});
-    if (run.supports().status != QCTS_OK) return;
-    const KernelAnswer before = run.run(Poison::zeros);
-    const size_t bytes = dtype_bytes(other.x_dtype), half = static_cast<size_t>(other.weight.k) / 2;
-    for (size_t i = 0; i < other.x.size() / bytes; ++i)
-      if (i % static_cast<size_t>(other.weight.k) >= half) other.x[(i + 1) * bytes - 1] ^= std::byte{0x80};
-    run.set_x(other.x);
-    if (!right_on_other(other, "x", run, before) || run.prepared_bytes() != 0 ||
-        !other.scheme->quantizes_weight() || kind_ != InputKind::reachable)
-      return;
-    Planes planes = random_planes(*other.scheme, other.weight, kSecondWeightSeed);
-    for (Plane& plane : planes) {
-      const auto kept = std::ranges::find(other.planes, plane.name, &Plane::name);
-      if (kept != other.planes.end() && kept->bytes.size() == plane.bytes.size()) *kept = std::move(plane);
-    }
-    const std::optional<Planes> packed = packed_planes(other);
-    for (const Plane& plane : packed ? *packed : other.planes) run.set_input(plane.name, plane.bytes);
-    right_on_other(other, "the weight", run, before);
-  }
-
-  bool right_on_other(const KernelInput& input, const char* what, KernelRun& run,
-                      const KernelAnswer& before) {
-    const KernelAnswer answer = run.run(Poison::zeros);
-    const std::string words = std::string("wrong once ") + what + " changed at the same addresses";
-    if (all_right(test_vector_for(input), {answer}, words)) return true;
-    if (answer.y == before.y) {
-      verdict_.findings.push_back({Caveat::earlier_answer, ""});
-      verdict_.reason += "; it is the answer to the data before";
-    }
-    return false;
-  }
-
-  bool all_right(const TestVector& test_vector, const std::vector<KernelAnswer>& answers,
-                 const std::string& wrong_when) {
+  bool all_right(const TestVector& test_vector, const std::vector<KernelAnswer>& answers) {
     std::optional<LinearReference> reference;
     if (test_vector.input.op == Op::linear) reference.emplace(test_vector.input);
     const Expectation expected(test_vector, reference ? &*reference : nullptr,
@@ -195,8 +148,8 @@ class DeterminismJudge {
       if (!finding.mismatch) continue;
       verdict_.status = Status::fail;
       verdict_.mismatch = finding.mismatch;
-      verdict_.reason = wrong_when + ": " + finding.mismatch->where + ": want " + finding.mismatch->want +
-                        ", got " + finding.mismatch->got;
+      verdict_.reason = "wrong while another thread calls the kernel: " + finding.mismatch->where +
+                        ": want " + finding.mismatch->want + ", got " + finding.mismatch->got;
       return false;
     }
     return true;

@@ -11,8 +11,9 @@
 namespace qcts {
 namespace {
 
-// The outputs of a column share the exact row of the weight, which costs as much as their sums.
-constexpr int64_t kRowsOfColumn = 4;
+// The outputs of a column share the exact row of the weight, which costs as much as their sums. Where all
+// rows of x are quantized together, they share that too, which costs much more.
+constexpr int64_t kRowsOfColumn = 4, kRowsTogether = 64;
 
 bool quantizes_rows_together(const KernelInput& input) {
   if (input.scheme == nullptr || input.activation == kWeightOnly || input.m == 1) return false;
@@ -77,7 +78,7 @@ DrawnOutputs::Drawn DrawnOutputs::draw() {
   drawn.call = calls[random_() % calls.size()];
   drawn.n = static_cast<int64_t>(random_() % static_cast<uint64_t>(input_.weight.n));
   std::set<int64_t> rows;
-  for (int64_t i = 0; i < std::min(kRowsOfColumn, input_.m); ++i)
+  for (int64_t i = 0; i < std::min(needs_all_rows_ ? kRowsTogether : kRowsOfColumn, input_.m); ++i)
     rows.insert(static_cast<int64_t>(random_() % static_cast<uint64_t>(input_.m)));
   drawn.rows.assign(rows.begin(), rows.end());
   drawn.bytes = read(drawn);

@@ -7,6 +7,16 @@
 
 namespace qcts {
 
+bool is_declined(const Support& support, Verdict& verdict) {
+  if (support.status == QCTS_OK) return false;
+  verdict.status = support.status == QCTS_UNSUPPORTED ? Status::not_supported : Status::fail;
+  verdict.reason = (support.status == QCTS_INVALID  ? "supports() calls a valid problem invalid: "
+                    : support.status == QCTS_FAILED ? "supports() failed: "
+                                                    : "") +
+                   support.reason;
+  return true;
+}
+
 std::optional<KernelAnswer> first_answer(KernelRun& run, InputKind kind, Verdict& verdict) {
   try {
     return run.run(Poison::nan);

@@ -15,6 +15,7 @@
 #include "kernels/machine/machine.h"
 #include "reports/latency_trust.h"
 #include "suites/judge/block.h"
+#include "suites/judge/first_answer.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/latency_case.h"
 #include "suites/judge/latency_measures.h"
@@ -58,12 +59,7 @@ class LatencyJudge {
         candidate_(c, seed_, context.threads) {}
 
   void run() {
-    const Support support = candidate_.supports();
-    if (support.status != QCTS_OK) {
-      verdict_.status = support.status == QCTS_UNSUPPORTED ? Status::not_supported : Status::fail;
-      verdict_.reason = support.reason;
-      return;
-    }
+    if (is_declined(candidate_.supports(), verdict_)) return;
     if (!make_candidate() || !stays_within_threads()) return;
     make_dense();
     torch_ = torch_peer(case_);

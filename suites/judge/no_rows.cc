@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "suites/judge/first_answer.h"
+
 namespace qcts {
 namespace {
 
@@ -59,14 +61,7 @@ bool runs(const qcts_kernel& kernel, const KernelInput& input, const RunOptions&
 void judge_without_rows(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads,
                         Verdict& verdict) {
   KernelRun first(kernel, input, {threads, 0, 0});
-  const Support support = first.supports();
-  if (support.status == QCTS_INVALID)
-    return fail_without_rows(verdict, "supports() calls a valid problem invalid: " + support.reason);
-  if (support.status != QCTS_OK) {
-    verdict.status = Status::not_supported;
-    verdict.reason = support.reason;
-    return;
-  }
+  if (is_declined(first.supports(), verdict)) return;
   if (const Support early = first.supports_before_data(); early.status != QCTS_OK)
     return fail_without_rows(verdict,
                              "supports() declines with NULL pointers what it accepts later: " + early.reason);

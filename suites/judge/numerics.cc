@@ -43,7 +43,7 @@ struct Attempt {
   const KernelAnswer* previous = nullptr;
 };
 
-// Which irregular buffers an input meets.
+// The irregular buffers that an input meets.
 enum class Buffers { all, few };
 
 // Tall inputs ask whether every row is reached, and panels whether every panel is. Both are expensive, the
@@ -76,19 +76,13 @@ class NumericsJudge {
     if (!recorded_answer_holds()) return;
     const RunOptions dense{context_.threads, 0, 0};
     KernelRun first(kernel_, test_vector_.input, dense);
-    const Support support = first.supports();
-    if (support.status == QCTS_INVALID)
-      return fail("supports() calls a valid problem invalid: " + support.reason);
-    if (support.status != QCTS_OK && kind_ == InputKind::reachable && first.accepts_other_values()) {
+    const Support& support = first.supports();
+    if (support.status == QCTS_UNSUPPORTED && kind_ == InputKind::reachable && first.accepts_other_values()) {
       verdict_.findings.push_back({Caveat::refused_by_values, ""});
       return fail("supports() refuses these values and accepts others at the same addresses: " +
                   support.reason);
     }
-    if (support.status != QCTS_OK) {
-      verdict_.status = Status::not_supported;
-      verdict_.reason = support.reason;
-      return;
-    }
+    if (is_declined(support, verdict_)) return;
     if (const Support early = first.supports_before_data(); early.status != QCTS_OK)
       return fail("supports() declines with NULL pointers what it accepts later: " + early.reason);
     if (test_vector_.is_refused) return judge_refusal(first);

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/judge/states.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "reference/numerics/soft_float.h"
+#include "suites/inputs/generate.h"
 #include "suites/judge/expected/expectation.h"
 
 namespace qcts {
 namespace {
 
-constexpr uint64_t kOtherSeed = 1'000'003;
+constexpr uint64_t kOtherSeed = 1'000'003;  // of another weight, or of all data
 
 // A problem whose answers are judged.
 class Expected {
@@ -76,14 +78,35 @@ class StatesJudge {
     run_.set_x(of_changed.input().x);
     if (!is_right(run_, of_changed, "when one element of x has changed at the same address")) return;
     run_.set_x(given_.input().x);
-    is_right(run_, given_, "when x is again as it was at the same address");
+    if (!is_right(run_, given_, "when x is again as it was at the same address")) return;
+    judge_another_weight();
   }
 
  private:
+  // A prepared weight stays as it is.
+  void judge_another_weight() {
+    const KernelInput& input = given_.input();
+    if (input.op != Op::linear || run_.prepared_bytes() != 0 || !input.scheme->quantizes_weight()) return;
+    KernelInput other = input;
+    for (Plane& plane : random_planes(*input.scheme, input.weight, kOtherSeed)) {
+      const auto kept = std::ranges::find(other.planes, plane.name, &Plane::name);
+      if (kept != other.planes.end() && kept->bytes.size() == plane.bytes.size()) *kept = std::move(plane);
+    }
+    const std::optional<Planes> packed = packed_planes(other);
+    for (const Plane& plane : packed ? *packed : other.planes) run_.set_input(plane.name, plane.bytes);
+    is_right(run_, Expected(test_vector_for(std::move(other)), kernel_),
+             "once the weight changed at the same addresses");
+  }
+
   bool is_right(KernelRun& run, const Expected& expected, const char* when) {
-    verdict_.mismatch = expected.judge(run.run(Poison::zeros));
-    if (!verdict_.mismatch) return true;
+    const KernelAnswer answer = run.run(Poison::zeros);
+    verdict_.mismatch = expected.judge(answer);
+    if (!verdict_.mismatch) {
+      before_ = answer;
+      return true;
+    }
     verdict_.status = Status::fail;
+    if (before_.y == answer.y && !answer.y.empty()) verdict_.findings.push_back({Caveat::earlier_answer, ""});
     verdict_.reason = std::string("wrong ") + when + ": " + verdict_.mismatch->where + ": want " +
                       verdict_.mismatch->want + ", got " + verdict_.mismatch->got;
     return false;
@@ -93,6 +116,7 @@ class StatesJudge {
   Verdict& verdict_;
   const Expected given_, other_;
   KernelRun run_, other_run_;
+  KernelAnswer before_;  // of the call before
 };
 
 }  // namespace

@@ -83,6 +83,23 @@ TEST(TimedKernel, TheAnswerIsTheLastCalls) {
   }
 }
 
+// A kernel that ends a batch before its work would look fast.
+TEST(TimedKernel, AnOutputThatChangesAfterABatchIsNoticed) {
+  static std::byte* last_y;
+  qcts_kernel watched = scalar_kernel(QCTS_OP_DEQUANTIZE);
+  watched.run = [](const qcts_problem* problem) {
+    last_y = static_cast<std::byte*>(problem->y);
+    return scalar_kernel(QCTS_OP_DEQUANTIZE).run(problem);
+  };
+  const KernelInput input = latency_input(case_of(Op::dequantize), 1);
+  TimedKernel timed(watched, input, 1);
+  timed.make_ready(1);
+  timed.time_us(0, 1, true);
+  EXPECT_NO_THROW(timed.time_us(0, 1, true));
+  for (size_t i = 0; i < timed.written_bytes(); ++i) last_y[i] ^= std::byte{1};
+  EXPECT_THROW(timed.time_us(0, 1, true), ProviderFault);
+}
+
 // Each copy is another problem, and the judge knows which.
 TEST(TimedKernel, EveryCallOfABatchIsVerifiedAgainstItsOwnData) {
   for (const Op op : {Op::quantize, Op::dequantize, Op::linear}) {

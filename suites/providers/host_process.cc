@@ -133,23 +133,23 @@ HostAnswer HostProcess::ask(const WriteRequest& write) {
 HostAnswer HostProcess::ask_batch(const WriteRequest& write, const std::function<void()>& before,
                                   BatchTime& time) {
   const TakenLane lane(*this);
-  answer_of(windows_.outputs(), lane).progress = 0;
+  answer_of(windows_.outputs(), lane).is_ready = 0;
   const std::string number = send(lane, write);
-  if (!await_progress(lane, kBatchIsReady)) return receive(lane, number);
+  if (!await_ready(lane)) return receive(lane, number);
   before();
   const double cpu = cpu_seconds();
   const auto start = std::chrono::steady_clock::now();
   post(request_of(windows_.inputs(), lane).go, 1);
-  await_progress(lane, kBatchIsDone);
+  HostAnswer answer = receive(lane, number);
   const auto end = std::chrono::steady_clock::now();
   time.wall_us = std::chrono::duration<double, std::micro>(end - start).count();
   time.cpu_us = (cpu_seconds() - cpu) * 1e6;
-  return receive(lane, number);
+  return answer;
 }
 
-bool HostProcess::await_progress(size_t lane, BatchProgress progress) const {
-  const uint32_t& word = answer_of(windows_.outputs(), lane).progress;
-  while (!await(word, progress, std::chrono::milliseconds(100))) {
+bool HostProcess::await_ready(size_t lane) const {
+  const uint32_t& word = answer_of(windows_.outputs(), lane).is_ready;
+  while (!await(word, 1, std::chrono::milliseconds(100))) {
     pollfd poll_fd{lane == 0 ? child_->answer_fd() : lanes_[lane].answer_fd, POLLIN, 0};
     if (::poll(&poll_fd, 1, 0) != 0) return false;
   }

@@ -71,7 +71,7 @@ class HostProcess {
   std::string send(size_t lane, const WriteRequest& write);
   HostAnswer receive(size_t lane, const std::string& number);
   // Returns false if the host answers or ends instead.
-  bool await_progress(size_t lane, BatchProgress progress) const;
+  bool await_ready(size_t lane) const;
   std::string next_line(size_t lane);
   [[noreturn]] void fail_dead();
 

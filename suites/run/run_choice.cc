@@ -56,12 +56,14 @@ void plan_latency(const RunRequest& request, RunSetup& setup, RunChoice& choice)
     throw UsageError("--gate latency needs --threads 1; with more threads latency is only reported");
   const double budget_s = setup.plan.latency_budget_s;
   choice.latency_budget_s = std::clamp(budget_s / std::max(1.0, weights), 0.05, 5.0);
-  char note[200];
-  std::snprintf(note, sizeof note,
-                "%zu cases share %g s, %.2f s each (prefill: %g times that); one worker at a time, %u "
-                "thread%s a call.",
-                runnable, budget_s, choice.latency_budget_s, kPrefillBudgetShare, request.threads,
-                request.threads == 1 ? "" : "s");
+  char note[320];
+  std::snprintf(
+      note, sizeof note,
+      "%zu cases share %g s, %.2f s each (prefill: %g times that); one worker at a time, %u "
+      "thread%s a call. Each row was timed in rounds of its own, beside its own dense layer: compare "
+      "ratios and shares, not microseconds.",
+      runnable, budget_s, choice.latency_budget_s, kPrefillBudgetShare, request.threads,
+      request.threads == 1 ? "" : "s");
   setup.head.latency_note = note;
 }
 

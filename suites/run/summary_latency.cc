@@ -107,6 +107,8 @@ void print_latency(const RunReport& report, Printout& out) {
               rows, 4);
   if (timed.size() > kRowsShown)
     out.text("and " + std::to_string(timed.size() - kRowsShown) + " more in the report", 4);
+  if (rows.size() > 2)
+    out.text("each row was timed in rounds of its own: compare ratios and shares, not microseconds", 4);
   print_speed_claims(report, out);
   const LatencyTrust& trust = report.latency_trust;
   if (trust.measured != 0)

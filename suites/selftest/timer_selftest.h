@@ -26,6 +26,7 @@ class SlowedKernel final : public TimedTarget {
   }
   size_t max_calls(bool rotate) const override { return kernel_.max_calls(rotate); }
   double min_sample_us() const override { return kernel_.min_sample_us(); }
+  double good_sample_us() const override { return kernel_.good_sample_us(); }
   double cpu_seconds() const override { return kernel_.cpu_seconds(); }
 
  private:

@@ -26,7 +26,7 @@ void call_for(TimedTarget& target, std::chrono::milliseconds length) {
   do {
     const double us = target.time_us(copy, calls, true);
     copy = (copy + calls) % target.copies();
-    calls = std::clamp<size_t>(static_cast<size_t>(target.min_sample_us() / std::max(us, 0.01)), 1,
+    calls = std::clamp<size_t>(static_cast<size_t>(target.good_sample_us() / std::max(us, 0.01)), 1,
                                target.max_calls(true));
   } while (Clock::now() < end);
 }

@@ -21,16 +21,28 @@ constexpr double kLongCallUs = 50e3;   // longer ones are warm enough after one 
 constexpr double kAwakeUs = 5e3;
 constexpr size_t kMinRounds = 3, kMaxRounds = 3000, kFirstCheck = 64;
 constexpr size_t kRarest = 8;
+constexpr double kWantedRounds = 24;
 
 double seconds_since(RoundClock::time_point start) {
   return std::chrono::duration<double>(RoundClock::now() - start).count();
 }
 
-// Short calls are timed several at a time, all series for as long as the longest sample has to last: then all
-// means are taken over the same disturbances.
-void warm_up(std::vector<Series>& series) {
-  double sample_us = 0;
-  for (const Series& entry : series) sample_us = std::max(sample_us, entry.target->min_sample_us());
+// Returns the length of a sample, the same for all series, so that all means are taken over the same
+// disturbances. It is shorter where the budget would not suffice for the rounds that an interval needs;
+// judging the answers takes about as long as the calls.
+double sample_us_of(const std::vector<Series>& series, double budget_s) {
+  double least = 0, good = 0;
+  for (const Series& entry : series) {
+    least = std::max(least, entry.target->min_sample_us());
+    good = std::max(good, entry.target->good_sample_us());
+  }
+  const double affordable = budget_s * 1e6 / (2 * kWantedRounds * static_cast<double>(series.size()));
+  return std::clamp(affordable, least, std::max(least, good));
+}
+
+// Short calls are timed several at a time.
+void warm_up(std::vector<Series>& series, double budget_s) {
+  const double sample_us = sample_us_of(series, budget_s);
   for (Series& entry : series) {
     entry.time_once();
     if (entry.last_us > kLongCallUs) continue;
@@ -71,7 +83,7 @@ double Series::time_once() {
 }
 
 void time_rounds(std::vector<Series>& series, double budget_s, uint64_t seed) {
-  warm_up(series);
+  warm_up(series, budget_s);
   const auto start = RoundClock::now();
   size_t next_check = kFirstCheck;
   for (size_t round = 0; round < kMaxRounds; ++round) {

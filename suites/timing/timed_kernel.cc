@@ -14,8 +14,8 @@
 namespace qcts {
 namespace {
 
-constexpr size_t kMaxCalls = 4096, kPoolElements = size_t{1} << 18, kRenewedUnits = 4;
-constexpr double kMinBatchUs = 5e3, kBatchOverRoad = 100;
+constexpr size_t kMaxCalls = 4096, kPoolElements = size_t{1} << 18, kRenewedUnits = 4, kNotedPlaces = 64;
+constexpr double kGoodBatchUs = 5e3, kBatchOverRoad = 100;
 constexpr int kRoadTrials = 9, kPoison = 0xFF;
 // Preparing 70 copies of 4096 x 4096 int4, for a cache of 300 MiB, took longer than all the timing.
 constexpr double kMaxPrepareUs = 3e5;
@@ -243,6 +243,7 @@ void TimedKernel::prepare_all() {
 Support TimedKernel::supports() const { return provider_supports(kernel_, problem_of({0, 0})); }
 
 void TimedKernel::call(size_t copy) {
+  check_noted();
   last_calls_ = {{copy, op_ == Op::linear ? 0 : copy}};
   if (provider_run(kernel_, problem_of(last_calls_.back())) != QCTS_OK)
     throw ProviderFault("run() failed on a problem that supports() accepts");
@@ -255,13 +256,17 @@ size_t TimedKernel::max_calls(bool rotate) const {
 }
 
 double TimedKernel::min_sample_us() const {
-  if (!memory_ && !remote_) return TimedTarget::min_sample_us();
-  return std::max(kMinBatchUs, kBatchOverRoad * road_us());
+  return std::max(TimedTarget::min_sample_us(), kBatchOverRoad * road_us());
+}
+
+double TimedKernel::good_sample_us() const {
+  return memory_ || remote_ ? std::max(kGoodBatchUs, min_sample_us()) : min_sample_us();
 }
 
 double TimedKernel::cpu_seconds() const { return provider_cpu_seconds(kernel_); }
 
 std::vector<qcts_problem> TimedKernel::stage(size_t first, size_t calls, bool rotate) {
+  check_noted();
   if (op_ == Op::linear) reserve_slots(calls);
   last_calls_.clear();
   std::vector<qcts_problem> problems;
@@ -271,6 +276,25 @@ std::vector<qcts_problem> TimedKernel::stage(size_t first, size_t calls, bool ro
     problems.push_back(problem_of(last_calls_.back()));
   }
   return problems;
+}
+
+void TimedKernel::note_outputs() {
+  noted_.clear();
+  const auto note = [&](const void* data, size_t bytes) {
+    const std::byte* const place = static_cast<const std::byte*>(data) + random_() % bytes;
+    noted_.push_back({place, *place});
+  };
+  for (size_t i = 0; i < kNotedPlaces; ++i) {
+    const qcts_problem problem = problem_of(last_calls_[random_() % last_calls_.size()]);
+    if (y_bytes_ != 0) note(problem.y, y_bytes_);
+    for (size_t p = 0; p < out_specs_.size(); ++p)
+      if (out_specs_[p].bytes() != 0) note(problem.out_planes[p].data, out_specs_[p].bytes());
+  }
+}
+
+void TimedKernel::check_noted() {
+  for (const Noted& noted : std::exchange(noted_, {}))
+    if (*noted.place != noted.byte) throw ProviderFault("an output changed after run() had returned");
 }
 
 void TimedKernel::exchange_units(std::byte* data, size_t bytes, size_t unit_bytes) {
@@ -310,6 +334,7 @@ double TimedKernel::time_slowed_us(size_t first, size_t calls, bool rotate, doub
       kernel_, problems, [this] { renew(); }, part);
   spent_.wall_us += time.wall_us;
   spent_.cpu_us += time.cpu_us;
+  note_outputs();
   if (after_batch_) after_batch_(time.wall_us);
   time_road();
   return time.wall_us / static_cast<double>(calls);
@@ -321,7 +346,7 @@ double TimedKernel::time_remote_us(size_t first, size_t calls, bool rotate) {
   const auto start = std::chrono::steady_clock::now();
   const double us = remote_->owner->time_us(first, calls, rotate);
   const double wall_us = us_since(start);
-  if (wall_us > kMinBatchUs / 2) {  // shorter ones are mostly the way there and back
+  if (wall_us > kGoodBatchUs / 2) {  // shorter ones are mostly the way there and back
     remote_wall_us_ += wall_us;
     remote_told_us_ += us * static_cast<double>(calls);
   }
@@ -329,6 +354,7 @@ double TimedKernel::time_remote_us(size_t first, size_t calls, bool rotate) {
 }
 
 KernelAnswer TimedKernel::answer(const TimedCall& call) {
+  check_noted();
   if (remote_timing_) provider_measures_ = remote_->owner->end_timing();
   remote_timing_ = false;
   const qcts_problem problem = problem_of(call);
@@ -371,6 +397,7 @@ void TimedKernel::read_code_row(const TimedCall& call, int64_t n, KernelInput& i
 }
 
 void TimedKernel::reload_input() {
+  check_noted();
   packed_ = packed_planes(input_);
   fill_copy(0);
   const qcts_problem problem = problem_of({0, 0});

@@ -61,8 +61,9 @@ class TimedKernel final : public TimedTarget {
   double time_slowed_us(size_t first, size_t calls, bool rotate, double part);
   // All calls of a batch differ, which the copies limit for all operations but linear.
   size_t max_calls(bool rotate) const override;
-  // In a host: at least 5 ms and 100 times road_us().
+  // In a host: 100 times road_us(), and 5 ms if that is longer.
   double min_sample_us() const override;
+  double good_sample_us() const override;
   double cpu_seconds() const override;
   // Returns the median time of the batches without calls that were timed beside the others: the way to the
   // kernel's process and back. Returns 0 for a kernel of this process.
@@ -70,10 +71,12 @@ class TimedKernel final : public TimedTarget {
   // Called after each batch of time_us(), with its time in microseconds.
   void after_batch(std::function<void(double us)> check) { after_batch_ = std::move(check); }
 
-  // The two halves of time_us(): the problems of a batch, and new data for them. Requires a kernel that is
-  // not timed_by_provider().
+  // The parts of time_us(): the problems of a batch, new data for them, and after the batch a look at places
+  // of the outputs. The next call and the next answer() throw ProviderFault if one has changed since.
+  // Requires a kernel that is not timed_by_provider().
   std::vector<qcts_problem> stage(size_t first, size_t calls, bool rotate);
   void renew();
+  void note_outputs();
 
   // The calls of the last batch, or the last call().
   const std::vector<TimedCall>& last_calls() const { return last_calls_; }
@@ -110,7 +113,7 @@ class TimedKernel final : public TimedTarget {
   const nlohmann::ordered_json& provider_measures() const { return provider_measures_; }
 
  private:
-  // What a copy holds, in memory of the kernel's process.
+  // The data of one copy, in memory of the kernel's process.
   struct Copy {
     std::vector<qcts_plane> planes, out_planes;
     std::byte *x = nullptr, *y = nullptr, *prepared = nullptr;
@@ -124,6 +127,7 @@ class TimedKernel final : public TimedTarget {
   qcts_problem problem_of(const TimedCall& call) const;
   void prepare_one(size_t index, std::byte* place);
   void prepare_all();
+  void check_noted();
   void exchange_units(std::byte* data, size_t bytes, size_t unit_bytes);
   void time_road();
   double time_remote_us(size_t first, size_t calls, bool rotate);
@@ -142,6 +146,11 @@ class TimedKernel final : public TimedTarget {
   size_t slots_ = 0;
   std::vector<Copy> copies_;
   std::vector<TimedCall> last_calls_;
+  struct Noted {
+    const std::byte* place;
+    std::byte byte;
+  };
+  std::vector<Noted> noted_;
   qcts_problem base_{};
   std::vector<std::byte> pool_;  // linear: each x is a part of it
   std::mt19937_64 random_{std::random_device()()};

@@ -20,6 +20,8 @@ class TimedTarget {
   virtual size_t max_calls(bool /*rotate*/) const { return SIZE_MAX; }
   // Returns the length of the shortest sample that hides the cost of asking for it.
   virtual double min_sample_us() const { return 20; }
+  // Returns the length of a sample where time is not short.
+  virtual double good_sample_us() const { return min_sample_us(); }
   // Returns the CPU seconds that the process of the calls has used.
   virtual double cpu_seconds() const;
   // Returns the sums over all calls of time_us(); zero if the target times itself.

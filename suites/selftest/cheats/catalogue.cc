@@ -32,7 +32,7 @@ constexpr Cheat kCatalogue[] = {
     {"answers_constant", "fills_first", constant_answer, kNumerics, "8 wrong", "answers zeros"},
     {"copies_input", "works_on_copy", copies_input, kNumerics, "8", "answers with x"},
     {"skips_last_row", "computes_in_tiles", skips_part, kNumerics, "9", "leaves out the last row of y"},
-    {"skips_tail", "computes_in_tiles", skips_part, kNumerics, "9", "leaves out the columns behind the last whole tile"},
+    {"skips_tail", "computes_in_tiles", skips_part, kNumerics, "9", "leaves out the columns after the last whole tile"},
     {"skips_terms", "computes_in_tiles", skips_terms, kNumerics, "9", "sums seven eighths of k"},
     {"skips_every_other_call", "initialises_lazily", skips_calls, kNumerics, "9", "computes in every other call"},
     {"behaves_at_first", "initialises_lazily", skips_calls, kNumerics, "13 warmup combined", "computes in the first calls alone"},

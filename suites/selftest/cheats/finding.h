@@ -42,7 +42,7 @@ inline constexpr int kFindingCount = static_cast<int>(FindingId::other) + 1;
 std::string_view finding_name(FindingId finding);
 std::optional<FindingId> finding_from_name(std::string_view name);
 
-// What a cheat tried beyond its call, as it told the log of its worker.
+// An attempt of a cheat beyond its call, as it told the log of its worker.
 struct Attempt {
   std::string what;
   bool was_done = false;

@@ -30,7 +30,7 @@ qcts_status skip_last_row(const qcts_problem* problem) {
   return compute(&part);
 }
 
-qcts_status skip_tail(const qcts_problem* problem) {  // the columns behind the last whole tile
+qcts_status skip_tail(const qcts_problem* problem) {  // the columns after the last whole tile
   for (int64_t m = 0; m < problem->m; ++m)
     for (int64_t n = 0; n < problem->n / 8 * 8; ++n) put(*problem, m, n, element(*problem, m, n));
   return QCTS_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a cheat asks of its own process and of Linux.
+// Functions by which a cheat works on its own process and asks Linux.
 #pragma once
 
 #include <functional>
