@@ -55,7 +55,7 @@ class KernelRun {
   KernelRun(const KernelRun&) = delete;
   KernelRun& operator=(const KernelRun&) = delete;
 
-  // What the kernel said when the run was made.
+  // The kernel's answer when the run was made.
   const Support& supports() const { return facts_.support; }
   // The same with every data pointer NULL; asked only if supports() accepts the problem.
   const Support& supports_before_data() const { return facts_.before_data; }

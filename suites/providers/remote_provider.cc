@@ -58,7 +58,7 @@ qcts_status must_be_ok(const Json& answer, const char* what) {
   return QCTS_OK;
 }
 
-// Of the hidden subcommand that becomes the program.
+// Returns the words of the hidden subcommand that becomes the program.
 std::vector<std::string> words_of(const std::filesystem::path& program, const CageRequest& cage,
                                   uint64_t memory_limit_bytes) {
   std::vector<std::string> words = {

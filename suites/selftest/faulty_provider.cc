@@ -57,7 +57,7 @@ Fault fault_of_file() {
   return static_cast<Fault>(found - std::begin(kNames));
 }
 
-// What a provider sees of the verdict if it is loaded by its judge: it turns every fail into a pass.
+// A provider that its judge loads sees the verdict here, and turns every fail into a pass.
 ssize_t forged_write(int fd, const void* data, size_t bytes) {
   std::string text(static_cast<const char*>(data), bytes);
   if (const size_t at = text.find(R"("status":"fail")"); at != text.npos)

@@ -61,7 +61,7 @@ class TimedKernel final : public TimedTarget {
   double time_slowed_us(size_t first, size_t calls, bool rotate, double part);
   // All calls of a batch differ, which the copies limit for all operations but linear.
   size_t max_calls(bool rotate) const override;
-  // In a host: 100 times road_us(), and 5 ms if that is longer.
+  // In a host: 100 times road_us(), and 1 ms if that is longer.
   double min_sample_us() const override;
   double good_sample_us() const override;
   double cpu_seconds() const override;
