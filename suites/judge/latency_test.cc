@@ -189,7 +189,7 @@ TEST_F(LatencyVerdict, AHundredthOfTheWorkThatIsSkippedIsSeen) {
   EXPECT_NE(verdict.reason.find("wrong"), std::string::npos) << verdict.reason;
 }
 
-// Remembers the answer for the content of x, which is right for one weight alone.
+// A kernel that remembers answers by the content of x finds none.
 TEST_F(LatencyVerdict, NoCallOfABatchFindsTheXOfAnother) {
   static std::map<std::vector<std::byte>, int> seen;
   seen.clear();
