@@ -46,4 +46,6 @@ std::optional<CaseId> parse_case_id(std::string_view text) {
   return id;
 }
 
+bool is_drawn(const CaseId& id) { return id.input.starts_with("drawn_"); }
+
 }  // namespace qcts

@@ -35,4 +35,7 @@ struct CaseId {
 // Returns nullopt if `text` does not name a kind, an op, a scheme and an input.
 std::optional<CaseId> parse_case_id(std::string_view text);
 
+// Returns true if the problem is drawn from the run's seed, so that another seed asks another question.
+bool is_drawn(const CaseId& id);
+
 }  // namespace qcts

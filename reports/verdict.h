@@ -72,6 +72,8 @@ struct Verdict {
   std::vector<std::string> evidence;
   // The kind of the planes that a kernel read: "reachable", "representable" or "hostile". Empty for files.
   std::string input_kind;
+  // The problem, if it was drawn from the run's seed: "seed 7: m 3, n 37, k 216, bfloat16, 5 threads, bias".
+  std::string problem;
   std::vector<VerdictFinding> findings;
   std::string rerun;  // one shell line
   double wall_us = 0;

@@ -7,14 +7,14 @@
 namespace qcts {
 
 Candidates::Candidates(const Fixtures& fixtures, const OfferTable& offers,
-                       const std::map<std::string, size_t>& slot_of, AskSupport ask)
-    : fixtures_(fixtures), offers_(offers), slot_of_(slot_of), ask_(std::move(ask)) {}
+                       const std::map<std::string, size_t>& slot_of, AskSupport ask, uint64_t seed)
+    : fixtures_(fixtures), offers_(offers), slot_of_(slot_of), ask_(std::move(ask)), seed_(seed) {}
 
 void Candidates::add(const Plan& plan, const Selection& selection) {
   const IdFilter filter(selection, offers_.suffixes());
   const auto files = slot_of_.find(kFileProvider);
   for (auto& [c, offers, undeclared] :
-       expand_paired(plan, {fixtures_.goldens, fixtures_.malformed}, offers_, ask_, filter)) {
+       expand_paired(plan, {fixtures_.goldens, fixtures_.malformed, false, seed_}, offers_, ask_, filter)) {
     const size_t index = cases_.size();
     for (const Offer* offer : offers)
       candidates_.push_back(

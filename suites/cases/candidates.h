@@ -16,10 +16,10 @@ namespace qcts {
 
 class Candidates {
  public:
-  // `slot_of` has the index of each provider's slot, by name. `ask` answers for builtin kernels. All
-  // arguments but `ask` must outlive this object.
+  // `slot_of` has the index of each provider's slot, by name. `ask` answers for builtin kernels. `seed` is
+  // that of the run. The first three arguments must outlive this object.
   Candidates(const Fixtures& fixtures, const OfferTable& offers, const std::map<std::string, size_t>& slot_of,
-             AskSupport ask);
+             AskSupport ask, uint64_t seed);
 
   // Adds the cases of `plan` that the selection may take. Fixtures and offers must be complete by then.
   void add(const Plan& plan, const Selection& selection);
@@ -39,6 +39,7 @@ class Candidates {
   const OfferTable& offers_;
   const std::map<std::string, size_t>& slot_of_;
   AskSupport ask_;
+  uint64_t seed_;
   std::vector<Case> cases_;
   std::vector<Candidate> candidates_, undeclared_;
 };

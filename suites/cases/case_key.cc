@@ -12,13 +12,22 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json synthetic_json(const Synthetic& synthetic) {
-  return {{"generator", generator_name(synthetic.generator)},
-          {"dtype", dtype_name(synthetic.weight.dtype)},
-          {"n", synthetic.weight.n},
-          {"k", synthetic.weight.k},
-          {"m", synthetic.m},
-          {"seed", synthetic.seed},
-          {"activation", synthetic.activation.name()}};
+  Json json = {{"generator", generator_name(synthetic.generator)},
+               {"dtype", dtype_name(synthetic.weight.dtype)},
+               {"n", synthetic.weight.n},
+               {"k", synthetic.weight.k},
+               {"m", synthetic.m},
+               {"seed", synthetic.seed},
+               {"activation", synthetic.activation.name()}};
+  if (const auto& draw = synthetic.draw)
+    json["draw"] = {{"index", draw->index}, {"threads", draw->threads}, {"bias", draw->has_bias}};
+  return json;
+}
+
+std::optional<Draw> draw_from(const Json& json) {
+  if (!json.contains("draw")) return std::nullopt;
+  const Json& draw = json["draw"];
+  return Draw{draw.at("index"), draw.at("threads"), draw.at("bias")};
 }
 
 Synthetic synthetic_from(const Json& json, const Scheme& scheme) {
@@ -29,7 +38,8 @@ Synthetic synthetic_from(const Json& json, const Scheme& scheme) {
           {dtype_from_name(json.at("dtype").get<std::string>()).value(), json.at("n"), json.at("k")},
           json.at("m"),
           json.at("seed"),
-          scheme.policy_named(json.at("activation").get<std::string>())};
+          scheme.policy_named(json.at("activation").get<std::string>()),
+          draw_from(json)};
 }
 
 template <class Entry>

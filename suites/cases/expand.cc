@@ -66,7 +66,7 @@ bool has_evidence(const Golden::TensorInfo& tensor, Op op) {
 class Expander {
  public:
   Expander(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers, const IdFilter& filter)
-      : plan_(plan), inputs_(inputs), offers_(offers), filter_(filter), sampler_(plan) {
+      : plan_(plan), inputs_(inputs), offers_(offers), filter_(filter), sampler_(plan, inputs.seed) {
     for (const Golden& golden : inputs.goldens)
       if (!golden.is_external) first_.try_emplace(scheme_of(golden), &golden);
   }

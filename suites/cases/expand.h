@@ -26,6 +26,7 @@ struct ExpandInputs {
   // If true, the reference runs on synthetic inputs too.
   // The reference is then compared with itself, which tests the cases: they must not fail it.
   bool with_reference = false;
+  uint64_t seed = 0;  // of the run, from which problems are drawn (suites/inputs/drawn.h)
 };
 
 // Returns the cases of `plan` that `filter` may take and that an offer or the suite itself can judge.

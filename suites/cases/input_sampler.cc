@@ -106,7 +106,7 @@ Case synthetic_case(Kind kind, Op op, const Scheme& scheme, Layout layout, const
   return c;
 }
 
-InputSampler::InputSampler(const Plan& plan) : plan_(plan) {
+InputSampler::InputSampler(const Plan& plan, uint64_t seed) : plan_(plan), seed_(seed) {
   if (plan.cover) listed_.insert(plan.cover->begin(), plan.cover->end());
   std::map<std::string_view, size_t> families;
   for (const Scheme* scheme : schemes()) siblings_[scheme].place = families[scheme->family()]++;
@@ -133,7 +133,7 @@ std::vector<Synthetic> InputSampler::sampled_inputs(Kind kind, Op op, const Sche
   std::vector<Synthetic> out;
   GeneratorSupport& support = support_.try_emplace(&scheme, scheme).first->second;
   const auto add_set = [&](InputSet set, bool only_listed) {
-    const std::vector<Synthetic> inputs = synthetic_inputs(kind, op, scheme, layout, set, &support);
+    const std::vector<Synthetic> inputs = synthetic_inputs(kind, op, scheme, layout, set, &support, seed_);
     for (const Policy policy : scheme.activations()) {
       // Sampled for each policy separately: a kernel serves one or two policies, and every scheme of its
       // family must get inputs.

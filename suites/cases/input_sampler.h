@@ -24,7 +24,8 @@ Case synthetic_case(Kind kind, Op op, const Scheme& scheme, Layout layout, const
 
 class InputSampler {
  public:
-  explicit InputSampler(const Plan& plan);  // `plan` must outlive the sampler
+  // `plan` must outlive the sampler. `seed` is that of the drawn problems.
+  explicit InputSampler(const Plan& plan, uint64_t seed = 0);
 
   // Returns the cases of one (kind, operation, scheme, layout).
   // The cases depend on the plan alone, so a filter does not change the sample.
@@ -60,6 +61,7 @@ class InputSampler {
   const FamilyInputs& inputs_of_family(Kind kind, Op op, const Scheme& scheme, Layout layout);
 
   const Plan& plan_;
+  const uint64_t seed_;
   std::set<std::string> listed_;
   std::map<const Scheme*, Siblings> siblings_;
   std::map<const Scheme*, GeneratorSupport> support_;

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "kernels/abi/problem.h"
+#include "suites/inputs/drawn.h"
 #include "suites/providers/kernel_run.h"
 #include "suites/providers/reference_provider.h"
 
@@ -102,6 +103,11 @@ KindOfInput kind_of(const Case& c) {
 std::string input_kind_of_verdict(const Case& c) {
   if (c.id.op == Op::file || c.id.kind == Kind::latency) return {};
   return std::string(input_kind_name(kind_of(c).kind));
+}
+
+std::string problem_of_verdict(const Case& c, uint64_t seed) {
+  if (!c.synthetic() || !c.synthetic()->draw) return {};
+  return "seed " + std::to_string(seed) + ": " + problem_text(*c.synthetic(), c.id.op);
 }
 
 std::string_view Offer::family() const { return std::string_view(scheme).substr(0, scheme.find(':')); }

@@ -120,13 +120,24 @@ void add_case(const CaseState* before, const CaseState& now, RunComparison& resu
 
 void compare_cases(const RecordedRun& before, const RecordedRun& after, RunComparison& result) {
   auto old = before.cases.begin();
+  // Another seed draws other problems: what they were asked before says nothing of today's.
+  const bool draws_anew = before.head.seed != after.head.seed;
+  const auto is_anew = [&](const CaseState& c) {
+    const std::optional<CaseId> id = parse_case_id(c.id);
+    return draws_anew && id && is_drawn(*id);
+  };
   const auto gone = [&](const CaseState& c) {
+    if (is_anew(c)) return;
     result.gone.push_back({c.id, c.status, std::nullopt, c.reason});
   };
   for (const CaseState& now : after.cases) {
     for (; old != before.cases.end() && old->id < now.id; ++old) gone(*old);
     const CaseState* same = old != before.cases.end() && old->id == now.id ? &*old++ : nullptr;
-    add_case(same, now, result);
+    if (is_anew(now) && !is_bad(now.status)) {
+      ++result.drawn_anew;
+      continue;
+    }
+    add_case(is_anew(now) ? nullptr : same, now, result);
     if (same != nullptr) add_sizes(*same, now, result.sizes);
   }
   for (; old != before.cases.end(); ++old) gone(*old);

@@ -100,7 +100,10 @@ std::string verdict_line(const RunComparison& comparison) {
       return "INCONCLUSIVE: " + counted_lists(comparison, true, false);
     default:
       return "NOTHING WORSE: " + std::to_string(comparison.unchanged) + " cases unchanged, " +
-             std::to_string(comparison.still_failing) + " still failing";
+             std::to_string(comparison.still_failing) + " still failing" +
+             (comparison.drawn_anew == 0
+                  ? ""
+                  : ", " + std::to_string(comparison.drawn_anew) + " new tonight (another seed)");
   }
 }
 
@@ -185,6 +188,7 @@ Json comparison_json(const RunComparison& comparison) {
       {"summary", verdict_line(comparison)},
       {"not_comparable", comparison.not_comparable.empty() ? Json(nullptr) : Json(comparison.not_comparable)},
       {"unchanged", comparison.unchanged},
+      {"drawn_anew", comparison.drawn_anew},
       {"still_failing", comparison.still_failing}};
   for (const NamedList& named : kLists) {
     json[named.key] = Json::array();

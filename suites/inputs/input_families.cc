@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/inputs/input_families.h"
 
+#include "suites/inputs/drawn.h"
+
 namespace qcts {
 namespace {
 
@@ -205,6 +207,19 @@ const std::vector<InputFamily>& families() {
        .every_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
+      {.generator = Generator::models,
+       .hunts = "a path for the sizes of published models: k of 2048, 4096 and 8192, columns in hundreds, up to "
+                "128 rows of x",
+       .ops = {Op::linear},
+       .excluded_from_sampling = true,
+       .max_shapes = 6,
+       .of_packed_linear = true},
+      {.generator = Generator::drawn,
+       .hunts = "a path that no listed shape takes: sizes, dtype, threads and bias drawn from the run's seed",
+       .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
+       .excluded_from_sampling = true,
+       .max_shapes = kDraws,
+       .of_packed_linear = true},
   };
   return table;
 }

@@ -67,6 +67,11 @@ std::vector<Shape> long_shapes(const Scheme& scheme, Layout layout) {
 // 70 and 405 billion.
 std::vector<Shape> deep_shapes() { return {{8, 16384}, {8, 28672}, {8, 53248}}; }
 
+// Rows of the layers of published models, with fewer columns.
+std::vector<Shape> model_shapes() {
+  return {{128, 2048}, {256, 2048}, {128, 4096}, {256, 4096}, {128, 8192}, {256, 8192}};
+}
+
 // Few columns, because there are up to a thousand rows of x.
 std::vector<Shape> batch_shapes(const Scheme& scheme, Layout layout) {
   const int64_t g = scheme.group();
@@ -96,6 +101,7 @@ std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const 
   if (family.generator == Generator::panels) return panels_of(kind, scheme);
   if (family.generator == Generator::long_rows) return long_shapes(scheme, layout);
   if (family.generator == Generator::deep) return deep_shapes();
+  if (family.generator == Generator::models) return model_shapes();
   if (family.generator == Generator::batches) return batch_shapes(scheme, layout);
   if (family.generator == Generator::tall) return tall_shapes(scheme);
   if (family.generator == Generator::columns) return odd_columns(scheme);

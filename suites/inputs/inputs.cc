@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "suites/inputs/drawn.h"
 #include "suites/inputs/generate_parts.h"
 #include "suites/inputs/generate_related.h"
 #include "suites/inputs/generate_special.h"
@@ -37,7 +38,9 @@ bool suits_policy(Generator generator) {
 }
 
 // Does the input test a length, whatever the values? It is large, so one policy that quantizes x has it.
-bool is_of_size(Generator generator) { return generator == Generator::deep || generator == Generator::tall; }
+bool is_of_size(Generator generator) {
+  return generator == Generator::deep || generator == Generator::tall || generator == Generator::models;
+}
 
 // True for weight_only and for the first policy that quantizes x as it is, not scaled before.
 bool is_first_of_its_kind(const Scheme& scheme, Policy policy) {
@@ -45,6 +48,12 @@ bool is_first_of_its_kind(const Scheme& scheme, Policy policy) {
     if (other != kWeightOnly && !other.name().starts_with("pre_"))
       return policy == kWeightOnly || policy == other;
   return true;
+}
+
+// Every number of rows on one shape, and on the others few enough for 2^26 products.
+std::vector<int64_t> model_batches(const Shape& shape, bool first) {
+  if (first) return {1, 2, 4, 32, 33, 64, 128};
+  return {1, shape.first * shape.second > int64_t{1} << 20 ? 4 : 33};
 }
 
 std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Shape& shape, bool first) {
@@ -71,6 +80,7 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
   if (generator == Generator::batches) return {0, 256, 512, 1025};
   if (generator == Generator::tall) return {shape.first == kManyRows ? 1 : kManyRows};
   if (generator == Generator::zero_codes) return {1, 6};
+  if (generator == Generator::models) return model_batches(shape, first);
   if (is_wide(generator) || is_half(generator) || generator == Generator::big_x) return {5};
   if (generator == Generator::noise)
     return first ? std::vector<int64_t>{1, 2, 3, 4, 5, 8, 16, 17} : std::vector<int64_t>{1, 7};
@@ -87,13 +97,6 @@ std::vector<int64_t> batches_to_quantize(Generator generator, const std::vector<
   return own ? of_linear : std::vector<int64_t>{5};
 }
 
-// FNV-1a, 64 bits.
-uint64_t name_hash(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
-
 struct Request {
   Kind kind;
   Op op;
@@ -102,6 +105,7 @@ struct Request {
   Policy activation;
   InputSet set;
   GeneratorSupport& support;
+  uint64_t draw_seed = 0;
 };
 
 // Tall inputs have many rows of x where x is quantized, and of the weight elsewhere.
@@ -183,6 +187,12 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
   }
 }
 
+void add_drawn(const Request& request, std::vector<Synthetic>& out) {
+  for (Synthetic& input :
+       drawn_inputs(request.op, request.scheme, request.layout, request.activation, request.draw_seed))
+    if (request.support.has(request.op, Generator::drawn, input.weight)) out.push_back(std::move(input));
+}
+
 bool asks_about_schedules(Generator generator) {
   return generator == Generator::noise || generator == Generator::panels || generator == Generator::rows;
 }
@@ -197,7 +207,8 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
            generator == Generator::large || generator == Generator::not_sparse ||
            generator == Generator::panels || generator == Generator::long_rows ||
            generator == Generator::rows || generator == Generator::columns || generator == Generator::deep ||
-           generator == Generator::batches || generator == Generator::tall;
+           generator == Generator::batches || generator == Generator::tall ||
+           generator == Generator::models || generator == Generator::drawn;
   if (generator == Generator::not_sparse) return false;
   if (op == Op::linear && !remembered(finite_, shape, has_finite_weights)) return false;
   if (generator == Generator::outliers || generator == Generator::swamped)
@@ -232,7 +243,7 @@ bool GeneratorSupport::remembered(Answers& answers, const WeightShape& shape,
 }
 
 std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout, InputSet set,
-                                        GeneratorSupport* known) {
+                                        GeneratorSupport* known, uint64_t draw_seed) {
   std::vector<Synthetic> out;
   GeneratorSupport own(scheme);
   GeneratorSupport& support = known == nullptr ? own : *known;
@@ -247,8 +258,11 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
       const bool weight_only = policy == kWeightOnly;
       if (is_of_size(family.generator) && !is_first_of_its_kind(scheme, policy)) continue;
       if (weight_only ? op == Op::quantize_activation : !has_rows_of_x(op)) continue;
-      if (weight_only ? family.generator != Generator::hard_x : suits_policy(family.generator))
-        add_family(family, {kind, op, scheme, layout, policy, request_set, support}, out);
+      const Request request{kind, op, scheme, layout, policy, request_set, support, draw_seed};
+      if (family.generator == Generator::drawn)
+        add_drawn(request, out);
+      else if (weight_only ? family.generator != Generator::hard_x : suits_policy(family.generator))
+        add_family(family, request, out);
     }
   }
   if (kind == Kind::numerics && op == Op::linear && layout == kPlain && set == InputSet::all)
@@ -257,6 +271,12 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
         add_family(input_family(Generator::zero_points), {kind, op, scheme, layout, policy, set, support},
                    out);
   return out;
+}
+
+uint64_t name_hash(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
 }
 
 bool is_sampled_alone(const Synthetic& input) {
@@ -268,6 +288,7 @@ std::string input_name(const Synthetic& input, Op op, Layout layout) {
   std::string name(generator_name(input.generator));
   if (layout != kPlain) name += "_" + std::string(layout.name());
   if (input.activation != kWeightOnly) name += "_" + std::string(input.activation.name());
+  if (input.draw) return name + (input.draw->index < 10 ? "_0" : "_") + std::to_string(input.draw->index);
   if (has_rows_of_x(op)) name += "_m" + std::to_string(input.m);
   return name + "_n" + std::to_string(input.weight.n) + "_k" + std::to_string(input.weight.k) + "_" +
          std::string(short_dtype(input.weight.dtype));

@@ -44,14 +44,18 @@ bool is_sampled_alone(const Synthetic& input);
 // A linear has all policies, quantize_activation has all but weight_only.
 // `layout` is "plain" except for pack, unpack, and a linear that reads packed planes.
 // Seeds derive from the input's name, so a new input does not change the others.
-// `known` is a cache that the caller keeps between calls.
+// `known` is a cache that the caller keeps between calls. `draw_seed` is that of the drawn problems.
 std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout, InputSet set,
-                                        GeneratorSupport* known = nullptr);
+                                        GeneratorSupport* known = nullptr, uint64_t draw_seed = 0);
 
 // Returns "noise_m3_n37_k216_bf16" or "noise_dyn_row_sym_m3_n37_k216_bf16".
 // The name omits m if the op has none.
 // The name has the layout if it is not plain, and the policy if it is not weight_only.
+// A drawn input's ends in its number instead of its shape: "drawn_07", "drawn_dyn_row_sym_07".
 std::string input_name(const Synthetic& input, Op op, Layout layout);
+
+// FNV-1a, 64 bits.
+uint64_t name_hash(std::string_view text);
 
 // Returns "bf16", "f32", "f16", or torch's name for any other type.
 std::string_view short_dtype(DType dtype);

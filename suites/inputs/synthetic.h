@@ -53,8 +53,10 @@ enum class Generator : uint8_t {
   batches,
   tall,
   zero_codes,
+  models,
+  drawn,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::zero_codes) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::drawn) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);
@@ -63,12 +65,20 @@ std::optional<Generator> find_generator(std::string_view name);
 bool is_wide(Generator generator);  // true if x, y or the bias is float32 and the weight narrower
 bool is_half(Generator generator);  // true for generators that use float16 only
 
+// The part of a drawn input (suites/inputs/drawn.h) that others take from the run.
+struct Draw {
+  int index = 0;         // 0 to kDraws - 1
+  uint32_t threads = 1;  // 1 to 17
+  bool has_bias = false;
+};
+
 struct Synthetic {
   Generator generator = Generator::noise;
   WeightShape weight;
   int64_t m = 1;
   uint64_t seed = 0;
   Policy activation = {};  // one of the scheme's policies; used by linear and quantize_activation
+  std::optional<Draw> draw = {};  // of Generator::drawn
 };
 
 }  // namespace qcts

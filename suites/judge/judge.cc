@@ -109,6 +109,7 @@ Verdict judge(const Case& c, const JudgeContext& context) {
   verdict.provider = c.provider();
   verdict.variant = c.variant();
   verdict.input_kind = input_kind_of_verdict(c);
+  verdict.problem = problem_of_verdict(c, context.seed);
   // A variant that cannot run here is never replaced by another.
   const std::string refusal =
       c.implementation == nullptr ? std::string() : c.implementation->machine_refusal();
@@ -130,6 +131,8 @@ Verdict judge(const Case& c, const JudgeContext& context) {
     verdict.reason = "status " + std::string(status_name(verdict.status)) + " without a reason";
     verdict.status = Status::internal;
   }
+  if (verdict.status == Status::fail && !verdict.problem.empty())
+    verdict.reason += " (" + verdict.problem + ")";
   verdict.rerun = rerun_line(context, c.full_id());
   verdict.wall_us =
       std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count();

@@ -56,17 +56,23 @@ Buffers buffers_of(const Case& c) {
                                                                                          : Buffers::all;
 }
 
+// A drawn problem has its own number of threads.
+uint32_t threads_of(const Case& c, const JudgeContext& context) {
+  return c.synthetic() && c.synthetic()->draw ? c.synthetic()->draw->threads : context.threads;
+}
+
 class NumericsJudge {
  public:
   // Coverage is recorded only if `case_id` is not empty.
   NumericsJudge(std::string_view case_id, const qcts_kernel& kernel, const TestVector& test_vector,
-                const LinearReference* reference, InputKind kind, Buffers buffers,
+                const LinearReference* reference, InputKind kind, Buffers buffers, uint32_t threads,
                 const JudgeContext& context, Verdict& verdict)
       : case_id_(case_id),
         kind_(kind),
         buffers_(buffers),
         kernel_(kernel),
         context_(context),
+        threads_(threads),
         verdict_(verdict),
         test_vector_(test_vector),
         stages_(declared_stages(kernel, test_vector.input.x_dtype)),
@@ -74,7 +80,7 @@ class NumericsJudge {
 
   void run() {
     if (!recorded_answer_holds()) return;
-    const RunOptions dense{context_.threads, 0, 0};
+    const RunOptions dense{threads_, 0, 0};
     KernelRun first(kernel_, test_vector_.input, dense);
     const Support& support = first.supports();
     if (support.status == QCTS_UNSUPPORTED && kind_ == InputKind::reachable && first.accepts_other_values()) {
@@ -134,7 +140,7 @@ class NumericsJudge {
   // between rows. Large problems also run with several threads, because determinism has no large cases.
   bool run_irregular(const KernelAnswer& first_answer) {
     const KernelAnswer wrong = shifted(first_answer);
-    const uint32_t threads = is_large() ? std::max(context_.threads, kLargeThreads) : context_.threads;
+    const uint32_t threads = is_large() ? std::max(threads_, kLargeThreads) : threads_;
     const size_t off = 1 + shape_number() % 7;
     for (const RunOptions& options :
          {RunOptions{threads, off, 3}, RunOptions{threads, off, 0}, RunOptions{threads, 0, 0}}) {
@@ -161,7 +167,7 @@ class NumericsJudge {
   // machine has.
   bool run_with_many_threads() {
     const size_t number = shape_number(), off = number % 3 == 0 ? 0 : 1 + number % 7;
-    const uint32_t threads = std::max(context_.threads, kManyThreads[number % std::size(kManyThreads)]);
+    const uint32_t threads = std::max(threads_, kManyThreads[number % std::size(kManyThreads)]);
     const Misaligned which = number % 3 == 1 ? Misaligned::outputs : Misaligned::inputs;
     for (const RunOptions& options : {RunOptions{threads, off, 16, true, which},
                                       RunOptions{threads, 0, 16, true}, RunOptions{threads, 0, 0, true}}) {
@@ -178,7 +184,7 @@ class NumericsJudge {
   bool run_at_edges() {
     for (const Flush flush : {Flush::end, Flush::start}) {
       if (flush == Flush::start && shape_number() % 4 != 3) continue;
-      RunOptions options{context_.threads, 0, 0};
+      RunOptions options{threads_, 0, 0};
       options.flush = flush;
       KernelRun run(kernel_, test_vector_.input, options);
       if (run.supports().status != QCTS_OK) continue;
@@ -213,7 +219,7 @@ class NumericsJudge {
                 : std::string("aligned buffers")) +
            (options.gap_elems ? ", gaps between rows" : "") +
            (options.planes_reversed ? ", planes in reverse order" : "") +
-           (options.threads != context_.threads ? ", " + std::to_string(options.threads) + " threads" : "");
+           (options.threads != threads_ ? ", " + std::to_string(options.threads) + " threads" : "");
   }
 
   bool judged(const Attempt& attempt) {
@@ -257,9 +263,9 @@ class NumericsJudge {
   std::string weights_diagnosis(const KernelAnswer& answer) const {
     const KernelInput& input = test_vector_.input;
     if (input.op == Op::linear) {
-      const ProbedWeights probed = describe_effective_weights(kernel_, input, context_.threads);
+      const ProbedWeights probed = describe_effective_weights(kernel_, input, threads_);
       const auto narrow =
-          probed.are_right ? narrow_sum(kernel_, input, stages_, context_.threads) : std::nullopt;
+          probed.are_right ? narrow_sum(kernel_, input, stages_, threads_) : std::nullopt;
       if (!narrow) return "; " + probed.text;
       verdict_.findings.push_back({narrow->caveat, ""});
       return "; " + probed.text + "; " + narrow->text;
@@ -273,7 +279,7 @@ class NumericsJudge {
   bool relation_holds(const KernelAnswer& answer) {
     std::vector<std::vector<double>> answers;
     for (const KernelInput& input : test_vector_.related) {
-      KernelRun run(kernel_, input, {context_.threads, 0, 0});
+      KernelRun run(kernel_, input, {threads_, 0, 0});
       const Support support = run.supports();
       if (support.status != QCTS_OK) {
         verdict_.status = Status::not_supported;
@@ -358,7 +364,7 @@ class NumericsJudge {
     zero_all_but_two_per_row(few.input);
     const LinearReference reference(few.input);
     const Expectation expected(few, &reference, stages_);
-    KernelRun run(kernel_, few.input, {context_.threads, 0, 0});
+    KernelRun run(kernel_, few.input, {threads_, 0, 0});
     if (run.supports().status != QCTS_OK) return 0;
     if (const Finding finding = expected.judge(run.run(Poison::nan)); finding.mismatch) {
       verdict_.mismatch = finding.mismatch;
@@ -374,6 +380,7 @@ class NumericsJudge {
   const Buffers buffers_;
   const qcts_kernel& kernel_;
   const JudgeContext& context_;
+  const uint32_t threads_;
   Verdict& verdict_;
   const TestVector& test_vector_;
   const LinearStages stages_;
@@ -393,7 +400,7 @@ void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict
     return judge_without_rows(*c.implementation->kernel, test_vector.input, context.threads, verdict);
   const LinearReference* reference = c.id.op == Op::linear ? &cache.reference() : nullptr;
   NumericsJudge(c.id.text(), *c.implementation->kernel, test_vector, reference, kind_of(c).kind,
-                buffers_of(c), context, verdict)
+                buffers_of(c), threads_of(c, context), context, verdict)
       .run();
 }
 
@@ -404,7 +411,7 @@ void judge_test_vector(const qcts_kernel& kernel, const TestVector& test_vector,
   std::optional<LinearReference> reference;
   if (test_vector.input.op == Op::linear) reference.emplace(test_vector.input);
   NumericsJudge("", kernel, test_vector, reference ? &*reference : nullptr, InputKind::reachable,
-                Buffers::all, context, verdict)
+                Buffers::all, context.threads, context, verdict)
       .run();
 }
 

@@ -17,7 +17,8 @@ Candidates empty_candidates(RunSetup& setup) {
   return Candidates(
       setup.fixtures, setup.offers, setup.slot_of, [&setup](std::span<const SupportQuestion> questions) {
         return ask_support(setup.slots[setup.slot_of.at("builtin")], questions, setup.plan.case_timeout_s);
-      });
+      },
+      setup.head.seed);
 }
 
 // If --variant cannot run, that is an error; there is no fallback.

@@ -9,12 +9,14 @@
 namespace qcts {
 namespace {
 
-// The kind needs neither the kernel nor a file.
-std::string input_kind_of_key(const std::string& line) {
+// Says what was asked, for which neither the kernel nor a file is needed.
+void describe_question(const std::string& line, uint64_t seed, Verdict& verdict) {
   nlohmann::ordered_json key = nlohmann::ordered_json::parse(line);
-  if (!key.contains("question") || needs_fixtures(key)) return {};
+  if (!key.contains("question") || needs_fixtures(key)) return;
   key.erase("variant");
-  return input_kind_of_verdict(case_of_key(key, {}, Registry()));
+  const Case c = case_of_key(key, {}, Registry());
+  verdict.input_kind = input_kind_of_verdict(c);
+  verdict.problem = problem_of_verdict(c, key.value("seed", seed));
 }
 
 }  // namespace
@@ -93,7 +95,8 @@ bool WorkerLane::finish_broken(Status status, const std::string& reason) {
   verdict.variant = task_->name.variant;
   verdict.status = status;
   verdict.reason = reason;
-  verdict.input_kind = input_kind_of_key(task_->key);
+  describe_question(task_->key, slot_->options.settings.seed, verdict);
+  if (!verdict.problem.empty()) verdict.reason += " (" + verdict.problem + ")";
   verdict.rerun = rerun_line(slot_->options.settings, task_->name.full_id);
   verdict.wall_us = std::chrono::duration<double, std::micro>(RunClock::now() - began_).count();
   return finish(std::move(verdict));
