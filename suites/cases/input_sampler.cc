@@ -2,7 +2,9 @@
 #include "suites/cases/input_sampler.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <span>
 
 #include "suites/inputs/input_families.h"
 
@@ -66,20 +68,19 @@ void deal(const std::vector<std::vector<Synthetic>*>& by_scheme, size_t share) {
   }
 }
 
-// The inputs that a scheme has of one input family under one policy.
+// Inputs of one scheme.
 struct Lot {
   std::vector<Synthetic>* of_scheme;
   int64_t inputs = 0;
   int64_t cost = 0;  // multiplications
 };
 
-// Keeps the inputs of an input family for `limit` schemes: those with the most inputs, then the cheapest,
-// then in turn from `start`.
-void limit_schemes(const std::vector<std::vector<Synthetic>*>& by_scheme, Generator generator, Policy policy,
+using IsOfLot = std::function<bool(const Synthetic&)>;
+
+// Keeps the inputs of a lot for `limit` schemes: those with the most inputs, then the cheapest, then in turn
+// from `start`.
+void limit_schemes(const std::vector<std::vector<Synthetic>*>& by_scheme, const IsOfLot& is_of_lot,
                    size_t limit, size_t start) {
-  const auto is_of_lot = [&](const Synthetic& input) {
-    return input.generator == generator && input.activation == policy;
-  };
   std::vector<Lot> lots;
   for (auto* inputs : by_scheme) {
     Lot lot{inputs};
@@ -143,8 +144,8 @@ std::vector<Synthetic> InputSampler::sampled_inputs(Kind kind, Op op, const Sche
       const auto turns = static_cast<size_t>(
           std::ranges::count_if(sampled, [](const Synthetic& input) { return !is_sampled_alone(input); }));
       for (size_t i = 0; i < sampled.size(); ++i) {
-        const bool is_limited = plan_.schemes_a_family.contains(sampled[i].generator);
-        if (!only_listed && !is_limited && !is_sampled(kind, op, scheme, i, std::max<size_t>(turns, 1)))
+        if (!only_listed && !is_limited(sampled[i]) &&
+            !is_sampled(kind, op, scheme, i, std::max<size_t>(turns, 1)))
           continue;
         const std::string id = synthetic_case(kind, op, scheme, layout, sampled[i]).id.text();
         if ((!only_listed || listed_.contains(id)) && taken.insert(id).second) out.push_back(sampled[i]);
@@ -159,6 +160,35 @@ std::vector<Synthetic> InputSampler::sampled_inputs(Kind kind, Op op, const Sche
   return out;
 }
 
+bool InputSampler::is_limited(const Synthetic& input) const {
+  return input.is_other_dtype ? plan_.other_dtypes_a_family.has_value()
+                              : plan_.schemes_a_family.contains(input.generator);
+}
+
+void InputSampler::limit_inputs(const std::vector<std::vector<Synthetic>*>& by_scheme) const {
+  std::set<Policy> policies;
+  std::set<Generator> in_other_dtypes;
+  for (const auto* inputs : by_scheme)
+    for (const Synthetic& input : *inputs) {
+      policies.insert(input.activation);
+      if (input.is_other_dtype) in_other_dtypes.insert(input.generator);
+    }
+  size_t start = 0;
+  const auto limit = [&](Generator generator, bool is_other, int64_t count) {
+    for (const Policy policy : policies)
+      limit_schemes(
+          by_scheme,
+          [&](const Synthetic& input) {
+            return input.generator == generator && input.is_other_dtype == is_other &&
+                   input.activation == policy;
+          },
+          static_cast<size_t>(count), 7 * start++);
+  };
+  for (const auto& [generator, count] : plan_.schemes_a_family) limit(generator, false, count);
+  if (plan_.other_dtypes_a_family)
+    for (const Generator generator : in_other_dtypes) limit(generator, true, *plan_.other_dtypes_a_family);
+}
+
 const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op op, const Scheme& scheme,
                                                                  Layout layout) {
   const auto [at, is_new] = families_.try_emplace({kind, op, std::string(scheme.family()), layout});
@@ -170,13 +200,7 @@ const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op o
     if (sibling->family() != scheme.family() || !own) continue;
     by_scheme.push_back(&(family.by_scheme[sibling] = sampled_inputs(kind, op, *sibling, *own)));
   }
-  std::set<Policy> policies;
-  for (const auto* inputs : by_scheme)
-    for (const Synthetic& input : *inputs) policies.insert(input.activation);
-  size_t start = 0;
-  for (const auto& [generator, limit] : plan_.schemes_a_family)
-    for (const Policy policy : policies)
-      limit_schemes(by_scheme, generator, policy, static_cast<size_t>(limit), 7 * start++);
+  limit_inputs(by_scheme);
   if (kind == Kind::determinism && plan_.determinism_share)
     deal(by_scheme, static_cast<size_t>(*plan_.determinism_share));
   std::map<ChoiceKey, std::vector<FamilyInput>> all;
@@ -205,12 +229,12 @@ const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op o
 InputSampler::ChoiceKey InputSampler::choice_key(const Synthetic& input) const {
   const bool once =
       std::ranges::find(plan_.emulated_once_a_family, input.generator) != plan_.emulated_once_a_family.end();
-  return {input.generator, input.activation, once && input.weight.n > input.weight.k};
+  return {input.generator, input.activation, once && input.weight.n > input.weight.k, input.is_other_dtype};
 }
 
 bool InputSampler::samples_by_family(Kind kind) const {
   return plan_.emulated_once || !plan_.once_a_family.empty() || !plan_.emulated_once_a_family.empty() ||
-         !plan_.schemes_a_family.empty() ||
+         !plan_.schemes_a_family.empty() || plan_.other_dtypes_a_family ||
          ((plan_.determinism_once || plan_.determinism_share) && kind == Kind::determinism);
 }
 
@@ -219,12 +243,13 @@ bool InputSampler::is_once_a_family(Kind kind, Generator generator) const {
          std::ranges::find(plan_.once_a_family, generator) != plan_.once_a_family.end();
 }
 
-bool InputSampler::is_for_emulated(Kind kind, Generator generator, bool is_chosen, size_t turn) const {
+bool InputSampler::is_for_emulated(Kind kind, const Synthetic& input, bool is_chosen, size_t turn) const {
+  const auto is_in = [&](const std::vector<Generator>& list) {
+    return std::ranges::find(list, input.generator) != list.end();
+  };
   if (!plan_.emulated_once)
-    return is_chosen ||
-           std::ranges::find(plan_.emulated_once_a_family, generator) == plan_.emulated_once_a_family.end();
-  const bool never = std::ranges::find(plan_.emulated_never, generator) != plan_.emulated_never.end();
-  if (!is_chosen || never) return false;
+    return is_chosen || !(input.is_other_dtype || is_in(plan_.emulated_once_a_family));
+  if (!is_chosen || input.is_other_dtype || is_in(plan_.emulated_never)) return false;
   if (!plan_.emulated_share) return true;
   return kind != Kind::determinism && turn % static_cast<size_t>(*plan_.emulated_share) == 0;
 }
@@ -243,7 +268,7 @@ std::vector<Case> InputSampler::cases_of(Kind kind, Op op, const Scheme& scheme,
     const bool is_chosen = chosen.scheme == &scheme && chosen.input == c.id.input;
     const bool is_listed = listed_.contains(c.id.text());
     if (!is_chosen && is_once_a_family(kind, input.generator) && !is_listed) continue;
-    c.for_emulated = is_listed || is_for_emulated(kind, input.generator, is_chosen, chosen.turn);
+    c.for_emulated = is_listed || is_for_emulated(kind, input, is_chosen, chosen.turn);
     cases.push_back(std::move(c));
   }
   return cases;

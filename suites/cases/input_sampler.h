@@ -45,8 +45,8 @@ class InputSampler {
     std::string input;
     size_t turn;
   };
-  // Input family, policy, and whether the weight is tall.
-  using ChoiceKey = std::tuple<Generator, Policy, bool>;
+  // Input family, policy, whether the weight is tall, and whether the dtype is another than the family's.
+  using ChoiceKey = std::tuple<Generator, Policy, bool, bool>;
   struct FamilyInputs {
     std::map<const Scheme*, std::vector<Synthetic>> by_scheme;
     std::map<ChoiceKey, Choice> chosen;
@@ -55,7 +55,9 @@ class InputSampler {
   ChoiceKey choice_key(const Synthetic& input) const;
   bool samples_by_family(Kind kind) const;
   bool is_once_a_family(Kind kind, Generator generator) const;
-  bool is_for_emulated(Kind kind, Generator generator, bool is_chosen, size_t turn) const;
+  bool is_limited(const Synthetic& input) const;
+  void limit_inputs(const std::vector<std::vector<Synthetic>*>& by_scheme) const;
+  bool is_for_emulated(Kind kind, const Synthetic& input, bool is_chosen, size_t turn) const;
   bool is_sampled(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const;
   std::vector<Synthetic> sampled_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout);
   const FamilyInputs& inputs_of_family(Kind kind, Op op, const Scheme& scheme, Layout layout);

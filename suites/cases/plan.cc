@@ -182,6 +182,7 @@ Plan load_plan(const std::filesystem::path& path) {
   plan.emulated_share = read_share(reader, json, "emulated_share");
   plan.once_a_family = read_generators(reader, json, "once_a_family");
   plan.schemes_a_family = read_scheme_limits(reader, json);
+  plan.other_dtypes_a_family = read_share(reader, json, "other_dtypes_a_family");
   plan.best_variant_alone = read_generators(reader, json, "best_variant_alone");
   plan.emulated_never = read_generators(reader, json, "emulated_never");
   plan.emulated_once_a_family = read_generators(reader, json, "emulated_once_a_family");

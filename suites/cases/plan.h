@@ -30,9 +30,9 @@ struct LatencyBlocks {
 
 // The fields of suites/plans/<name>.json are its keys, and it has no other keys.
 // The optional keys are `cover`, `schemes_per_input`, `determinism_share`, `once_a_family`,
-// `schemes_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once`, `emulated_never`,
-// `emulated_share`, `emulated_once_a_family`, `kills` and `latency_blocks`. The keys from latency_ops on are
-// required if the kinds include latency.
+// `schemes_a_family`, `other_dtypes_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once`,
+// `emulated_never`, `emulated_share`, `emulated_once_a_family`, `kills` and `latency_blocks`. The keys from
+// latency_ops on are required if the kinds include latency.
 struct Plan {
   std::string name;
   std::string description;
@@ -56,6 +56,9 @@ struct Plan {
   // operation, layout and policy. The cheapest schemes are chosen, and other ones for another input family
   // if they cost the same. A larger number keeps the schemes of a smaller one.
   std::map<Generator, int64_t> schemes_a_family;
+  // The inputs that repeat a family in another dtype run on at most this many schemes of a family, chosen in
+  // the same way. Absent: on all of them.
+  std::optional<int64_t> other_dtypes_a_family;
   // If true, determinism is tested on one input of each input family.
   // The input is chosen as `once_a_family` chooses, but among the cheapest.
   // One input is enough because determinism is a property of kernels.

@@ -267,9 +267,10 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   input.x = x.bytes();
   // A bias would hide small answers.
   const bool is_small = generator == Generator::half_subnormal || generator == Generator::hard_x;
-  const bool has_bias = synthetic.draw                  ? synthetic.draw->has_bias
-                        : generator == Generator::tiles || generator == Generator::panels || is_long ||
-                        generator == Generator::wide_bias || (shape.n + m) % 2 == 0;
+  const bool has_bias = synthetic.draw
+                            ? synthetic.draw->has_bias
+                            : generator == Generator::tiles || generator == Generator::panels || is_long ||
+                                  generator == Generator::wide_bias || (shape.n + m) % 2 == 0;
   const DType bias_dtype = generator == Generator::wide_bias ? DType::float32 : shape.dtype;
   if (has_bias && !is_small) input.bias = noise_rows(bias_dtype, 1, shape.n, seed + 2, 0.5).bytes();
 }
@@ -346,6 +347,8 @@ Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& 
   if (op == Op::linear &&
       (synthetic.generator == Generator::exact_sums || is_relation(synthetic.generator))) {
     made = exact_sums(scheme, synthetic, seed);
+  } else if (op == Op::linear && synthetic.generator == Generator::tied_sums) {
+    made = tied_sums(scheme, synthetic, seed);
   } else if (op == Op::linear && synthetic.generator == Generator::outliers) {
     made = outliers(scheme, synthetic, seed);
   } else if (op == Op::linear && synthetic.generator == Generator::zero_codes) {

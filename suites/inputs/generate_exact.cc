@@ -170,6 +170,18 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   return made;
 }
 
+// In units of 1/16: y's type has p bits, so from 2^p to 2^(p+1) every odd number of units is a tie.
+Generated tied_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed) {
+  const WeightShape& shape = synthetic.weight;
+  const int bits = float_format(shape.dtype).mantissa_bits + 1;
+  Generated made = exact_sums(scheme, synthetic, seed);
+  made.exact_bits = bits + 2;
+  Floats bias(shape.dtype, 1, shape.n);
+  for (int64_t r = 0; r < shape.n; ++r) bias.at(0, r) = std::ldexp(r % 2 == 0 ? 1.5 : -1.5, bits - 4);
+  made.input.bias = bias.bytes();
+  return made;
+}
+
 bool has_outliers(const Scheme& scheme, const WeightShape& shape) {
   return group_length(scheme, shape) >= kLeastWithOutlier &&
          std::ranges::any_of(kAnchors, [&](const AnchorPair& anchors) {

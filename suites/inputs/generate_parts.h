@@ -70,6 +70,10 @@ bool has_exact_sums(const Scheme& scheme, const WeightShape& shape);
 Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
                      const std::vector<int64_t>& order = {});
 
+// Makes exact_sums() with a bias so large that half of the sums lie half way between two numbers of y's type,
+// bfloat16 or float16.
+Generated tied_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
+
 // Returns true if a group has room for the elements that outliers() plants, and there is no zero point.
 bool has_outliers(const Scheme& scheme, const WeightShape& shape);
 // Supports the policy weight_only. Makes an x with a large element whose weights are zero.

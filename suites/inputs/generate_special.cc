@@ -139,6 +139,34 @@ void spread_block_scales(const WeightShape& shape, Planes& planes) {
   }
 }
 
+// The kinds of odd scales, in turn. e8m0 has neither a sign nor a zero.
+double odd_scale(DType dtype, double value, int64_t kind) {
+  if (std::isnan(value)) return value;
+  const double normal = float_format(dtype).min_normal, large = value * odd_factor(dtype);
+  if (dtype == DType::float8_e8m0fnu) {
+    const double kinds[] = {value, 0x1p-127, value, 0x1p-126, value, large, 0x1p-120, value};
+    return kinds[kind % 8];
+  }
+  const double kinds[] = {value, -value, 0, value, normal / 4, -0.0, large, normal};
+  return kinds[kind % 8];
+}
+
+// Each row of the weight has one kind, unless rows share a scale.
+void make_odd(KernelInput& input) {
+  const int64_t n = input.weight.n;
+  for (Plane& plane : input.planes) {
+    if (!may_be_odd(plane.name, plane.dtype)) continue;
+    const int64_t elems = numel_of(plane.shape), step = plane.shape.size() == 3 ? 2 : 1;  // scale, zero
+    for (int64_t i = 0; i < elems; i += step) {
+      const int64_t row = step == 2 ? i / 2 % n : elems < n ? i : i / (elems / n);
+      const auto at = static_cast<uint64_t>(i);
+      store_float(plane.dtype, plane.bytes, at,
+                  odd_scale(plane.dtype, load_float(plane.dtype, plane.bytes, at), row + input.m));
+    }
+  }
+  input.bias.clear();  // it would hide small answers
+}
+
 void make_positive(DType dtype, std::vector<std::byte>& elements, double least) {
   for (uint64_t i = 0; i < elements.size() / dtype_bytes(dtype); ++i)
     store_float(dtype, elements, i, least + std::fabs(load_float(dtype, elements, i)));
@@ -188,6 +216,17 @@ bool is_given_scale(std::string_view plane) {
 
 double given_scale(int64_t m) { return kGivenScales[m - 1]; }
 
+bool may_be_odd(std::string_view plane, DType dtype) {
+  constexpr std::string_view kNames[] = {"scale", "scales", "scale_and_zero", "quantization_factor",
+                                         "super_block_scale_scale"};
+  return has_float_elements(dtype) && std::ranges::find(kNames, plane) != std::end(kNames);
+}
+
+double odd_factor(DType dtype) {
+  if (dtype == DType::float8_e4m3fn) return 1;
+  return dtype == DType::float16 ? 16 : 0x1p10;
+}
+
 bool spreads_zero_points(const Scheme& scheme, Op op, Generator generator) {
   return generator == Generator::zero_points || (generator == Generator::hard_x && op == Op::linear &&
                                                  scheme.params().mapping == Mapping::asymmetric);
@@ -211,6 +250,9 @@ bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape
   if (generator == Generator::zero_points)
     return has_plane(scheme, shape, "zero_point", DType::int8) ||
            has_plane(scheme, shape, "zero_points", DType::int32);
+  if (generator == Generator::odd_scales)
+    return std::ranges::any_of(scheme.plane_specs(shape),
+                               [](const PlaneSpec& spec) { return may_be_odd(spec.name, spec.dtype); });
   if (generator == Generator::tiny_scales)
     return shape.dtype != DType::float16 && has_wide_parameters(scheme, shape);
   if (generator == Generator::block_scales)
@@ -250,6 +292,8 @@ bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint6
         input.bias.clear();  // it would hide these values
   else if (generator == Generator::block_scales)
     spread_block_scales(input.weight, input.planes), input.bias.clear();
+  else if (generator == Generator::odd_scales)
+    make_odd(input);
   else if (generator == Generator::given_scales)
     give_scale(input);
   else if (generator == Generator::overflow || generator == Generator::half_overflow)

@@ -26,6 +26,11 @@ std::vector<int64_t> given_scale_batches(Op op);
 // Always true for the generators of other files.
 bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape);
 
+// Returns true for a plane of scales that "odd_scales" edits: one of each scheme.
+bool may_be_odd(std::string_view plane, DType dtype);
+// Returns the factor of the large scales of "odd_scales".
+double odd_factor(DType dtype);
+
 // Returns true if integer zero points are drawn from the range of the codes.
 bool spreads_zero_points(const Scheme& scheme, Op op, Generator generator);
 
@@ -41,6 +46,9 @@ bool spreads_zero_points(const Scheme& scheme, Op op, Generator generator);
 // tiny_scales    Scales (and zeros) are multiplied by 2^-60 in even rows or groups and by 2^-122 in odd ones.
 // block_scales   Scales of blocks in e4m3 and e8m0 have one value per row.
 //                The values are subnormals, the largest, and exponents far from 0.
+// odd_scales     Scales of the weight are negative, zero of both signs, subnormal, the smallest normal number
+// or
+//                large, one kind in each row. If all rows share a scale, m chooses its kind.
 // given_scales   The given scale of x is one that no quantizer finds. Some of x is zero. There is no bias.
 // overflow       Answers of odd rows are sums of positive terms beyond the largest finite number.
 //                Answers of even rows are small.

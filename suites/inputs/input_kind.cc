@@ -118,7 +118,8 @@ ValueRange stretched(const PlaneSpec& spec, ValueRange range) {
 }
 
 bool has_tripled_scales(Generator generator) {
-  return generator == Generator::exact_sums || generator == Generator::outliers || is_relation(generator);
+  return generator == Generator::exact_sums || generator == Generator::tied_sums ||
+         generator == Generator::outliers || is_relation(generator);
 }
 
 // The planes that linear's "non_finite" gives a NaN: float8 codes, otherwise scales.
@@ -173,6 +174,13 @@ void draw_planes(const Scheme& scheme, Op op, const Synthetic& synthetic, Drawin
   } else if (generator == Generator::overflow) {
     drawing.edit(kOfOverflow, is_scale_or_zero,
                  [](const PlaneSpec&, ValueRange range) { return times(range, 1, 0x1p126); });
+  } else if (generator == Generator::odd_scales) {
+    const auto may_be = [](const PlaneSpec& spec) { return may_be_odd(spec.name, spec.dtype); };
+    drawing.edit(kOfNoise, may_be, [](const PlaneSpec& spec, ValueRange range) {
+      const double most = std::max(std::fabs(range.min), std::fabs(range.max));
+      const double least = spec.dtype == DType::float8_e8m0fnu ? 0x1p-127 : -most;
+      return ValueRange{least, most * odd_factor(spec.dtype), range.nan};
+    });
   } else if (generator == Generator::block_scales) {
     draw_block_scales(drawing);
   } else if (generator == Generator::non_finite) {

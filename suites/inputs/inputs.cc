@@ -31,6 +31,7 @@ bool suits_policy(Generator generator) {
     case Generator::one_sign:
     case Generator::swamped:
     case Generator::zero_codes:
+    case Generator::odd_scales:
       return false;
     default:
       return !is_relation(generator);
@@ -48,6 +49,15 @@ bool is_first_of_its_kind(const Scheme& scheme, Policy policy) {
     if (other != kWeightOnly && !other.name().starts_with("pre_"))
       return policy == kWeightOnly || policy == other;
   return true;
+}
+
+bool has_rows_of_x(Op op) { return op == Op::linear || op == Op::quantize_activation; }
+
+// Does the operation have inputs of the family under the policy?
+bool suits(Generator generator, Op op, const Scheme& scheme, Policy policy) {
+  if (is_of_size(generator) && !is_first_of_its_kind(scheme, policy)) return false;
+  if (policy == kWeightOnly) return op != Op::quantize_activation && generator != Generator::hard_x;
+  return has_rows_of_x(op) && suits_policy(generator);
 }
 
 // Every number of rows on one shape, and on the others few enough for 2^26 products.
@@ -80,6 +90,7 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
   if (generator == Generator::batches) return {0, 256, 512, 1025};
   if (generator == Generator::tall) return {shape.first == kManyRows ? 1 : kManyRows};
   if (generator == Generator::zero_codes) return {1, 6};
+  if (generator == Generator::odd_scales) return {1, 9, 14};
   if (generator == Generator::models) return model_batches(shape, first);
   if (is_wide(generator) || is_half(generator) || generator == Generator::big_x) return {5};
   if (generator == Generator::noise)
@@ -116,8 +127,6 @@ bool has_many_rows_of_weight(const Request& request) {
 // A linear has the same shapes in every layout: the ends of rows and columns that a layout pads count.
 Layout layout_of_shapes(const Request& request) { return request.op == Op::linear ? kPlain : request.layout; }
 
-bool has_rows_of_x(Op op) { return op == Op::linear || op == Op::quantize_activation; }
-
 // bfloat16, or another dtype if the scheme does not accept it. The widest dtype for tiles: bfloat16 hides the
 // errors of long sums.
 DType first_dtype(const InputFamily& family, const Request& request) {
@@ -142,49 +151,68 @@ size_t max_shapes(const InputFamily& family, const Request& request, DType dtype
              : family.max_shapes;
 }
 
+// Does the operation have this input of the family?
+bool is_asked(const InputFamily& family, const Request& request, const WeightShape& weight) {
+  // A single product rounded to bfloat16 hides a step of its code.
+  if (request.op == Op::linear && weight.k == 1) return false;
+  if (family.generator == Generator::tall && (weight.n == kManyRows) != has_many_rows_of_weight(request))
+    return false;
+  // n does not matter for x.
+  if (request.op == Op::quantize_activation && weight.n > 256) return false;
+  return !request.scheme.refusal(weight) && !request.scheme.refusal(weight, request.layout) &&
+         request.support.has(request.op, family.generator, weight) &&
+         (family.generator != Generator::given_scales ||
+          has_given_scale(request.scheme, weight, request.activation));
+}
+
+std::vector<int64_t> batches_of(const InputFamily& family, const Request& request, const WeightShape& weight,
+                                bool is_first) {
+  std::vector<int64_t> batches = {1};
+  if (has_rows_of_x(request.op))
+    batches = batch_sizes(request.kind, request.op, family.generator, {weight.n, weight.k},
+                          is_first && request.activation == kWeightOnly);
+  if (request.op == Op::quantize_activation) batches = batches_to_quantize(family.generator, batches);
+  // The number of rows matters in one dtype and policy, but whether there are any in each.
+  if (family.generator == Generator::batches && (weight.dtype != first_dtype(family, request) ||
+                                                 !is_first_of_its_kind(request.scheme, request.activation)))
+    batches = {0};
+  if (request.set == InputSet::few) batches = {batches.back()};
+  return batches;
+}
+
+// Adds the inputs of the first `most` shapes that the scheme accepts.
+void add_in_dtype(const InputFamily& family, const Request& request, DType dtype, size_t most, bool is_other,
+                  std::vector<Synthetic>& out) {
+  size_t taken = 0;
+  for (const auto& [n, k] :
+       shapes_of_family(family, request.kind, request.scheme, layout_of_shapes(request), request.set)) {
+    const WeightShape weight{dtype, n, k};
+    if (taken == most || !is_asked(family, request, weight)) continue;
+    for (const int64_t m : batches_of(family, request, weight, taken == 0)) {
+      Synthetic input{family.generator, weight, m, 0, request.activation};
+      input.is_other_dtype = is_other;
+      input.seed = name_hash(input_name(input, request.op, request.layout));
+      out.push_back(std::move(input));
+    }
+    ++taken;
+  }
+}
+
 void add_family(const InputFamily& family, const Request& request, std::vector<Synthetic>& out) {
   std::vector<DType> dtypes = {DType::bfloat16, DType::float32, DType::float16};
   // A kernel may dequantize to one dtype alone, and tall weights cost little there.
   const bool every_dtype =
       family.every_dtype || (family.generator == Generator::tall && request.op == Op::dequantize);
   if (!every_dtype || request.set != InputSet::all) dtypes = {first_dtype(family, request)};
-  for (const DType dtype : dtypes) {
-    size_t taken = 0;
-    const bool weight_only = request.activation == kWeightOnly;
-    const bool gives_scale = family.generator == Generator::given_scales;
-    const size_t max_taken = max_shapes(family, request, dtype);
-    for (const auto& [n, k] :
-         shapes_of_family(family, request.kind, request.scheme, layout_of_shapes(request), request.set)) {
-      const WeightShape weight{dtype, n, k};
-      // A single product rounded to bfloat16 hides a step of its code.
-      if (request.op == Op::linear && k == 1) continue;
-      if (family.generator == Generator::tall && (n == kManyRows) != has_many_rows_of_weight(request))
-        continue;
-      // n does not matter for x.
-      if (request.op == Op::quantize_activation && n > 256) continue;
-      if (taken == max_taken || request.scheme.refusal(weight) ||
-          request.scheme.refusal(weight, request.layout) ||
-          !request.support.has(request.op, family.generator, weight) ||
-          (gives_scale && !has_given_scale(request.scheme, weight, request.activation)))
-        continue;
-      std::vector<int64_t> batches = {1};
-      if (has_rows_of_x(request.op))
-        batches = batch_sizes(request.kind, request.op, family.generator, {n, k}, taken == 0 && weight_only);
-      if (request.op == Op::quantize_activation) batches = batches_to_quantize(family.generator, batches);
-      // The number of rows matters in one dtype and policy, but whether there are any in each.
-      if (family.generator == Generator::batches &&
-          (dtype != first_dtype(family, request) ||
-           !is_first_of_its_kind(request.scheme, request.activation)))
-        batches = {0};
-      if (request.set == InputSet::few) batches = {batches.back()};
-      ++taken;
-      for (const int64_t m : batches) {
-        Synthetic input{family.generator, weight, m, 0, request.activation};
-        input.seed = name_hash(input_name(input, request.op, request.layout));
-        out.push_back(std::move(input));
-      }
-    }
-  }
+  for (const DType dtype : dtypes)
+    add_in_dtype(family, request, dtype, max_shapes(family, request, dtype), false, out);
+}
+
+// Adds one shape in each dtype that the family leaves out, for kernels that lack its first one.
+void add_other_dtypes(const InputFamily& family, const Request& request, std::vector<Synthetic>& out) {
+  const DType first = first_dtype(family, request);
+  for (const DType dtype : {DType::bfloat16, DType::float32, DType::float16})
+    if (dtype != first) add_in_dtype(family, request, dtype, 1, true, out);
 }
 
 void add_drawn(const Request& request, std::vector<Synthetic>& out) {
@@ -214,10 +242,12 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
   if (generator == Generator::outliers || generator == Generator::swamped)
     return remembered(outliers_, shape, has_outliers);
   if (generator == Generator::zero_codes) return remembered(zero_codes_, shape, has_zero_codes);
-  if (generator != Generator::exact_sums && !is_relation(generator))
+  const bool is_tied = generator == Generator::tied_sums;
+  if (generator != Generator::exact_sums && !is_tied && !is_relation(generator))
     return carries(*scheme_, generator, shape);
+  if (is_tied && shape.dtype == DType::float32) return false;
   if (!remembered(exact_, shape, has_exact_sums)) return false;
-  if (generator == Generator::exact_sums) return true;
+  if (generator == Generator::exact_sums || is_tied) return true;
   const WeightShape row = few_groups(shape);
   const auto [at, is_new] = relations_.try_emplace({generator, row.dtype, row.k}, false);
   if (is_new) at->second = has_relation(*scheme_, generator, row);
@@ -244,9 +274,10 @@ bool GeneratorSupport::remembered(Answers& answers, const WeightShape& shape,
 
 std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout, InputSet set,
                                         GeneratorSupport* known, uint64_t draw_seed) {
-  std::vector<Synthetic> out;
+  std::vector<Synthetic> out, last;
   GeneratorSupport own(scheme);
   GeneratorSupport& support = known == nullptr ? own : *known;
+  const bool of_values = kind == Kind::numerics && set == InputSet::all;
   for (const InputFamily& family : input_families()) {
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
     if (set == InputSet::few && family.excluded_from_sampling) continue;
@@ -255,21 +286,22 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
     if (kind == Kind::determinism && !asks_about_schedules(family.generator)) continue;
     const InputSet request_set = kind == Kind::determinism && op != Op::linear ? InputSet::few : set;
     for (const Policy policy : scheme.activations()) {
-      const bool weight_only = policy == kWeightOnly;
-      if (is_of_size(family.generator) && !is_first_of_its_kind(scheme, policy)) continue;
-      if (weight_only ? op == Op::quantize_activation : !has_rows_of_x(op)) continue;
+      if (!suits(family.generator, op, scheme, policy)) continue;
       const Request request{kind, op, scheme, layout, policy, request_set, support, draw_seed};
       if (family.generator == Generator::drawn)
-        add_drawn(request, out);
-      else if (weight_only ? family.generator != Generator::hard_x : suits_policy(family.generator))
-        add_family(family, request, out);
+        add_drawn(request, last);
+      else
+        add_family(family, request, family.generator >= Generator::models ? last : out);
+      if (of_values && family.is_asked_in_each_dtype) add_other_dtypes(family, request, last);
     }
   }
-  if (kind == Kind::numerics && op == Op::linear && layout == kPlain && set == InputSet::all)
+  if (of_values && op == Op::linear && layout == kPlain)
     for (const Policy policy : scheme.activations())
       if (policy != kWeightOnly)
         add_family(input_family(Generator::zero_points), {kind, op, scheme, layout, policy, set, support},
                    out);
+  // Sampling depends on the positions of the others.
+  out.insert(out.end(), last.begin(), last.end());
   return out;
 }
 
@@ -280,7 +312,7 @@ uint64_t name_hash(std::string_view text) {
 }
 
 bool is_sampled_alone(const Synthetic& input) {
-  return input_family(input.generator).excluded_from_sampling ||
+  return input_family(input.generator).excluded_from_sampling || input.is_other_dtype ||
          (input.generator == Generator::zero_points && input.activation != kWeightOnly);
 }
 

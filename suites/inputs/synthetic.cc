@@ -14,7 +14,8 @@ constexpr std::array<std::string_view, kGeneratorCount> kGeneratorNames = {
     "tiles",         "large",          "not_sparse",   "given_scales", "panels",      "long",
     "rows",          "columns",        "wide_bias",    "wide_y",       "wide_x",      "big_x",
     "half_overflow", "half_subnormal", "block_scales", "outliers",     "one_sign",    "swamped",
-    "deep",          "batches",        "tall",         "zero_codes",  "models", "drawn",
+    "deep",          "batches",        "tall",         "zero_codes",   "models",      "drawn",
+    "tied_sums",     "odd_scales",
 };
 static_assert(!kGeneratorNames.back().empty());
 

@@ -55,8 +55,10 @@ enum class Generator : uint8_t {
   zero_codes,
   models,
   drawn,
+  tied_sums,
+  odd_scales,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::drawn) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::odd_scales) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);
@@ -77,8 +79,9 @@ struct Synthetic {
   WeightShape weight;
   int64_t m = 1;
   uint64_t seed = 0;
-  Policy activation = {};  // one of the scheme's policies; used by linear and quantize_activation
+  Policy activation = {};         // one of the scheme's policies; used by linear and quantize_activation
   std::optional<Draw> draw = {};  // of Generator::drawn
+  bool is_other_dtype = false;    // asked too in this dtype, for kernels that lack the family's first one
 };
 
 }  // namespace qcts

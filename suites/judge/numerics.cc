@@ -264,8 +264,7 @@ class NumericsJudge {
     const KernelInput& input = test_vector_.input;
     if (input.op == Op::linear) {
       const ProbedWeights probed = describe_effective_weights(kernel_, input, threads_);
-      const auto narrow =
-          probed.are_right ? narrow_sum(kernel_, input, stages_, threads_) : std::nullopt;
+      const auto narrow = probed.are_right ? narrow_sum(kernel_, input, stages_, threads_) : std::nullopt;
       if (!narrow) return "; " + probed.text;
       verdict_.findings.push_back({narrow->caveat, ""});
       return "; " + probed.text + "; " + narrow->text;

@@ -15,7 +15,8 @@ using Json = nlohmann::ordered_json;
 // Asks the builtin kernels, of which this process calls none.
 Candidates empty_candidates(RunSetup& setup) {
   return Candidates(
-      setup.fixtures, setup.offers, setup.slot_of, [&setup](std::span<const SupportQuestion> questions) {
+      setup.fixtures, setup.offers, setup.slot_of,
+      [&setup](std::span<const SupportQuestion> questions) {
         return ask_support(setup.slots[setup.slot_of.at("builtin")], questions, setup.plan.case_timeout_s);
       },
       setup.head.seed);

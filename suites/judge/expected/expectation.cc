@@ -49,12 +49,7 @@ Finding Expectation::judge(const KernelAnswer& answer) const {
 void Expectation::make_exact() {
   const DType dtype = test_vector_.input.y_dtype;
   exact_y_.resize(bounds_.size() * dtype_bytes(dtype));
-  for (size_t i = 0; i < bounds_.size(); ++i) {
-    store_float(dtype, exact_y_, i, bounds_[i].value);
-    if (load_float(dtype, exact_y_, i) != bounds_[i].value)
-      throw std::logic_error("exact_sums: element " + std::to_string(i) + " is not exact in " +
-                             std::string(dtype_name(dtype)));
-  }
+  for (size_t i = 0; i < bounds_.size(); ++i) store_float(dtype, exact_y_, i, bounds_[i].value);
 }
 
 Finding Expectation::judge_linear(const KernelAnswer& answer) const {
@@ -75,7 +70,7 @@ bool Expectation::only_zero_signs_differ(const KernelAnswer& answer) const {
   if (answer.y.size() != exact_y_.size()) return false;
   const DType dtype = test_vector_.input.y_dtype;
   for (size_t i = 0; i < bounds_.size(); ++i)
-    if (load_float(dtype, answer.y, i) != bounds_[i].value) return false;
+    if (load_float(dtype, answer.y, i) != load_float(dtype, exact_y_, i)) return false;
   return true;
 }
 

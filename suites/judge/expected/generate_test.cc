@@ -51,6 +51,21 @@ TEST_P(ExactSumsForScheme, ExactSumsAreExactInTheNarrowestType) {
   }
 }
 
+TEST_P(ExactSumsForScheme, TiedSumsLieHalfWayBetweenTwoNumbers) {
+  for (const DType dtype : {DType::bfloat16, DType::float16}) {
+    const WeightShape weight{dtype, 37, k()};
+    if (scheme().refusal(weight)) continue;
+    const Generated made = generate(scheme(), Op::linear, kPlain, {Generator::tied_sums, weight, 5, 11}, 11);
+    const LinearReference reference(made.input);
+    size_t ties = 0;
+    for (const double sum : reference.sums()) {
+      const double nearest = round_to(dtype, sum), other = 2 * sum - nearest;
+      ties += nearest != sum && round_to(dtype, other) == other;
+    }
+    EXPECT_GT(ties, 10u) << dtype_name(dtype);
+  }
+}
+
 // Adds in the order of k, keeping `bits` below the larger of the two exponents, as a tensor core does.
 double sum_with(int bits, std::span<const ExactWeight> row, std::span<const double> x) {
   double sum = 0;
