@@ -48,6 +48,7 @@ struct HostRequest {
   // run_batch: problems in the window of inputs, which are run one after another.
   const qcts_problem* const* batch;
   uint64_t n_batch;
+  uint64_t n_awake;  // run_batch: so many of them run before the host is ready, which wakes threads and code
   uint32_t go, reserved_go;  // run_batch: 1 once the host may begin
   // run_batch: after each call, the host waits for this part of its time. A planted slowness tests
   // stopwatches.

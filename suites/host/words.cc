@@ -20,8 +20,11 @@ void post(uint32_t& word, uint32_t value) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-bool await(const uint32_t& word, uint32_t value, std::chrono::milliseconds limit) {
-  const auto end = std::chrono::steady_clock::now() + limit;
+bool await(const uint32_t& word, uint32_t value, std::chrono::milliseconds limit,
+           std::chrono::microseconds spin) {
+  const auto start = std::chrono::steady_clock::now(), end = start + limit;
+  while (load(word) != value && std::chrono::steady_clock::now() - start < spin) {
+  }
   for (uint32_t seen = load(word); seen != value; seen = load(word)) {
     const std::chrono::nanoseconds left = end - std::chrono::steady_clock::now();
     if (left.count() <= 0) return false;

@@ -13,6 +13,7 @@ namespace {
 
 // The outputs of a column share the exact row of the weight, which costs as much as their sums. Where all
 // rows of x are quantized together, they share that too, which costs much more.
+constexpr double kShareOfTime = 0.1;
 constexpr int64_t kRowsOfColumn = 4, kRowsTogether = 64;
 
 bool quantizes_rows_together(const KernelInput& input) {
@@ -46,7 +47,7 @@ DrawnOutputs::DrawnOutputs(const qcts_kernel& kernel, KernelInput& input, TimedK
       needs_all_rows_(quantizes_rows_together(input)) {}
 
 void DrawnOutputs::check(double us) {
-  const auto wanted = static_cast<size_t>(us / each_us_);
+  const auto wanted = static_cast<size_t>(kShareOfTime * us / each_us_);
   check_count(std::clamp(wanted, kMinOfBatch, kMaxOfBatch));
 }
 

@@ -20,8 +20,8 @@ class DrawnOutputs {
   // All must outlive the object. `input` is the timed kernel's.
   DrawnOutputs(const qcts_kernel& kernel, KernelInput& input, TimedKernel& timed);
 
-  // Draws from the last batch, which took `us`, for about as long, and at least kMinOfBatch outputs. Throws
-  // ProviderFault if one is wrong, or changes while the others are judged.
+  // Draws from the last batch, which took `us`, for about a tenth of that, and at least kMinOfBatch outputs.
+  // Throws ProviderFault if one is wrong, or changes while the others are judged.
   void check(double us);
   // Draws until there are kMinOfCase, and returns how many there are.
   uint64_t finish();

@@ -137,9 +137,9 @@ HostAnswer HostProcess::ask_batch(const WriteRequest& write, const std::function
   const std::string number = send(lane, write);
   if (!await_ready(lane)) return receive(lane, number);
   before();
-  const double cpu = cpu_seconds();
   const auto start = std::chrono::steady_clock::now();
   post(request_of(windows_.inputs(), lane).go, 1);
+  const double cpu = cpu_seconds();  // not before: the host spins until then
   HostAnswer answer = receive(lane, number);
   const auto end = std::chrono::steady_clock::now();
   time.wall_us = std::chrono::duration<double, std::micro>(end - start).count();

@@ -220,13 +220,15 @@ qcts_status HostedProvider::run(const Kernel& kernel, const qcts_problem& proble
 }
 
 qcts_status HostedProvider::run_batch(const Kernel& kernel, std::span<const qcts_problem> problems,
-                                      const std::function<void()>& before, BatchTime& time, double slowed) {
+                                      const std::function<void()>& before, BatchTime& time, size_t n_awake,
+                                      double slowed) {
   const HostAnswer answer = process_.ask_batch(
       [&](HostRequest& request, RequestWriter& writer) {
         request.call = HostCall::run_batch;
         request.kernel = kernel.index;
         request.batch = writer.problems(problems);
         request.n_batch = problems.size();
+        request.n_awake = n_awake;
         request.slowed = slowed;
       },
       before, time);

@@ -64,7 +64,8 @@ class HostedProvider {
   // Calls `before` once the host is ready. Returns the first status that is not QCTS_OK, which ends the
   // batch.
   qcts_status run_batch(const Kernel& kernel, std::span<const qcts_problem> problems,
-                        const std::function<void()>& before, BatchTime& time, double slowed = 0);
+                        const std::function<void()>& before, BatchTime& time, size_t n_awake = 0,
+                        double slowed = 0);
   double cpu_seconds() const { return process_.cpu_seconds(); }
   std::string failure() const;  // of this thread's last run or prepare
 

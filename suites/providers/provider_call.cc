@@ -66,16 +66,17 @@ qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem)
 }
 
 BatchTime provider_run_batch(const qcts_kernel& kernel, std::span<const qcts_problem> problems,
-                             const std::function<void()>& before, double slowed) {
+                             const std::function<void()>& before, size_t n_awake, double slowed) {
   BatchTime time;
   qcts_status status = QCTS_OK;
   if (const auto* hosted = HostedProvider::kernel_of(kernel)) {
-    status = hosted->owner->run_batch(*hosted, problems, before, time, slowed);
+    status = hosted->owner->run_batch(*hosted, problems, before, time, n_awake, slowed);
   } else {
+    for (size_t i = 0; i < n_awake && status == QCTS_OK; ++i) status = provider_run(kernel, problems[i]);
     before();
     const double cpu = own_cpu_seconds();
     const auto start = std::chrono::steady_clock::now();
-    for (size_t i = 0; i < problems.size() && status == QCTS_OK; ++i)
+    for (size_t i = n_awake; i < problems.size() && status == QCTS_OK; ++i)
       status = provider_run(kernel, problems[i]);
     const auto end = std::chrono::steady_clock::now();
     time.wall_us = std::chrono::duration<double, std::micro>(end - start).count();

@@ -26,9 +26,10 @@ qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& prob
 qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem);
 // Runs the problems one after another: in a host, as one message. Calls `before` just before the first.
 // A program runs one problem at a time. Throws ProviderFault unless every call returns QCTS_OK.
-// In a host, each call may be slowed (HostRequest::slowed).
+// In a host, the first `n_awake` run before that and are not timed, and each call may be slowed
+// (HostRequest::slowed).
 BatchTime provider_run_batch(const qcts_kernel& kernel, std::span<const qcts_problem> problems,
-                             const std::function<void()>& before, double slowed = 0);
+                             const std::function<void()>& before, size_t n_awake = 0, double slowed = 0);
 // Returns the memory in which the data of the kernel's problems must lie, or nullptr if any will do.
 HostMemory* provider_memory(const qcts_kernel& kernel);
 // Returns the seconds of CPU time used by the process that runs the kernel.

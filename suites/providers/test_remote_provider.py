@@ -295,7 +295,7 @@ def test_a_providers_own_clock_times_it_and_the_report_says_so(tmp_path):
         assert "timed inside the provider's own process" in row["reason"]
         assert row["measures"]["median_us"]["value"] > 0 and row["measures"]["share_of_probe"]["value"] > 0
         assert "ratio_to_itself" in row["measures"]
-    assert all(len(verdict["samples_us"]) > 5 for verdict in run_record.verdicts(tmp_path / "out")), "the record keeps the samples"
+    assert all(len(verdict["samples_us"]) >= 3 for verdict in run_record.verdicts(tmp_path / "out")), "the record keeps the samples"
 
 
 def test_what_it_answered_while_it_was_timed_is_judged(tmp_path):

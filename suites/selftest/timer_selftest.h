@@ -21,10 +21,12 @@ class SlowedKernel final : public TimedTarget {
   SlowedKernel(TimedKernel& kernel, double part) : kernel_(kernel), part_(part) {}
   void call(size_t copy) override { kernel_.call(copy); }
   size_t copies() const override { return kernel_.copies(); }
+  void wake(size_t copy) override { kernel_.wake(copy); }
   double time_us(size_t first, size_t calls, bool rotate) override {
     return kernel_.time_slowed_us(first, calls, rotate, part_);
   }
   size_t max_calls(bool rotate) const override { return kernel_.max_calls(rotate); }
+  const void* timed() const override { return kernel_.timed(); }
   double min_sample_us() const override { return kernel_.min_sample_us(); }
   double good_sample_us() const override { return kernel_.good_sample_us(); }
   double cpu_seconds() const override { return kernel_.cpu_seconds(); }

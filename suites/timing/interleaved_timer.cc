@@ -50,6 +50,10 @@ void warm_up(std::vector<Series>& series, double budget_s) {
     entry.inner = std::clamp<size_t>(static_cast<size_t>(wanted), 1, entry.target->max_calls(entry.cold));
     entry.time_once();
   }
+  // The cost of a sample's beginning and end is a part of it that depends on its length.
+  for (Series& entry : series)
+    for (const Series& other : series)
+      if (entry.target->timed() == other.target->timed()) entry.inner = std::max(entry.inner, other.inner);
   for (size_t i = 1; i < series.size(); ++i)
     series[i].every = std::clamp<size_t>(
         static_cast<size_t>(series[i].sample_us() / (2 * series[0].sample_us())), 1, kRarest);
@@ -77,7 +81,7 @@ size_t Series::take_copies(size_t count) {
 }
 
 double Series::time_once() {
-  if (!cold || sample_us() < kAwakeUs) target->time_us(take_copies(1), 1, cold);
+  if (!cold || sample_us() < kAwakeUs) target->wake(take_copies(1));
   last_us = target->time_us(take_copies(inner), inner, cold);
   return last_us * scale;
 }

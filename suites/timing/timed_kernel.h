@@ -58,6 +58,7 @@ class TimedKernel final : public TimedTarget {
   size_t copies() const override { return remote_ ? remote_copies_ : copies_.size(); }
   double time_us(size_t first, size_t calls, bool rotate) override;
   // As time_us(), in a host that waits for a part of each call's time after it.
+  void wake(size_t copy) override;
   double time_slowed_us(size_t first, size_t calls, bool rotate, double part);
   // All calls of a batch differ, which the copies limit for all operations but linear.
   size_t max_calls(bool rotate) const override;
@@ -160,6 +161,8 @@ class TimedKernel final : public TimedTarget {
   double prepare_us_ = 0;
   std::vector<double> road_us_;
   size_t y_bytes_ = 0;
+  size_t batches_ = 0;
+  std::optional<size_t> awake_copy_;  // of the call with which the next batch begins, untimed
   std::function<void(double)> after_batch_;
   const RemoteProvider::Kernel* remote_ = nullptr;
   size_t remote_copies_ = 1;

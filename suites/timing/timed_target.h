@@ -17,7 +17,11 @@ class TimedTarget {
   // Returns microseconds per call: the mean of `calls` calls, by this process's clock.
   // The calls use copy `first` and, if `rotate`, the copies after it. Requires calls <= max_calls().
   virtual double time_us(size_t first, size_t calls, bool rotate);
+  // Makes an untimed call, or arranges for the next time_us() to begin with one.
+  virtual void wake(size_t copy) { time_us(copy, 1, false); }
   virtual size_t max_calls(bool /*rotate*/) const { return SIZE_MAX; }
+  // Returns what is timed: the same for targets whose samples must have the same number of calls.
+  virtual const void* timed() const { return this; }
   // Returns the length of the shortest sample that hides the cost of asking for it.
   virtual double min_sample_us() const { return 20; }
   // Returns the length of a sample where time is not short.
