@@ -264,14 +264,31 @@ double own_cpu_seconds() {
   return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
 }
 
-double cpu_seconds_of(pid_t process) {
-  double seconds = waited_cpu_seconds(std::to_string(process));
-  clockid_t clock = 0;
-  timespec spent{};
-  if (::clock_getcpuclockid(process, &clock) == 0 && ::clock_gettime(clock, &spent) == 0)
-    seconds += static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
-  for (const pid_t child : children_of(process)) seconds += cpu_seconds_of(child);
+CpuClocks::CpuClocks(pid_t process) { add(process); }
+
+void CpuClocks::add(pid_t process) {
+  processes_.push_back(process);
+  if (clockid_t clock = 0; ::clock_getcpuclockid(process, &clock) == 0) clocks_.push_back(clock);
+  for (const pid_t child : children_of(process)) add(child);
+}
+
+double CpuClocks::running_seconds() const {
+  double seconds = 0;
+  for (const clockid_t clock : clocks_)
+    if (timespec spent{}; ::clock_gettime(clock, &spent) == 0)
+      seconds += static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
   return seconds;
+}
+
+double CpuClocks::waited_seconds() const {
+  double seconds = 0;
+  for (const pid_t process : processes_) seconds += waited_cpu_seconds(std::to_string(process));
+  return seconds;
+}
+
+double cpu_seconds_of(pid_t process) {
+  const CpuClocks clocks(process);
+  return clocks.running_seconds() + clocks.waited_seconds();
 }
 
 std::string last_line(const std::filesystem::path& file) {

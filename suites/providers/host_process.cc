@@ -136,14 +136,16 @@ HostAnswer HostProcess::ask_batch(const WriteRequest& write, const std::function
   answer_of(windows_.outputs(), lane).is_ready = 0;
   const std::string number = send(lane, write);
   if (!await_ready(lane)) return receive(lane, number);
+  const CpuClocks clocks(pid_);
+  const double waited = clocks.waited_seconds();
   before();
+  const double cpu = clocks.running_seconds();
   const auto start = std::chrono::steady_clock::now();
   post(request_of(windows_.inputs(), lane).go, 1);
-  const double cpu = cpu_seconds();  // not before: the host spins until then
   HostAnswer answer = receive(lane, number);
   const auto end = std::chrono::steady_clock::now();
   time.wall_us = std::chrono::duration<double, std::micro>(end - start).count();
-  time.cpu_us = (cpu_seconds() - cpu) * 1e6;
+  time.cpu_us = (clocks.running_seconds() - cpu + clocks.waited_seconds() - waited) * 1e6;
   return answer;
 }
 
