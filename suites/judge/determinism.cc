@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "suites/cases/offers.h"
+#include "suites/judge/diagnosis/explain.h"
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/expected/test_vector.h"
 #include "suites/judge/first_answer.h"
@@ -70,6 +71,7 @@ class DeterminismJudge {
     base.check_unchanged_by_children(last);
     if (test_vector_.input.op == Op::linear && test_vector_.input.m > 1) rows_alone(base);
     conclude();
+    if (has_states() && !all_right(test_vector_, {&first_, 1})) return;
     const bool runs_concurrently =
         test_vector_.input.op != Op::linear || test_vector_.input.m == kConcurrentRows;
     if (runs_concurrently && verdict_.status == Status::pass) judge_concurrent_calls();
@@ -132,13 +134,16 @@ class DeterminismJudge {
     std::jthread other(call, size_t{1});
     call(0);
     other.join();
+    for (size_t i = 0; i < kCallers; ++i)
+      if (!all_right(test_vectors[i], {&answers[i].front(), 1})) return;
     for (size_t i = 0; i < kCallers; ++i) {
       if (faults[i]) std::rethrow_exception(faults[i]);
       if (!all_right(test_vectors[i], answers[i])) return;
     }
   }
 
-  bool all_right(const TestVector& test_vector, const std::vector<KernelAnswer>& answers) {
+  // The first of `answers` was given alone, and its fault is said before one beside other calls.
+  bool all_right(const TestVector& test_vector, std::span<const KernelAnswer> answers) {
     std::optional<LinearReference> reference;
     if (test_vector.input.op == Op::linear) reference.emplace(test_vector.input);
     const Expectation expected(test_vector, reference ? &*reference : nullptr,
@@ -146,10 +151,18 @@ class DeterminismJudge {
     for (const KernelAnswer& answer : answers) {
       const Finding finding = expected.judge(answer);
       if (!finding.mismatch) continue;
+      const bool is_alone = &answer == &answers.front();
       verdict_.status = Status::fail;
       verdict_.mismatch = finding.mismatch;
-      verdict_.reason = "wrong while another thread calls the kernel: " + finding.mismatch->where +
-                        ": want " + finding.mismatch->want + ", got " + finding.mismatch->got;
+      verdict_.reason = std::string(is_alone ? "wrong without another call: "
+                                             : "wrong while another thread calls the kernel: ") +
+                        finding.mismatch->where + ": want " + finding.mismatch->want + ", got " +
+                        finding.mismatch->got;
+      if (is_alone && context_.diagnose)
+        verdict_.reason +=
+            explained({kernel_, test_vector, expected, declared_stages(kernel_, test_vector.input.x_dtype),
+                       answer, finding.mismatch->count, 1},
+                      verdict_.findings);
       return false;
     }
     return true;

@@ -10,7 +10,7 @@
 #include "suites/cases/offers.h"
 #include "suites/inputs/generate_related.h"
 #include "suites/judge/diagnosis/conduct.h"
-#include "suites/judge/diagnosis/effective_weights.h"
+#include "suites/judge/diagnosis/explain.h"
 #include "suites/judge/expected/coverage.h"
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/expected/sensitivity.h"
@@ -244,12 +244,12 @@ class NumericsJudge {
     }
     const auto conduct = conduct_of(
         {input, attempt.run, attempt.answer, attempt.poison, attempt.previous, wrong_elems, is_first_});
-    if (!conduct) return weights_diagnosis(attempt.answer);
+    if (!conduct) return weights_diagnosis(attempt.answer, wrong_elems);
     verdict_.findings.push_back({conduct->caveat, ""});
     const bool has_answer = conduct->caveat == Caveat::wrote_part ||
                             conduct->caveat == Caveat::same_everywhere ||
                             conduct->caveat == Caveat::copied_input;
-    return "; " + conduct->text + (has_answer ? weights_diagnosis(attempt.answer) : "");
+    return "; " + conduct->text + (has_answer ? weights_diagnosis(attempt.answer, wrong_elems) : "");
   }
 
   // Returns true if every wrong element is one whose bound is infinite or no number.
@@ -260,18 +260,9 @@ class NumericsJudge {
     return without > 0 && static_cast<uint64_t>(without) >= wrong_elems;
   }
 
-  std::string weights_diagnosis(const KernelAnswer& answer) const {
-    const KernelInput& input = test_vector_.input;
-    if (input.op == Op::linear) {
-      const ProbedWeights probed = describe_effective_weights(kernel_, input, threads_);
-      const auto narrow = probed.are_right ? narrow_sum(kernel_, input, stages_, threads_) : std::nullopt;
-      if (!narrow) return "; " + probed.text;
-      verdict_.findings.push_back({narrow->caveat, ""});
-      return "; " + probed.text + "; " + narrow->text;
-    }
-    if (input.op == Op::dequantize && answer.y.size() == test_vector_.expected.y.size())
-      return "; " + describe(explain_dequantized(input, answer.y));
-    return "";
+  std::string weights_diagnosis(const KernelAnswer& answer, uint64_t wrong_elems) const {
+    return explained({kernel_, test_vector_, expectation_, stages_, answer, wrong_elems, threads_},
+                     verdict_.findings);
   }
 
   // Checks the kernel's answers against each other, whatever the oracle says of them.

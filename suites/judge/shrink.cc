@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 
-#include "reports/cells.h"
+#include "reports/failure_title.h"
 #include "suites/inputs/cut.h"
 #include "suites/judge/replay.h"
 

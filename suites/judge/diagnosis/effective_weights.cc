@@ -66,6 +66,19 @@ double tolerance_of(const KernelInput& input, const qcts_numerics& numerics) {
   return tolerance;
 }
 
+// Says where a fault may lie if the weights are right. Probing uses x of ones and zeros, and no bias.
+std::string hint_of(const KernelInput& input) {
+  std::vector<const char*> places;
+  if (input.weight.k > 1) places.push_back("the accumulation");
+  if (!input.bias.empty()) places.push_back("the bias");
+  if (input.m > 1) places.push_back("the paths for m > 1");
+  places.push_back("the rounding of y");
+  std::string text = ", so look at ";
+  for (size_t i = 0; i < places.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < places.size() ? ", " : " and ") + std::string(places[i]);
+  return text;
+}
+
 }  // namespace
 
 WeightExplanation probe_weights(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads) {
@@ -89,12 +102,20 @@ ProbedWeights describe_effective_weights(const qcts_kernel& kernel, const Kernel
   try {
     const WeightExplanation explanation = probe_weights(kernel, input, threads);
     const bool are_right = explanation.wrong == 0;
-    return {"effective weights by one-hot probing: " + describe(explanation) +
-                (are_right ? ", so look at the accumulation, the bias and the paths for m > 1" : ""),
-            are_right};
+    return {
+        "effective weights by one-hot probing: " + describe(explanation) + (are_right ? hint_of(input) : ""),
+        are_right, explanation.is_explained()};
   } catch (const std::exception& error) {
     return {std::string("one-hot probing failed: ") + error.what()};
   }
+}
+
+ProbedWeights describe_dequantized(const KernelInput& input, std::span<const std::byte> y) {
+  const WeightExplanation explanation = explain_dequantized(input, y);
+  if (explanation.wrong > 0) return {describe(explanation), false, explanation.is_explained()};
+  return {"each wrong element is within two steps of " + std::string(dtype_name(input.weight.dtype)) +
+              " of the right one, so look at the rounding",
+          true, false};
 }
 
 }  // namespace qcts

@@ -19,9 +19,12 @@ WeightExplanation explain_dequantized(const KernelInput& input, std::span<const 
 struct ProbedWeights {
   std::string text;        // "effective weights by one-hot probing: ..." and describe(WeightExplanation)
   bool are_right = false;  // so the fault lies elsewhere
+  bool are_explained = false;
 };
 // Never throws because of the kernel.
 ProbedWeights describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input,
                                          uint32_t threads);
+// The same for explain_dequantized(). Weights that differ by rounding alone are not called right.
+ProbedWeights describe_dequantized(const KernelInput& input, std::span<const std::byte> y);
 
 }  // namespace qcts

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <ranges>
+#include <set>
 
 #include "reference/numerics/soft_float.h"
 
@@ -75,6 +75,11 @@ class Hypotheses {
   }
 
   const Matrix2& truth() const { return truth_; }
+  bool is_finite_row(int64_t row) const {
+    for (int64_t column = 0; column < shape_.k; ++column)
+      if (!std::isfinite(value_of(truth_.at(row, column)))) return false;
+    return true;
+  }
   const std::vector<Hypothesis>& all() const { return all_; }
 
  private:
@@ -298,81 +303,80 @@ std::vector<Region> regions(const WeightShape& shape, int64_t group) {
   return all;
 }
 
+struct Weighed {
+  Place place;
+  double want = 0, got = 0;
+  bool is_right = false;
+};
+
+size_t distinct_pairs(const std::vector<Weighed>& wrong) {
+  const auto comparable = [](double value) { return std::isnan(value) ? HUGE_VAL : value; };
+  std::set<std::pair<double, double>> pairs;
+  for (const Weighed& one : wrong) pairs.emplace(comparable(one.want), comparable(one.got));
+  return pairs.size();
+}
+
+// Weights that are special for their values, a block of NaN for instance, say nothing of the place where they
+// happen to be.
+std::optional<Region> region_of(std::vector<Region> candidates, const std::vector<Weighed>& all,
+                                const std::vector<Weighed>& wrong) {
+  const auto is_special = [](const Weighed& one) {
+    return !std::isfinite(one.want) || std::fabs(one.want) < 0x1p-126;
+  };
+  if (std::ranges::all_of(wrong, is_special)) return std::nullopt;
+  for (Region& candidate : candidates) {
+    if (!std::ranges::all_of(wrong, candidate.holds, &Weighed::place)) continue;
+    const auto inside = std::ranges::count_if(all, candidate.holds, &Weighed::place);
+    if (2 * wrong.size() >= static_cast<size_t>(inside)) return std::move(candidate);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 WeightExplanation explain_weights(const SeenWeights& seen) {
   const Hypotheses hypotheses(seen);
   WeightExplanation result;
-  std::vector<Place> places, wrong;
-  std::vector<double> got;
+  result.are_probed_all = seen.columns.size() == static_cast<size_t>(seen.shape.k);
+  std::vector<Weighed> all, wrong;
   for (int64_t row = 0; row < seen.shape.n; ++row)
     for (size_t i = 0; i < seen.columns.size(); ++i) {
       const Place place{row, seen.columns[i]};
-      const double value = seen.values[static_cast<size_t>(row) * seen.columns.size() + i];
-      places.push_back(place);
-      got.push_back(value);
+      const double got = seen.values[static_cast<size_t>(row) * seen.columns.size() + i];
       const double want = value_of(hypotheses.truth().at(place.row, place.column));
-      if (close(want, value, seen.tolerance)) continue;
-      if (wrong.empty()) {
-        result.first_row = place.row;
-        result.first_column = place.column;
-        result.want = want;
-        result.got = value;
-      }
-      wrong.push_back(place);
+      // In the sum of a one-hot row, 0 times another weight of the row is NaN if that one is no number.
+      if (seen.m > 0 && std::isnan(got) && !hypotheses.is_finite_row(row)) continue;
+      all.push_back({place, want, got, close(want, got, seen.tolerance)});
+      if (!all.back().is_right) wrong.push_back(all.back());
     }
   result.wrong = wrong.size();
-  result.seen = places.size();
+  result.seen = all.size();
   if (wrong.empty()) return result;
-  result.are_dropped = std::ranges::all_of(std::views::iota(size_t{0}, places.size()), [&](size_t i) {
-    return got[i] == 0 ||
-           close(value_of(hypotheses.truth().at(places[i].row, places[i].column)), got[i], seen.tolerance);
-  });
-
+  result.first_row = wrong[0].place.row;
+  result.first_column = wrong[0].place.column;
+  result.want = wrong[0].want;
+  result.got = wrong[0].got;
+  result.distinct = distinct_pairs(wrong);
+  result.are_dropped =
+      std::ranges::all_of(wrong, [](const Weighed& one) { return std::isfinite(one.want) && one.got == 0; });
   const int64_t group = seen.scheme->group() == 0 ? seen.shape.k : seen.scheme->group();
-  std::optional<Region> region;
-  for (Region& candidate : regions(seen.shape, group))
-    if (!region && std::ranges::all_of(wrong, candidate.holds)) region = std::move(candidate);
+  const std::optional<Region> region = region_of(regions(seen.shape, group), all, wrong);
   if (region) result.region = region->name;
 
   for (const Hypothesis& hypothesis : hypotheses.all()) {
     RankedHypothesis ranked{hypothesis.name, 0, 0, 0};
-    for (size_t i = 0; i < places.size(); ++i) {
-      if (region && !region->holds(places[i])) continue;
-      const double want = value_of(hypotheses.truth().at(places[i].row, places[i].column));
-      const double predicted = hypothesis.predict(places[i]);
-      const bool right = close(want, got[i], seen.tolerance);
-      if (right && !close(want, predicted, seen.tolerance)) ++ranked.refuted;
-      if (!right && close(predicted, got[i], seen.tolerance)) ++ranked.explained;
+    for (const Weighed& one : all) {
+      if (region && !region->holds(one.place)) continue;
+      // What was got is rounded, so it is compared with the prediction, and not the right weight with it.
+      const bool is_predicted = close(hypothesis.predict(one.place), one.got, seen.tolerance);
+      if (one.is_right && !is_predicted) ++ranked.refuted;
+      if (!one.is_right && is_predicted) ++ranked.explained;
     }
     ranked.score = static_cast<double>(ranked.explained) / static_cast<double>(wrong.size() + ranked.refuted);
     if (ranked.explained > 0) result.ranked.push_back(std::move(ranked));
   }
   std::ranges::stable_sort(result.ranked, std::ranges::greater{}, &RankedHypothesis::score);
   return result;
-}
-
-std::string describe(const WeightExplanation& explanation) {
-  if (explanation.wrong == 0) return "all " + std::to_string(explanation.seen) + " weights are right";
-  const auto number = [](double value) -> std::string {
-    if (std::isnan(value)) return "nan";
-    char text[32];
-    std::snprintf(text, sizeof text, "%.9g", value);
-    return text;
-  };
-  std::string text = std::to_string(explanation.wrong) + " of " + std::to_string(explanation.seen) +
-                     " weights differ, first at row " + std::to_string(explanation.first_row) + ", column " +
-                     std::to_string(explanation.first_column) + ": want " + number(explanation.want) +
-                     ", got " + number(explanation.got);
-  if (!explanation.region.empty()) text += "; all in " + explanation.region;
-  if (explanation.are_dropped) text += "; all read as 0: their products are missing";
-  if (!explanation.is_explained()) return text + "; no single hypothesis explains them";
-  const RankedHypothesis& best = explanation.ranked.front();
-  text += "; hypothesis: " + best.name + " (predicts " + std::to_string(best.explained) + " of " +
-          std::to_string(explanation.wrong) + ")";
-  if (explanation.ranked.size() > 1 && explanation.ranked[1].score >= 0.9)
-    text += ", or else: " + explanation.ranked[1].name;
-  return text;
 }
 
 }  // namespace qcts

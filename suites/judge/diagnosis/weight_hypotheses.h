@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reference/schemes/scheme.h"
+#include "suites/judge/diagnosis/least_distinct.h"
 
 namespace qcts {
 
@@ -33,15 +34,21 @@ struct RankedHypothesis {
 
 struct WeightExplanation {
   uint64_t wrong = 0, seen = 0;
+  uint64_t distinct = 0;       // different pairs of a wanted and a got value among the wrong
+  bool are_probed_all = true;  // false: the weight has columns that were not looked at
   int64_t first_row = 0, first_column = 0;
   double want = 0, got = 0;  // values of the first wrong weight
-  // The smallest region that contains all wrong weights: "the first column of each group". It may be empty.
+  // The smallest region that contains all wrong weights, and of which they are half or more: "the first
+  // column of each group". It may be empty.
   std::string region;
   bool are_dropped = false;              // every wrong weight is 0 instead, so that its product is missing
   std::vector<RankedHypothesis> ranked;  // best first; every score is > 0
 
-  // Returns true if one hypothesis predicts nearly all observed weights, so that it may be named.
-  bool is_explained() const { return !ranked.empty() && ranked.front().score >= 0.9; }
+  // Returns true if one hypothesis predicts every wrong weight and changes no right one, and if they are
+  // enough to tell. Only then it may be named.
+  bool is_explained() const {
+    return distinct >= kLeastDistinct && !ranked.empty() && ranked.front().score == 1;
+  }
 };
 
 WeightExplanation explain_weights(const SeenWeights& seen);
@@ -49,7 +56,8 @@ WeightExplanation explain_weights(const SeenWeights& seen);
 // Describes the explanation in words. The first part is
 // "96 of 1024 weights differ, first at row 0, column 64: want 0.25, got 0.5".
 // The second part is "; hypothesis: nibbles swapped (predicts 96 of 96)".
-// If no hypothesis predicts nearly all weights, the text is "no single hypothesis explains them".
+// If no hypothesis predicts all weights, the text is "no single hypothesis explains them".
+// Right weights are "all 1024 weights are right", or "the 640 probed weights are right".
 std::string describe(const WeightExplanation& explanation);
 
 }  // namespace qcts

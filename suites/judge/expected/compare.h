@@ -45,6 +45,7 @@ std::optional<Mismatch> compare_activation_planes(const Planes& want, const Plan
 struct Bounded {
   double value = 0;  // value of the oracle, before any rounding
   double low = 0, high = 0;
+  double error = 0;  // how far a correct kernel's sum may be from `value` before it is rounded to y's type
 };
 // Returns true if the bound is -inf to inf, because a declared stage may overflow on the way to this element.
 bool is_unbounded(const Bounded& bounded);

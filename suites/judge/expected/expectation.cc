@@ -52,6 +52,13 @@ void Expectation::make_exact() {
   for (size_t i = 0; i < bounds_.size(); ++i) store_float(dtype, exact_y_, i, bounds_[i].value);
 }
 
+std::vector<Bounded> Expectation::wanted() const {
+  std::vector<Bounded> all = bounds_;
+  if (is_exact())
+    for (Bounded& one : all) one = {one.value, one.value, one.value, 0};
+  return all;
+}
+
 Finding Expectation::judge_linear(const KernelAnswer& answer) const {
   const KernelInput& input = test_vector_.input;
   const auto place = [&](uint64_t index) { return place_in_matrix("y", index, input.weight.n, 0); };

@@ -32,6 +32,8 @@ class Expectation {
   Finding judge(const KernelAnswer& answer) const;
 
   const std::vector<Bounded>& bounds() const { return bounds_; }  // for linear; row-major [m, n]
+  // The same, as y is judged: sums that must be exact have no room.
+  std::vector<Bounded> wanted() const;
   const LinearReference& reference() const { return *reference_; }
   // Returns true if y must match bit for bit, because the kernel's accumulator keeps all bits of these sums.
   bool is_exact() const { return !exact_y_.empty(); }

@@ -154,7 +154,7 @@ Bounded LinearReference::bounded(const OracleWeights& weights, int64_t m, int64_
   // The oracle's x is code times scale, unrounded; a kernel that casts it to x's dtype rounds it.
   const LinearBound bound = linear_bound(
       oracle, stages, {quantized ? DType::float64 : input_.x_dtype, scale_dtype(input_), input_.y_dtype});
-  return {oracle.y, bound.low, bound.high};
+  return {oracle.y, bound.low, bound.high, bound.error};
 }
 
 Bounded LinearReference::bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/judge/diagnosis/explain.h"
+
+#include "suites/judge/diagnosis/answer_hypotheses.h"
+#include "suites/judge/diagnosis/conduct.h"
+#include "suites/judge/diagnosis/effective_weights.h"
+#include "suites/judge/diagnosis/plane_hypotheses.h"
+
+namespace qcts {
+namespace {
+
+// A mistake that is named says it all; weights, right or wrong, would only follow from it.
+std::string in_order(const SeenAnswer& seen, uint64_t wrong, const ProbedWeights& weights) {
+  if (const auto named = explain_answer(seen, answer_hypotheses, wrong)) return "; " + describe(*named);
+  if (!weights.are_explained)
+    if (const auto common = explain_answer(seen, answer_summaries, wrong)) return "; " + describe(*common);
+  return "; " + weights.text;
+}
+
+std::string explained_linear(const WrongAnswerOf& wrong, std::vector<VerdictFinding>& findings) {
+  const KernelInput& input = wrong.test_vector.input;
+  const ProbedWeights weights = describe_effective_weights(wrong.kernel, input, wrong.threads);
+  std::string text = in_order(seen_linear(input, wrong.expectation, wrong.stages, wrong.answer.y),
+                              wrong.wrong_elems, weights);
+  if (!weights.are_right) return text;
+  if (const auto narrow = narrow_sum(wrong.kernel, input, wrong.stages, wrong.threads)) {
+    findings.push_back({narrow->caveat, ""});
+    text += "; " + narrow->text;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string explained(const WrongAnswerOf& wrong, std::vector<VerdictFinding>& findings) {
+  const KernelInput& input = wrong.test_vector.input;
+  const KernelAnswer& expected = wrong.test_vector.expected;
+  if (input.op == Op::linear) return explained_linear(wrong, findings);
+  if (input.op == Op::dequantize && wrong.answer.y.size() == expected.y.size())
+    return in_order(seen_dequantized(input, expected.y, wrong.answer.y), wrong.wrong_elems,
+                    describe_dequantized(input, wrong.answer.y));
+  const auto planes = explain_planes(input, expected.planes, wrong.answer.planes);
+  return planes ? "; " + describe(*planes) : "";
+}
+
+}  // namespace qcts

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+
+namespace qcts {
+
+// The fewest different values that a mistake must predict to be named: one scale or one row is no evidence.
+inline constexpr size_t kLeastDistinct = 20;
+
+}  // namespace qcts

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/judge/diagnosis/plane_hypotheses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <set>
+#include <tuple>
+
+#include "reference/numerics/soft_float.h"
+
+namespace qcts {
+namespace {
+
+constexpr int64_t kMostQuantized = int64_t{1} << 20;
+
+size_t plane_step(const Plane& plane) { return std::max<size_t>(1, dtype_bits(plane.dtype) / 8); }
+
+bool have_same_specs(const Planes& planes, const std::vector<PlaneSpec>& specs) {
+  return std::ranges::equal(planes, specs, [](const Plane& plane, const PlaneSpec& spec) {
+    return plane.name == spec.name && plane.dtype == spec.dtype && plane.shape == spec.shape;
+  });
+}
+
+bool have_same_specs(const Planes& a, const Planes& b) {
+  return std::ranges::equal(a, b, [](const Plane& one, const Plane& other) {
+    return one.name == other.name && one.dtype == other.dtype && one.shape == other.shape &&
+           one.bytes.size() == other.bytes.size();
+  });
+}
+
+bool have_same_elements(const Planes& a, const Planes& b) {
+  return have_same_specs(a, b) && std::ranges::equal(a, b, [](const Plane& one, const Plane& other) {
+           return !first_difference(one, other);
+         });
+}
+
+// What differs between two sets of planes.
+struct Difference {
+  uint64_t elements = 0;
+  std::set<std::tuple<size_t, uint64_t, uint64_t>> distinct;  // plane, wanted bits, got bits
+  std::string names;                                          // "qdata and scale"
+};
+
+uint64_t bits_at(const Plane& plane, size_t byte) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, plane.bytes.data() + byte, std::min(sizeof bits, plane_step(plane)));
+  return bits;
+}
+
+Difference difference_of(const Planes& want, const Planes& got) {
+  Difference all;
+  std::vector<std::string> names;
+  for (size_t p = 0; p < want.size(); ++p) {
+    const uint64_t before = all.elements;
+    for (size_t at = 0; at + plane_step(want[p]) <= want[p].bytes.size(); at += plane_step(want[p])) {
+      const uint64_t wanted = bits_at(want[p], at), is = bits_at(got[p], at);
+      if (wanted == is) continue;
+      ++all.elements;
+      all.distinct.emplace(p, wanted, is);
+    }
+    if (all.elements > before) names.push_back(want[p].name);
+  }
+  for (size_t i = 0; i < names.size(); ++i)
+    all.names += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return all;
+}
+
+// Collects the names of the recipes that give exactly the planes of an answer.
+class Recipes {
+ public:
+  Recipes(const KernelInput& input, const Planes& got, std::string planes)
+      : input_(input), got_(got), planes_(std::move(planes)) {
+    add_inputs();
+    if (input.op == Op::quantize)
+      add_schemes();
+    else
+      add_policies();
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  void add(const std::string& name, const std::function<Planes()>& make) {
+    if (names_.size() == 2) return;
+    try {
+      if (have_same_elements(make(), got_)) names_.push_back(name);
+    } catch (const std::exception&) {  // the scheme refuses this input, so this mistake is impossible
+    }
+  }
+
+  std::string those_of(std::string_view recipe) const {
+    return planes_ +
+           (planes_.find(" and ") == planes_.npos && planes_.find(", ") == planes_.npos ? " is that of "
+                                                                                        : " are those of ") +
+           std::string(recipe);
+  }
+
+  Planes quantized(const Scheme& scheme, Layout layout, std::span<const std::byte> x) const {
+    if (input_.op == Op::quantize_activation)
+      return scheme.quantize_activation({input_.x_dtype, input_.m, input_.weight.k, x}, input_.activation,
+                                        input_.planes);
+    return scheme.quantize({input_.weight.dtype, input_.weight.n, input_.weight.k, x}, layout);
+  }
+
+  void add_schemes() {
+    for (const Layout layout : input_.scheme->layouts())
+      if (layout != input_.layout)
+        add(those_of("the recipe for layout " + std::string(layout.name())),
+            [&] { return quantized(*input_.scheme, layout, input_.x); });
+    for (const bool of_family : {true, false})
+      for (const Scheme* const other : schemes()) {
+        const bool same_family = other->family() == input_.scheme->family();
+        if (other == input_.scheme || same_family != of_family || other->refusal(input_.weight)) continue;
+        if (!have_same_specs(got_, other->plane_specs(input_.weight))) continue;
+        add(those_of(other->name()), [&] { return quantized(*other, kPlain, input_.x); });
+      }
+  }
+
+  void add_policies() {
+    for (const Scheme* const other : schemes())
+      for (const Policy policy : other->activations()) {
+        const bool is_own = other->family() == input_.scheme->family();
+        if (policy == kWeightOnly || (is_own && policy == input_.activation)) continue;
+        add(those_of(is_own ? std::string(policy.name())
+                            : std::string(policy.name()) + " of " + std::string(other->name())),
+            [&] { return other->quantize_activation(input_.x_matrix(), policy, input_.planes); });
+      }
+  }
+
+  // The right recipe on a changed input. `change` gets all elements and their number in a row.
+  void add_input(const std::string& name, const std::function<void(std::span<double>, size_t)>& change) {
+    add(name, [&] {
+      const DType dtype = input_.op == Op::quantize ? input_.weight.dtype : input_.x_dtype;
+      std::vector<double> values = load_doubles(dtype, input_.x);
+      change(values, static_cast<size_t>(input_.weight.k));
+      std::vector<std::byte> x(input_.x.size());
+      for (size_t i = 0; i < values.size(); ++i) store_float(dtype, x, i, values[i]);
+      return quantized(*input_.scheme, input_.layout, x);
+    });
+  }
+
+  void add_inputs() {
+    const DType own = input_.op == Op::quantize ? input_.weight.dtype : input_.x_dtype;
+    const FloatFormat& format = float_format(own);
+    const auto each = [](auto of) {
+      return [of](std::span<double> values, size_t) {
+        for (double& value : values) value = of(value);
+      };
+    };
+    add_input("NaN read as 0", each([](double v) { return std::isnan(v) ? 0 : v; }));
+    add_input("infinity read as the largest number",
+              each([&](double v) { return std::isinf(v) ? std::copysign(format.max, v) : v; }));
+    add_input("infinity read as 0", each([](double v) { return std::isinf(v) ? 0 : v; }));
+    add_input("subnormal inputs read as zero",
+              each([&](double v) { return std::fabs(v) < format.min_normal ? std::copysign(0.0, v) : v; }));
+    for (const DType narrow : {DType::bfloat16, DType::float16})
+      if (own != narrow)
+        add_input("the input rounded to " + std::string(dtype_name(narrow)) + " first",
+                  each([narrow](double v) { return round_to(narrow, v); }));
+    const auto rotated = [](bool forward) {
+      return [forward](std::span<double> values, size_t width) {
+        const auto middle = static_cast<ptrdiff_t>(forward ? width : values.size() - width);
+        std::rotate(values.begin(), values.begin() + middle, values.end());
+      };
+    };
+    add_input("the row before", rotated(false));
+    add_input("the next row", rotated(true));
+  }
+
+  const KernelInput& input_;
+  const Planes& got_;
+  const std::string planes_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+std::optional<AnswerExplanation> explain_planes(const KernelInput& input, const Planes& want,
+                                                const Planes& got) {
+  if (input.op != Op::quantize && input.op != Op::quantize_activation) return std::nullopt;
+  const int64_t rows = input.op == Op::quantize ? input.weight.n : input.m;
+  if (!have_same_specs(want, got)) return std::nullopt;
+  if (auto rounding = explain_code_rounding(input, want, got)) return rounding;
+  if (rows * input.weight.k > kMostQuantized) return std::nullopt;
+  const Difference differing = difference_of(want, got);
+  if (differing.distinct.size() < kLeastDistinct) return std::nullopt;
+  const Recipes recipes(input, got, differing.names);
+  const std::vector<std::string>& names = recipes.names();
+  if (names.empty()) return std::nullopt;
+  return AnswerExplanation{names[0], names.size() > 1 ? names[1] : "", differing.elements, ""};
+}
+
+}  // namespace qcts

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Protects the sentence on wrong planes: a quantizer with exactly one mistake gets exactly its name.
+#include "suites/judge/diagnosis/plane_hypotheses.h"
+
+#include <cmath>
+#include <ostream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reference/numerics/soft_float.h"
+#include "suites/inputs/generate.h"
+
+namespace qcts {
+namespace {
+
+using Quantize = std::function<Planes(const TestVector&)>;
+
+Matrix matrix_of(const KernelInput& input) {
+  return {input.weight.dtype, input.weight.n, input.weight.k, input.x};
+}
+
+// Returns the right planes of int8_row with its codes rounded by `round`, from the quotient in float32.
+Quantize codes_by(double (*round)(double)) {
+  return [round](const TestVector& test_vector) {
+    const KernelInput& input = test_vector.input;
+    Planes planes = test_vector.expected.planes;
+    const auto k = static_cast<size_t>(input.weight.k);
+    std::vector<ExactWeight> row(k);
+    for (size_t r = 0; r < static_cast<size_t>(input.weight.n); ++r) {
+      input.scheme->exact_row(planes, input.weight, static_cast<int64_t>(r), row);
+      for (size_t c = 0; c < k; ++c) {
+        const auto value = static_cast<float>(load_float(input.weight.dtype, input.x, r * k + c));
+        const float code = value * (1 / static_cast<float>(row[c].scale));
+        planes[0].bytes[r * k + c] =
+            static_cast<std::byte>(static_cast<int8_t>(std::clamp(round(code), -128.0, 127.0)));
+      }
+    }
+    return planes;
+  };
+}
+
+// Returns the right planes of a changed weight.
+Quantize of_weight(double (*change)(double)) {
+  return [change](const TestVector& test_vector) {
+    KernelInput input = test_vector.input;
+    for (size_t i = 0; i < input.x.size() / dtype_bytes(input.weight.dtype); ++i)
+      store_float(input.weight.dtype, input.x, i, change(load_float(input.weight.dtype, input.x, i)));
+    return input.scheme->quantize(matrix_of(input), input.layout);
+  };
+}
+
+Quantize by_scheme(const char* name) {
+  return [name](const TestVector& test_vector) {
+    return find_scheme(name)->quantize(matrix_of(test_vector.input), kPlain);
+  };
+}
+
+struct WrongQuantizer {
+  const char *test, *scheme, *name;
+  DType dtype;
+  Generator generator;
+  Quantize quantize;
+};
+void PrintTo(const WrongQuantizer& wrong, std::ostream* out) { *out << wrong.test; }
+
+TestVector weight_for(const WrongQuantizer& wrong) {
+  const Synthetic synthetic{wrong.generator, {wrong.dtype, 37, 224}, 1, 1};
+  return test_vector_for(generate(*find_scheme(wrong.scheme), Op::quantize, kPlain, synthetic, 1).input);
+}
+
+std::string named_planes(const TestVector& test_vector, const Planes& got) {
+  const auto explanation = explain_planes(test_vector.input, test_vector.expected.planes, got);
+  return explanation ? describe(*explanation) : "none";
+}
+
+class OneWrongQuantizer : public testing::TestWithParam<WrongQuantizer> {};
+
+TEST_P(OneWrongQuantizer, GetsItsName) {
+  const TestVector test_vector = weight_for(GetParam());
+  const std::string text = named_planes(test_vector, GetParam().quantize(test_vector));
+  EXPECT_THAT(text, testing::StartsWith("hypothesis: " + std::string(GetParam().name) + " (predicts "));
+}
+
+TEST_P(OneWrongQuantizer, WithAnotherMistakeGetsNone) {
+  const TestVector test_vector = weight_for(GetParam());
+  Planes planes = GetParam().quantize(test_vector);
+  for (size_t i = 3; i < planes[0].bytes.size(); i += 41) planes[0].bytes[i] ^= std::byte{0x24};
+  EXPECT_EQ(named_planes(test_vector, planes), "none");
+}
+
+TEST_P(OneWrongQuantizer, OnOneElementGetsNone) {
+  const TestVector test_vector = weight_for(GetParam());
+  Planes planes = test_vector.expected.planes;
+  const Planes wrong = GetParam().quantize(test_vector);
+  for (size_t i = 0; i < planes[0].bytes.size(); ++i)
+    if (planes[0].bytes[i] != wrong[0].bytes[i]) {
+      planes[0].bytes[i] = wrong[0].bytes[i];
+      break;
+    }
+  EXPECT_EQ(named_planes(test_vector, planes), "none");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Quantizers, OneWrongQuantizer,
+    testing::Values(
+        WrongQuantizer{"half_up", "int8_row", "ties rounded up", DType::bfloat16, Generator::halfway,
+                       codes_by([](double v) { return std::floor(v + 0.5); })},
+        WrongQuantizer{"half_away", "int8_row", "ties rounded away from zero", DType::bfloat16,
+                       Generator::halfway, codes_by([](double v) { return std::round(v); })},
+        WrongQuantizer{"truncated", "int8_row", "codes rounded toward zero", DType::float32, Generator::noise,
+                       codes_by([](double v) { return std::trunc(v); })},
+        WrongQuantizer{"floor", "int8_row", "codes rounded down", DType::float32, Generator::noise,
+                       codes_by([](double v) { return std::floor(v); })},
+        WrongQuantizer{"no_nan", "int8_row", "NaN read as 0", DType::float32, Generator::non_finite,
+                       of_weight([](double v) { return std::isnan(v) ? 0 : v; })},
+        WrongQuantizer{"as_bf16", "int8_row", "the input rounded to bfloat16 first", DType::float32,
+                       Generator::noise, of_weight([](double v) { return round_to(DType::bfloat16, v); })},
+        WrongQuantizer{"sibling", "mxfp4_floor", "qdata and scale are those of mxfp4_ceil", DType::bfloat16,
+                       Generator::noise, by_scheme("mxfp4_ceil")},
+        WrongQuantizer{"sibling_even", "mxfp8_e4m3_floor", "qdata and scale are those of mxfp8_e4m3_even",
+                       DType::bfloat16, Generator::noise, by_scheme("mxfp8_e4m3_even")}),
+    [](const auto& info) { return std::string(info.param.test); });
+
+TEST(PlaneHypotheses, RightPlanesGetNone) {
+  for (const char* scheme : {"int8_row", "mxfp4_floor", "fp8_row", "int4_tinygemm_g32"}) {
+    const TestVector test_vector = weight_for({"", scheme, "", DType::bfloat16, Generator::noise, {}});
+    EXPECT_EQ(named_planes(test_vector, test_vector.expected.planes), "none") << scheme;
+  }
+}
+
+TEST(PlaneHypotheses, AnotherPolicyOfXIsNamed) {
+  const Scheme& scheme = *find_scheme("int8_row");
+  Synthetic synthetic{Generator::noise, {DType::bfloat16, 24, 216}, 17, 1};
+  synthetic.activation = scheme.policy_named("dyn_row_sym");
+  const TestVector test_vector =
+      test_vector_for(generate(scheme, Op::quantize_activation, kPlain, synthetic, 1).input);
+  const KernelInput& input = test_vector.input;
+  Planes other;
+  for (const Policy policy : scheme.activations())
+    if (policy == "dyn_row_sym_127")
+      other = scheme.quantize_activation(input.x_matrix(), policy, input.planes);
+  ASSERT_FALSE(other.empty());
+  EXPECT_THAT(named_planes(test_vector, other), testing::HasSubstr(" of dyn_row_sym_127 (predicts "));
+}
+
+}  // namespace
+}  // namespace qcts
