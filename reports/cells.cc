@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "reports/failure_title.h"
 #include "reports/report.h"
 
 namespace qcts {
@@ -62,6 +63,8 @@ std::string without_numbers(std::string_view text) {
 
 std::string cause(const Verdict& verdict, const std::string& hypothesis) {
   if (!hypothesis.empty()) return hypothesis;
+  if (const std::string check = check_of(verdict.reason); !check.empty())
+    return without_numbers(clipped_text(check));
   if (verdict.mismatch && !verdict.mismatch->where.empty())
     return without_numbers(clipped_text(verdict.mismatch->where)) + " differs";
   return without_numbers(clipped_text(verdict.reason));
@@ -108,14 +111,6 @@ std::string clipped_text(const std::string& text) {
   size_t end = kMaxBytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not within a character
   return text.substr(0, end) + "...";
-}
-
-std::string hypothesis_of(const std::string& reason) {
-  constexpr std::string_view kKey = "hypothesis: ";
-  const size_t at = reason.find(kKey);
-  if (at == reason.npos) return {};
-  const size_t begin = at + kKey.size();
-  return reason.substr(begin, reason.find(" (predicts", begin) - begin);
 }
 
 int urgency(Status status) {

@@ -30,8 +30,8 @@ struct Cell {
 std::vector<Cell> cells_of(const std::vector<Verdict>& verdicts);
 
 // Verdicts of one provider with one status and one cause.
-// The cause is the diagnosed hypothesis, otherwise the field that differs,
-// otherwise the reason without its numbers.
+// The cause is the diagnosed hypothesis, otherwise the check that failed (check_of()), otherwise the field
+// that differs, otherwise the reason without its numbers. failure_title() has the words for people.
 struct Group {
   std::string provider;
   Status status = Status::fail;
@@ -40,7 +40,7 @@ struct Group {
   bool blocks = false;                   // some of these verdicts prevent conformance
   std::vector<const Verdict*> verdicts;  // simplest first: numerics first, then small shapes
 
-  std::string name() const;  // "builtin fail: scale of the next group"; equal in the next run
+  std::string name() const;  // the key, "builtin fail: scale of the next group"; equal in the next run
 };
 
 // Returns groups of the verdicts that did not pass.
@@ -49,8 +49,6 @@ struct Group {
 std::vector<Group> groups_of(const std::vector<const Verdict*>& verdicts, bool gate_latency);
 std::vector<Group> groups_of(const std::vector<Verdict>& verdicts, bool gate_latency);
 
-// Returns the text between "hypothesis: " and its prediction, or "" if the reason names no hypothesis.
-std::string hypothesis_of(const std::string& reason);
 // Returns the rank of a status; 0 is most urgent.
 // Wrong answers come before crashes, and crashes come before weak and undecided results.
 int urgency(Status status);

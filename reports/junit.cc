@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/cells.h"
+#include "reports/failure_title.h"
 #include "reports/markup.h"
 #include "reports/report.h"
 
@@ -98,8 +99,9 @@ std::string failures_text(const std::vector<Group>& groups, size_t& listed) {
   for (const Group& group : groups) {
     if (!group.blocks) continue;
     const Verdict& example = *group.verdicts.front();
-    text += group.name() + " (" + std::to_string(group.verdicts.size()) + ")\n  " +
-            clipped_text(example.reason) + "\n  rerun: " + clipped_text(example.rerun) + "\n";
+    text += group.provider + " " + std::string(status_name(group.status)) + ": " + failure_title(group) +
+            " (" + std::to_string(group.verdicts.size()) + ")\n  " + clipped_text(example.reason) +
+            "\n  rerun: " + clipped_text(example.rerun) + "\n";
     size_t left_out = 0;
     for (const Verdict* verdict : group.verdicts)
       if (listed < kMaxListed)
@@ -125,7 +127,7 @@ Testcase testcase_of(const Cell& cell, bool gate_latency) {
   test.type = status_name(first.status);
   const std::string count =
       std::to_string(first.verdicts.size()) + " of " + std::to_string(cell.verdicts.size());
-  test.message = count + " " + test.type + ": " + first.what;
+  test.message = count + " " + test.type + ": " + failure_title(first);
   if (test.result == Result::skipped) return test;
   size_t listed = 0;
   test.body = failures_text(groups, listed);

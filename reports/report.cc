@@ -7,6 +7,7 @@
 #include <map>
 
 #include "reports/cells.h"
+#include "reports/failure_title.h"
 
 namespace qcts {
 namespace {
@@ -95,6 +96,7 @@ Json group_json(const Group& group) {
           {"blocks", group.blocks},
           {"provider", group.provider},
           {"hypothesis", group.hypothesis},
+          {"title", failure_title(group)},
           {"what", group.what},
           {"count", group.verdicts.size()},
           {"variants", counted(group, [](const Verdict& v) { return v.variant; })},
@@ -102,6 +104,7 @@ Json group_json(const Group& group) {
           {"schemes", counted(group, [](const Verdict& v) { return v.case_id.scheme; })},
           {"example", example.full_id()},
           {"reason", clipped_text(example.reason)},
+          {"diagnosis", clipped_text(failure_details(group))},
           {"rerun", clipped_text(example.rerun)}};
 }
 

@@ -24,11 +24,12 @@ function groupBox(group, model, brief) {
   });
   const failure = model.failureOf.get(group.example), first = failure && failure.mismatch;
   return h("section", { class: group.blocks ? "group bad" : "group" },
-    h("p", {}, h("b", {}, grouped(group.count), " ", h("span", { class: tone(group.status) }, group.status)), " ", link(providerHref(group.provider), group.provider), ": ", group.hypothesis ? h("b", {}, group.what) : group.what),
+    h("p", {}, h("b", {}, grouped(group.count), " ", h("span", { class: tone(group.status) }, group.status)), " ", link(providerHref(group.provider), group.provider), ": ", group.hypothesis ? h("b", {}, group.title) : group.title),
     brief ? null : where,
     h("p", {}, brief ? null : "simplest: ", link(caseHref(group.example), code(group.example))),
     first ? h("p", {}, `${first.where}: want `, code(first.want), ", got ", code(first.got), first.total ? ` (${grouped(first.count)} of ${grouped(first.total)} differ)` : "")
-      : !brief && group.reason !== group.what ? h("p", {}, group.reason) : null,
+      : null,
+    !group.hypothesis && group.diagnosis ? h("p", {}, group.diagnosis) : null,
     commandLine(group.rerun));
 }
 

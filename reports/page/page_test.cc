@@ -85,9 +85,24 @@ TEST(Summary, KeepsTextFromElsewhereInItsPlace) {
   failed.rerun = "qcts `x`\n\n# head";
   report.verdicts = {failed};
   const std::string text = summary_markdown(report_json(report));
-  EXPECT_THAT(text, HasSubstr("ac\\|me: a \\| b # head &lt;img> \\[x\\](y) \\`z\\`"));
+  EXPECT_THAT(text, HasSubstr("ac\\|me: a \\| b  head &lt;img> \\[x\\](y) \\`z\\`"));
   EXPECT_THAT(text, HasSubstr("`` qcts `x`  # head ``"));
   EXPECT_THAT(text, Not(HasSubstr("\n# head")));
+}
+
+TEST(Summary, NamesAFailureByItsTitleAndDiagnosis) {
+  RunReport report;
+  report.started_utc = "2026-01-01T00:00:00Z";
+  Verdict failed;
+  failed.case_id = parse_case_id("numerics.linear/s/a").value();
+  failed.provider = "acme";
+  failed.status = Status::fail;
+  failed.mismatch = Mismatch{"y: row 3, column 40", "1", "2", 7, 9};
+  failed.reason = "y: row 3, column 40: want 1, got 2; all 9 weights are right, so look at the bias";
+  report.verdicts = {failed};
+  const std::string text = summary_markdown(report_json(report));
+  EXPECT_THAT(text, HasSubstr("acme: wrong y, 78 % of the elements\n  all 9 weights are right"));
+  EXPECT_THAT(text, Not(HasSubstr("row #")));
 }
 
 }  // namespace

@@ -34,6 +34,12 @@ std::string code_text(std::string text) {
   return fence + space + text + space + fence;
 }
 
+// A hypothesis says it all; otherwise the diagnosis says what was seen.
+std::string diagnosis_line(const nlohmann::ordered_json& group) {
+  const std::string diagnosis = group.at("diagnosis"), hypothesis = group.at("hypothesis");
+  return hypothesis.empty() && !diagnosis.empty() ? "\n  " + cell_text(diagnosis) : "";
+}
+
 }  // namespace
 
 std::string summary_markdown(const nlohmann::ordered_json& report) {
@@ -60,7 +66,8 @@ std::string summary_markdown(const nlohmann::ordered_json& report) {
     if (shown++ == kGroupsShown) break;
     text += "\n- **" + std::to_string(group.at("count").get<uint64_t>()) + " " +
             group.at("status").get<std::string>() + "**, " + cell_text(group.at("provider")) + ": " +
-            cell_text(group.at("what")) + "\n  " + code_text(group.at("rerun")) + "\n";
+            cell_text(group.at("title")) + diagnosis_line(group) + "\n  " + code_text(group.at("rerun")) +
+            "\n";
   }
   if (shown > kGroupsShown) text += "\nFurther groups are in report.html.\n";
   return text;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fixtures/golden.h"
-#include "reports/cells.h"
+#include "reports/failure_title.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/json_document.h"
 #include "suites/base/paths.h"

@@ -22,6 +22,8 @@ struct StatusChange {
   std::string id;
   std::optional<Status> before, after;  // nullopt: the run lacks the case
   std::string reason;  // reason of the later verdict, or of the earlier one if the case is gone or passes now
+  // failure_title() of the reason, or "" without one. Cases of one title are told together.
+  std::string title() const;
 };
 
 struct BytesChange {

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <map>
 #include <sstream>
 
+#include "reports/failure_title.h"
 #include "suites/base/json_document.h"
 #include "suites/base/printable.h"
 #include "suites/history/comparison.h"
@@ -67,6 +69,24 @@ std::string shortened(const std::string& reason) {
   size_t end = kReasonLength;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not within a character
   return text.substr(0, end) + "...";
+}
+
+// The titles of a list and how many cases have them, the most frequent first. Empty if all are alike.
+std::vector<std::pair<size_t, std::string>> titles_of(const std::vector<StatusChange>& changes) {
+  std::map<std::string, size_t> counts;
+  for (const StatusChange& change : changes)
+    if (const std::string title = change.title(); !title.empty()) ++counts[printable(title)];
+  std::vector<std::pair<size_t, std::string>> titles;
+  if (counts.size() < 2) return titles;
+  for (const auto& [title, count] : counts) titles.emplace_back(count, title);
+  std::ranges::stable_sort(titles, std::ranges::greater{}, &std::pair<size_t, std::string>::first);
+  return titles;
+}
+
+// What a list says of a change: its title, and its reason where that says more.
+std::string change_text(const StatusChange& change) {
+  const std::string title = printable(change.title()), reason = shortened(change.reason);
+  return title.empty() || reason.starts_with(title) ? reason : title + ": " + reason;
 }
 
 std::string ratio_text(const Interval& ratio) {
@@ -180,6 +200,11 @@ Json latency_json(const RunComparison& comparison) {
 
 }  // namespace
 
+std::string StatusChange::title() const {
+  if (reason.empty() || after == Status::pass) return "";
+  return failure_title(reason);
+}
+
 Json comparison_json(const RunComparison& comparison) {
   Json json = {
       {"before", head_json(comparison.before)},
@@ -197,6 +222,7 @@ Json comparison_json(const RunComparison& comparison) {
           {{"id", change.id},
            {"before", change.before ? Json(status_name(*change.before)) : Json(nullptr)},
            {"after", change.after ? Json(status_name(*change.after)) : Json(nullptr)},
+           {"title", change.title()},
            {"reason", change.reason}});
   }
   json["latency"] = latency_json(comparison);
@@ -216,11 +242,15 @@ std::string comparison_text(const RunComparison& comparison, size_t lines, const
   out.text("before  " + head_text(comparison.before));
   out.text("now     " + head_text(comparison.after));
   out.blank();
-  for (const NamedList& named : kLists)
+  for (const NamedList& named : kLists) {
     add_list_text(out, named.title, comparison.*named.list, lines, [&](const StatusChange& change) {
       out.text(change.id + ": " + status_word(change.before) + " -> " + status_word(change.after), 2);
-      if (!change.reason.empty()) out.text(shortened(change.reason), 6);
+      if (!change.reason.empty()) out.text(change_text(change), 6);
     });
+    if (named.is_worse)
+      for (const auto& [count, title] : titles_of(comparison.*named.list))
+        out.text(std::to_string(count) + ": " + title, 2);
+  }
   for (const PaceList& named : kPaceLists)
     add_list_text(out, named.title, comparison.latency.*named.list, lines, [&](const PaceChange& change) {
       out.text(ratio_text(change.ratio) + " " +
@@ -256,7 +286,7 @@ std::string comparison_markdown(const RunComparison& comparison, size_t lines) {
     add_table(out, named.title, "case | before | now | reason", comparison.*named.list, lines,
               [](const StatusChange& change) {
                 return code_span(change.id) + " | " + status_word(change.before) + " | " +
-                       status_word(change.after) + " | " + code_span(shortened(change.reason));
+                       status_word(change.after) + " | " + code_span(change_text(change));
               });
   for (const PaceList& named : kPaceLists)
     add_table(out, named.title, "case | time now / before | before | now", comparison.latency.*named.list,

@@ -3,6 +3,7 @@
 #include <set>
 #include <tuple>
 
+#include "reports/failure_title.h"
 #include "suites/run/summary.h"
 
 namespace qcts {
@@ -21,19 +22,6 @@ std::string questions_of(const Group& group) {
   return text;
 }
 
-// The reason without the first wrong element, which has a line of its own.
-std::string rest_of_reason(const Verdict& verdict) {
-  std::string reason = verdict.reason;
-  if (verdict.mismatch) {
-    const Mismatch& m = *verdict.mismatch;
-    for (const std::string& told : {m.where + ": want " + m.want + ", got " + m.got,
-                                    std::to_string(m.count) + " of " + std::to_string(m.total) + " elements"})
-      if (const size_t at = reason.find(told); at != reason.npos) reason.erase(at, told.size());
-  }
-  const size_t first = reason.find_first_not_of(" ;:"), last = reason.find_last_not_of(" ;:");
-  return first == reason.npos ? "" : clipped_to(reason.substr(first, last + 1 - first), kReasonBytes);
-}
-
 void print_element(const Mismatch& m, Printout& out) {
   out.text(m.where + ": want " + m.want + ", got " + m.got + " (" + std::to_string(m.count) + " of " +
                std::to_string(m.total) + " differ)",
@@ -50,12 +38,14 @@ void print_group(const Group& group, size_t all, Printout& out) {
   out.text(count_of(group, all) + ": " + std::string(status_name(group.status)) + " of " + group.provider +
                " in " + questions_of(group),
            2, Ink::red);
+  if (group.hypothesis.empty()) out.text(failure_title(group), 4, Ink::bold);
   // The hypothesis says it all; otherwise the reason does.
   const size_t hypothesis = smallest.reason.find(kHypothesis);
   if (hypothesis != std::string::npos) out.text(smallest.reason.substr(hypothesis), 4, Ink::bold);
   out.text(smallest.full_id(), 4);
   if (smallest.mismatch) print_element(*smallest.mismatch, out);
-  if (hypothesis == std::string::npos) out.text(rest_of_reason(smallest), 4);
+  const std::string details = hypothesis == std::string::npos ? failure_details(group) : "";
+  if (!details.empty()) out.text(clipped_to(details, kReasonBytes), 4);
   out.command(smallest.rerun, 4);
 }
 
@@ -86,7 +76,9 @@ void print_failures(const RunReport& report, Printout& out) {
   for (; shown < groups.size() && shown < kGroupsInFull; ++shown) print_group(groups[shown], all, out);
   if (shown < groups.size()) out.blank();
   for (; shown < groups.size() && shown < kGroupsNamed; ++shown)
-    out.text(count_of(groups[shown], all) + ": " + groups[shown].name(), 2);
+    out.text(count_of(groups[shown], all) + ": " + std::string(status_name(groups[shown].status)) + " of " +
+                 groups[shown].provider + ": " + failure_title(groups[shown]),
+             2);
   if (shown < groups.size())
     out.text("and " + std::to_string(groups.size() - shown) + " more causes in the report", 2);
 }

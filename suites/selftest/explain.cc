@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <ranges>
 
-#include "reports/cells.h"
+#include "reports/failure_title.h"
 #include "suites/selftest/kill.h"
 
 namespace qcts::selftest {
