@@ -60,9 +60,9 @@ std::string shortest(double value) {
   return text;
 }
 
-// The linear on a changed input.
+// The linear on another x or bias. Its rows of weights are those of the right answer's reference.
 struct Recomputed {
-  explicit Recomputed(KernelInput changed) : input(std::move(changed)), reference(input) {}
+  explicit Recomputed(KernelInput changed) : input(std::move(changed)), reference(input, false) {}
   KernelInput input;
   LinearReference reference;
 };
@@ -204,7 +204,7 @@ class AnswerTable {
       const auto made = std::make_shared<Recomputed>(std::move(changed));
       return [&seen, n, made](size_t i) {
         const auto row = static_cast<int64_t>(i / n), column = static_cast<int64_t>(i % n);
-        return right(made->reference.bounded(made->reference.row(column), row, column, seen.stages));
+        return right(made->reference.bounded(seen.reference->row(column), row, column, seen.stages));
       };
     });
   }

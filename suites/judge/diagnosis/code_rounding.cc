@@ -11,7 +11,7 @@
 namespace qcts {
 namespace {
 
-// The recipes divide, or multiply by a reciprocal, in float32.
+// Recipes without a floating zero divide, or multiply by a reciprocal, in float32.
 constexpr double kStep = 0x1p-22;
 
 // A value in units of its scale, and its codes.
@@ -87,18 +87,38 @@ CodeValues code_values(const Scheme& scheme, const std::vector<Coded>& elements)
   return codes;
 }
 
+Coded coded_in_float32(double x, const ExactWeight& want) {
+  const double value = x - want.zero;
+  const auto narrow = static_cast<float>(value), step = static_cast<float>(want.scale);
+  return {value, value / want.scale, want.code, 0, narrow * (1 / step), narrow / step};
+}
+
+// Codes from the group's minimum on, every operation in the weight's type. `middle` is the code of zero.
+Coded coded_in_type(DType dtype, float middle, double x, const ExactWeight& want) {
+  const auto scale = static_cast<float>(want.scale), zero = static_cast<float>(want.zero);
+  const float above = sub_in(dtype, static_cast<float>(x), sub_in(dtype, zero, mul_in(dtype, scale, middle)));
+  const float quotient = div_in(dtype, above, scale);
+  const float reciprocal = mul_in(dtype, above, div_in(dtype, 1, scale));
+  return {x, static_cast<double>(quotient) - middle, want.code, 0, reciprocal - middle, quotient - middle};
+}
+
 std::vector<Coded> coded_elements(const KernelInput& input, const Planes& want, const Planes& got) {
   const std::vector<double> x = load_doubles(input.weight.dtype, input.x);
   const auto k = static_cast<size_t>(input.weight.k);
   std::vector<ExactWeight> wanted(k), is(k);
+  const SchemeParams& params = input.scheme->params();
+  const bool in_type = params.zero_point == ZeroPointKind::floating;
+  const auto middle = static_cast<float>((params.code_max + 1) / 2);
   std::vector<Coded> all;
   for (int64_t row = 0; row < input.weight.n; ++row) {
     input.scheme->exact_row(want, input.weight, row, wanted);
     input.scheme->exact_row(got, input.weight, row, is);
     for (size_t c = 0; c < k; ++c) {
-      const double value = x[static_cast<size_t>(row) * k + c] - wanted[c].zero, scale = wanted[c].scale;
-      const auto narrow = static_cast<float>(value), step = static_cast<float>(scale);
-      all.push_back({value, value / scale, wanted[c].code, is[c].code, narrow * (1 / step), narrow / step});
+      const double value = x[static_cast<size_t>(row) * k + c];
+      Coded one = in_type ? coded_in_type(input.weight.dtype, middle, value, wanted[c])
+                          : coded_in_float32(value, wanted[c]);
+      one.got = is[c].code;
+      all.push_back(one);
     }
   }
   return all;

@@ -21,12 +21,13 @@ std::string describe(const WeightExplanation& explanation) {
                      " weights differ, first at row " + std::to_string(explanation.first_row) + ", column " +
                      std::to_string(explanation.first_column) + ": want " + number(explanation.want) +
                      ", got " + number(explanation.got);
-  if (!explanation.region.empty()) text += "; all in " + explanation.region;
+  const std::string region = explanation.region.empty() ? "" : "all in " + explanation.region;
+  if (!explanation.is_explained() && !region.empty()) text += "; " + region;
   if (explanation.are_dropped) text += "; all read as 0: their products are missing";
   if (!explanation.is_explained()) return text + "; no single hypothesis explains them";
   const RankedHypothesis& best = explanation.ranked.front();
   text += "; hypothesis: " + best.name + " (predicts " + std::to_string(best.explained) + " of " +
-          std::to_string(explanation.wrong) + ")";
+          std::to_string(explanation.wrong) + ")" + (region.empty() ? "" : ", " + region);
   if (explanation.ranked.size() > 1 && explanation.ranked[1].score == 1)
     text += ", or else: " + explanation.ranked[1].name;
   return text;
