@@ -67,7 +67,7 @@ std::string cause(const Verdict& verdict, const std::string& hypothesis) {
     return without_numbers(clipped_text(check));
   if (verdict.mismatch && !verdict.mismatch->where.empty())
     return without_numbers(clipped_text(verdict.mismatch->where)) + " differs";
-  return without_numbers(clipped_text(verdict.reason));
+  return without_numbers(clipped_text(without_log(verdict.reason)));
 }
 
 // The product of the numbers after m, n and k in "noise_m17_n40_k96_bf16".

@@ -112,9 +112,9 @@ std::string shared_conduct(const Group& group) {
 }
 
 std::string reason_words(const Group& group) {
-  const std::string& first = group.verdicts.front()->reason;
-  const bool same =
-      std::ranges::all_of(group.verdicts, [&](const Verdict* verdict) { return verdict->reason == first; });
+  const std::string first = without_log(group.verdicts.front()->reason);
+  const bool same = std::ranges::all_of(
+      group.verdicts, [&](const Verdict* verdict) { return without_log(verdict->reason) == first; });
   return same ? first : with_open_numbers(first);
 }
 
@@ -126,6 +126,17 @@ std::string hypothesis_of(const std::string& reason) {
   if (at == reason.npos) return {};
   const size_t begin = at + kKey.size();
   return reason.substr(begin, reason.find(" (predicts", begin) - begin);
+}
+
+// suites/base/process.h and suites/run/workers/provider_slot.h write these parts.
+std::string without_log(const std::string& reason) {
+  constexpr std::string_view kWords = "; it last wrote: ", kLine = " | ", kLog = "; its log: ";
+  std::string text = reason.substr(0, reason.find(kLog));
+  const size_t words = text.find(kWords);
+  const size_t line = words == text.npos ? text.npos : text.rfind(kLine);
+  if (line != text.npos && line > words)
+    text.erase(words + kWords.size(), line + kLine.size() - words - kWords.size());
+  return text;
 }
 
 std::string region_of(const std::string& reason) {
@@ -170,7 +181,7 @@ std::string failure_title(const std::string& reason) {
   if (const std::string check = check_of(reason); !check.empty()) return as_title(check);
   const bool is_alone = reason.starts_with(kWrongAlone);
   const std::string field = wrong_field(is_alone ? reason.substr(kWrongAlone.size()) : reason);
-  return as_title(field.empty() ? reason : "wrong " + field + where);
+  return as_title(field.empty() ? without_log(reason) : "wrong " + field + where);
 }
 
 std::string diagnosis_of(const Verdict& verdict) {

@@ -23,6 +23,9 @@ std::string failure_title(const Group& group);
 // The same of one failure whose reason alone is known.
 std::string failure_title(const std::string& reason);
 
+// Returns a reason without the path of a log, and of what a process last wrote the last line alone.
+std::string without_log(const std::string& reason);
+
 // Returns what a reason says after the first wrong element: the call, and the diagnosis.
 std::string diagnosis_of(const Verdict& verdict);
 // The same of a group's simplest verdict; empty if the title says it already.

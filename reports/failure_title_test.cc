@@ -88,6 +88,15 @@ TEST(FailureTitles, DifferForClaimsAndValues) {
   EXPECT_EQ(groups_of(verdicts, false).size(), 2u);
 }
 
+TEST(FailureTitles, OfADeathHaveTheLastLineAndNoLog) {
+  const std::vector<Verdict> verdicts = {
+      failed({"its worker died: SIGSEGV; it last wrote: a | b(+0x1f) | run(+0x1f); its log: out/acme_1.log"}),
+      failed({"its worker died: SIGSEGV; it last wrote: c | run(+0x1f); its log: out/acme_2.log"}, 1)};
+  const std::vector<Group> groups = groups_of(verdicts, false);
+  ASSERT_EQ(groups.size(), 1u) << groups.back().name();
+  EXPECT_EQ(failure_title(groups[0]), "its worker died: SIGSEGV; it last wrote: run(+0x1f)");
+}
+
 TEST(FailureTitles, OfAReasonAlone) {
   EXPECT_EQ(failure_title(std::string(kFirst) + "3 of 9 elements"), "wrong y");
   EXPECT_EQ(failure_title("x; hypothesis: bias missing (predicts 7 of 7), all in the last row"),

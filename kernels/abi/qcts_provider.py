@@ -15,6 +15,8 @@ import mmap
 import os
 import sys
 import time
+import traceback
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -44,6 +46,15 @@ class Refused(Exception):
     def __init__(self, reason, status="unsupported"):
         super().__init__(reason)
         self.status = status  # "unsupported", "invalid", "failed"
+
+
+def place_of(error):
+    """Returns file:line of the innermost call in the provider's own folder, or of the innermost at all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = Path(sys.argv[0]).resolve().parent
+    inside = [frame for frame in frames if Path(frame.filename).resolve().parent == own and frame.filename != __file__]
+    frame = (inside or frames)[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno}"
 
 
 def check_convertible(dtype):
@@ -163,7 +174,8 @@ class Provider:
             except Refused as refusal:
                 answer = {"status": refusal.status, "reason": str(refusal) or "no reason given"}
             except Exception as error:
-                answer = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
+                traceback.print_exc()
+                answer = {"status": "failed", "reason": f"{place_of(error)}: {type(error).__name__}: {error}"}
             print(json.dumps(answer), file=answers, flush=True)
 
     def _hello_request(self, request):

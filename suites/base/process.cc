@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -291,17 +292,35 @@ double cpu_seconds_of(pid_t process) {
   return clocks.running_seconds() + clocks.waited_seconds();
 }
 
-std::string last_line(const std::filesystem::path& file) {
+std::vector<std::string> last_lines(const std::filesystem::path& file, size_t count) {
   std::ifstream in(file);
-  std::string line, last;
-  while (std::getline(in, line))
-    if (line.find_first_not_of(" \t\r") != line.npos) last = line.substr(0, 300);
-  return last;
+  std::deque<std::string> last;
+  for (std::string line; std::getline(in, line);) {
+    const size_t first = line.find_first_not_of(" \t\r");
+    if (first == line.npos) continue;
+    last.push_back(line.substr(first, std::min<size_t>(300, line.find_last_not_of(" \t\r") + 1 - first)));
+    if (last.size() > count) last.pop_front();
+  }
+  return {last.begin(), last.end()};
 }
 
 std::string with_last_words(std::string text, const std::filesystem::path& log) {
-  const std::string last = last_line(log);
-  return last.empty() ? text : text + "; it last wrote: " + last;
+  constexpr size_t kLines = 10;
+  std::vector<std::string> lines = last_lines(log, kLines + 1);
+  if (!lines.empty() && lines.back().starts_with(kProviderEnded)) {
+    text += "; " + lines.back();
+    lines.pop_back();
+  } else if (lines.size() > kLines) {
+    lines.erase(lines.begin());
+  }
+  // What a program in Python printed before its exception does not matter.
+  for (size_t i = lines.size(); i-- > 0;)
+    if (lines[i].starts_with("Traceback (most recent call last)")) {
+      lines.erase(lines.begin(), lines.begin() + static_cast<ptrdiff_t>(i));
+      break;
+    }
+  for (size_t i = 0; i < lines.size(); ++i) text += (i == 0 ? "; it last wrote: " : " | ") + lines[i];
+  return text;
 }
 
 }  // namespace qcts

@@ -101,9 +101,13 @@ class CpuClocks {
 // Returns the seconds of CPU time that a process and all of its descendants have used.
 double cpu_seconds_of(pid_t process);
 
-// Returns the last line that has a visible character, cut to 300 bytes.
-std::string last_line(const std::filesystem::path& file);
-// Appends "; it last wrote: " and the last line of the log, if there is one.
+// A line of a log that tells how the provider's own process ended.
+inline constexpr std::string_view kProviderEnded = "the provider's process ended: ";
+
+// Returns the last `count` lines that have a visible character, each trimmed and cut to 300 bytes.
+std::vector<std::string> last_lines(const std::filesystem::path& file, size_t count);
+// Appends how the provider's process ended, if the log tells it, and then "; it last wrote: LINE | LINE": the
+// last ten lines, or a Python traceback alone.
 std::string with_last_words(std::string text, const std::filesystem::path& log);
 
 }  // namespace qcts

@@ -223,7 +223,10 @@ void HostProcess::fail_dead() {
   if (const auto beside = memory_.block_around(reinterpret_cast<const void*>(address));
       address != 0 && beside)
     throw OverrunFault(overrun_text(*beside, reinterpret_cast<const std::byte*>(address)));
-  throw HostFailure{"its worker died: " + ending, child_->peak_resident_bytes()};
+  char at[40] = "";
+  if (address != 0)
+    std::snprintf(at, sizeof at, " at address 0x%llx", static_cast<unsigned long long>(address));
+  throw HostFailure{"its worker died: " + ending + at, child_->peak_resident_bytes()};
 }
 
 }  // namespace qcts

@@ -108,7 +108,9 @@ RemoteProvider::RemoteProvider(const std::filesystem::path& program, const CageR
     isolation_ = next_json("isolation").at("isolation");
     read_handshake(handshake());
   } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(program.string() + ": handshake: " + error.what());
+    const std::string what = error.what();  // "[json.exception.out_of_range.403] key 'name' not found"
+    throw std::runtime_error(program.string() + ": its handshake is not one of a provider: " +
+                             what.substr(what.starts_with('[') ? what.find("] ") + 2 : 0));
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(program.string() + ": " + error.what());
   }
@@ -128,7 +130,8 @@ Json RemoteProvider::next_json(const std::string& request) {
                           "' with a line that is not a JSON object: " + line->substr(0, 100));
     }
     if (!open) {
-      std::fprintf(stderr, "the provider's process ended: %s\n", child_.wait().c_str());
+      const std::string ending = std::string(kProviderEnded) + child_.wait() + "\n";
+      std::fputs(ending.c_str(), stderr);
       std::_Exit(1);
     }
     pollfd poll_fd{child_.answer_fd(), POLLIN, 0};

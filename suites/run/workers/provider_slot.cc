@@ -27,7 +27,8 @@ std::optional<std::string> wait_line(ChildProcess& child, RunClock::time_point d
   }
 }
 
-WorkerReady read_ready(ChildProcess& child, double timeout_s, RunClock::time_point deadline) {
+WorkerReady read_ready(const ProviderSlot& slot, ChildProcess& child, double timeout_s,
+                       RunClock::time_point deadline) {
   WorkerReady ready;
   bool closed = false;
   const std::optional<std::string> line = wait_line(child, deadline, closed);
@@ -36,14 +37,15 @@ WorkerReady read_ready(ChildProcess& child, double timeout_s, RunClock::time_poi
     ready.error = closed
                       ? with_last_words("its worker ended before the handshake: " + child.wait(), child.log())
                       : "its worker did not answer the handshake within " + seconds_text(timeout_s);
-    return ready;
+  } else {
+    try {
+      ready = worker_ready_from_json(nlohmann::ordered_json::parse(*line));
+    } catch (const std::exception& error) {
+      ready.error = error.what();
+    }
   }
-  try {
-    return worker_ready_from_json(nlohmann::ordered_json::parse(*line));
-  } catch (const std::exception& error) {
-    ready.error = error.what();
-    return ready;
-  }
+  if (!ready.error.empty()) ready.error = with_log(std::move(ready.error), slot, child.log());
+  return ready;
 }
 
 // Returns "LOGS/builtin_1.log". Slots may share the folder, and two providers the name of their file.
@@ -81,11 +83,20 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
+std::string with_log(std::string text, const ProviderSlot& slot, const std::filesystem::path& log) {
+  std::error_code error;
+  const std::filesystem::path& scratch = slot.options.settings.scratch;
+  const auto inside = std::mismatch(scratch.begin(), scratch.end(), log.begin(), log.end());
+  const bool goes = !scratch.empty() && inside.first == scratch.end();
+  if (goes || std::filesystem::file_size(log, error) == 0 || error) return text;
+  return text + "; its log: " + log.string();
+}
+
 void start_workers(std::vector<ProviderSlot>& slots, double timeout_s) {
   for (ProviderSlot& slot : slots) slot.idle = start_worker(slot);
   const RunClock::time_point deadline = in_seconds(timeout_s);
   for (ProviderSlot& slot : slots) {
-    slot.ready = read_ready(*slot.idle, timeout_s, deadline);
+    slot.ready = read_ready(slot, *slot.idle, timeout_s, deadline);
     if (!slot.ready.error.empty()) slot.idle.reset();
   }
 }
@@ -97,7 +108,7 @@ std::unique_ptr<ChildProcess> take_worker(ProviderSlot& slot, std::string& error
     return nullptr;
   }
   std::unique_ptr<ChildProcess> child = start_worker(slot);
-  error = read_ready(*child, kHandshakeTimeoutS, in_seconds(kHandshakeTimeoutS)).error;
+  error = read_ready(slot, *child, kHandshakeTimeoutS, in_seconds(kHandshakeTimeoutS)).error;
   if (error.empty()) return child;
   slot.ready.error = error = "no new worker could be started: " + error;
   return nullptr;

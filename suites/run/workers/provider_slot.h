@@ -30,6 +30,9 @@ struct ProviderSlot {
   uint64_t round_trips = 0;            // of all its workers to their hosts, for verdicts
 };
 
+// Appends "; its log: PATH", if the log has anything and outlives the command.
+std::string with_log(std::string text, const ProviderSlot& slot, const std::filesystem::path& log);
+
 // Starts a worker for every slot and reads its answer. Sets ready.error for a slot that fails.
 void start_workers(std::vector<ProviderSlot>& slots, double timeout_s);
 

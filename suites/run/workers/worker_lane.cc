@@ -112,7 +112,7 @@ void WorkerLane::finish_dead() {
 }
 
 void WorkerLane::finish_dead(const std::string& how, uint64_t peak_resident_bytes) {
-  std::string ending = with_last_words(how, child_->log());
+  std::string ending = with_log(with_last_words(how, child_->log()), *slot_, child_->log());
   const uint64_t limit_bytes = slot_->options.memory_limit_bytes;
   const bool full = kMemoryCounts && limit_bytes != 0 && peak_resident_bytes > limit_bytes / 10 * 9;
   if (full) ending = "reached the memory limit of " + mib_text(limit_bytes) + ": " + ending;
