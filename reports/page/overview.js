@@ -63,6 +63,7 @@ function overview(model) {
   const problems = [
     model.changes ? changesBox(model) : null,
     model.run.infrastructure.length ? [h("h2", {}, "What could not be judged"), model.run.infrastructure.map(line => h("p", { class: "group bad" }, line))] : null,
+    model.providers.flatMap(provider => (provider.unknown || []).map(line => h("p", { class: "group bad" }, "Not asked: ", link(providerHref(provider.name), provider.name), `, ${line}`))),
     h("h2", { id: "failures" }, bad.length ? `Failures: ${count(bad.length, "group")}` : "Failures"),
     bad.length ? bad.slice(0, 4).map(group => groupBox(group, model, true)) : h("p", {}, "None."),
     bad.length ? h("p", {}, link("#/failures", bad.length > 4 ? `and ${bad.length - 4} more groups` : "more about them")) : null,

@@ -119,7 +119,7 @@ function providerView(model, name) {
   const refusals = [...new Map(idle.map(one => [`${one.variant} ${one.refusal}`, one])).values()];
   return [
     h("h2", {}, `Provider ${name}`),
-    provider ? facts([["version", provider.version], ["library", provider.library], ["sha256", provider.sha256 && code(provider.sha256)], ["choices", provider.choices], ["cases", tallyText(summed(cells, () => "").get("")?.statuses || {})]]) : null,
+    provider ? facts([["version", provider.version], ["library", provider.library], ["sha256", provider.sha256 && code(provider.sha256)], ["choices", provider.choices], ["not asked", (provider.unknown || []).join("; ")], ["cases", tallyText(summed(cells, () => "").get("")?.statuses || {})]]) : null,
     bad.slice(0, 8).map(group => groupBox(group, model)),
     bad.length > 8 ? h("p", {}, link("#/failures", `and ${bad.length - 8} more groups`)) : null,
     h("div", { class: "halves" },

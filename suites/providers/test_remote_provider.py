@@ -136,6 +136,69 @@ def test_a_handshake_outside_the_protocol_ends_in_a_reason(tmp_path, text, why):
     assert result.returncode == 5 and why in result.stdout + result.stderr, result.stdout + result.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("import qcts_provider\nkernels = qcts_provider.Provder('acme')\n", "AttributeError: module 'qcts_provider' has no attribute 'Provder'"),
+        ("import numpie\n", "ModuleNotFoundError: No module named 'numpie'"),
+        ("def linear(p)\n    pass\n", "SyntaxError: expected ':'"),
+        ("import sys\nprint('chatter ' * 9, file=sys.stderr)\n\ndef start():\n    serv()\n\nstart()\n", "NameError: name 'serv' is not defined"),
+    ],
+    ids=["attribute", "import", "syntax", "name"],
+)
+def test_an_error_before_the_handshake_is_told_with_its_line_and_its_log(tmp_path, text, why):
+    result, _ = run(tmp_path, program(tmp_path, text))
+    told = result.stdout + result.stderr
+    assert result.returncode == 5 and why in told and "provider_text.py" in told, told
+    assert ", line " in told and "the provider's process ended: exit code 1" in told and "chatter" not in told, told
+    log = tmp_path / "out/logs/acme_1.log"
+    assert f"its log: {log}" in told and why in log.read_text()
+    assert why in (tmp_path / "out/junit.xml").read_text().replace("&apos;", "'").replace("&#39;", "'")
+
+
+def test_an_exception_in_a_kernel_names_its_line(tmp_path):
+    text = sample_with("raise RuntimeError('a planted error')\n")
+    line = 1 + text.splitlines().index("        raise RuntimeError('a planted error')")
+    _, report = run(tmp_path, program(tmp_path, text), *THREE_CASES)
+    assert f"provider_text.py:{line}: RuntimeError: a planted error" in report["cases"][1]["reason"]
+    assert "Traceback" in (tmp_path / "out/logs/acme_1.log").read_text()
+
+
+def test_a_dead_program_is_told_with_its_last_words(tmp_path):
+    fault = "import sys; print('one\\ntwo', file=sys.stderr, flush=True); import os; os.abort()\n"
+    _, report = run(tmp_path, program(tmp_path, sample_with(fault)), *THREE_CASES)
+    reason = report["cases"][1]["reason"]
+    assert "it last wrote: one | two" in reason and "its log: " in reason, reason
+    assert "SIGABRT" in report["groups"][0]["title"] and ".log" not in report["groups"][0]["title"]
+
+
+TWO_KERNELS = """import numpy as np
+from qcts_provider import Provider
+provider = Provider('acme')
+for op, scheme in %r:
+    provider.kernel(op, scheme, 'x', supports=lambda p: 'not today')(lambda p: None)
+provider.serve()
+"""
+
+
+@pytest.mark.parametrize(
+    ("scheme", "why"),
+    [
+        ("int8_rows", "linear of x: no scheme 'int8_rows' (did you mean 'int8_row'?)"),
+        ("int8_row:dyn_row_sim", "linear of x: int8_row has no policy 'dyn_row_sim' (did you mean 'dyn_row_sym'?)"),
+    ],
+    ids=["scheme", "policy"],
+)
+def test_an_unknown_name_of_a_kernel_is_told_when_it_is_loaded(tmp_path, scheme, why):
+    """Alone it ends the run; beside a known one it is a line of the summary, the record's head and the report."""
+    (tmp_path / "alone").mkdir()
+    result, _ = run(tmp_path / "alone", program(tmp_path / "alone", TWO_KERNELS % [("linear", scheme)]))
+    assert result.returncode == 2 and why in result.stderr, result.stdout + result.stderr
+    result, report = run(tmp_path, program(tmp_path, TWO_KERNELS % [("linear", scheme), ("dequantize", "int8_row")]), *THREE_CASES)
+    assert result.returncode == 3 and f"not asked: acme, {why}" in result.stdout, result.stdout + result.stderr
+    assert report["providers"][0]["unknown"] == [why]
+
+
 def test_a_provider_of_abi_0_9_is_asked_again_and_served(tmp_path):
     """Protects: a copy of the 0.9 adapter, which refuses every other version number."""
     of_0_9 = """

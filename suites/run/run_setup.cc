@@ -7,6 +7,7 @@
 
 #include "suites/base/did_you_mean.h"
 #include "suites/cases/named.h"
+#include "suites/cases/unknown_names.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/run/provider_slots.h"
 
@@ -85,6 +86,18 @@ fs::path empty_logs(const RunRequest& request, const fs::path& scratch) {
   return logs;
 }
 
+// Adds what a provider offers under unknown names to its entry. Throws UsageError if it offers nothing else.
+void note_unknown_names(ProviderSlot& slot) {
+  const UnknownNames unknown = unknown_names(slot.ready.offers);
+  if (unknown.lines.empty()) return;
+  if (unknown.are_all) {
+    std::string text = "provider " + slot.ready.provider + " offers nothing that is known here";
+    for (const std::string& line : unknown.lines) text += "; " + line;
+    throw UsageError(text);
+  }
+  slot.ready.info["unknown"] = unknown.lines;
+}
+
 // Adds the provider of a slot that has started to the run.
 void admit(ProviderSlot& slot, const RunRequest& request, std::map<fs::path, std::string>& sha256,
            RunSetup& setup) {
@@ -94,6 +107,7 @@ void admit(ProviderSlot& slot, const RunRequest& request, std::map<fs::path, std
   slot.ready.info["sha256"] = sha256[code];
   slot.options.settings.is_peer = is_peer(slot, request);
   if (slot.options.settings.is_peer) slot.ready.info["peer"] = true;
+  note_unknown_names(slot);
   setup.head.providers.push_back(slot.ready.info);
   setup.slot_of[slot.ready.provider] = static_cast<size_t>(&slot - setup.slots.data());
   setup.offers.add(slot.ready.offers);

@@ -219,6 +219,10 @@ void print_evidence(const RunReport& report, const Conformance& verdict, const s
                    " cases with inputs that no recipe writes; " + provider["name"].get<std::string>() +
                    " does not declare representable_inputs",
                2);
+  for (const nlohmann::ordered_json& provider : report.providers)
+    for (const nlohmann::ordered_json& line : provider.value("unknown", nlohmann::ordered_json::array()))
+      out.text("not asked: " + provider["name"].get<std::string>() + ", " + line.get<std::string>(), 2,
+               Ink::yellow);
   print_round_trips(report, out);
   print_robustness(report, out);
   if (verdict.complete) {
