@@ -11,15 +11,15 @@
 #include <set>
 
 #include "reference/numerics/soft_float.h"
+#include "suites/judge/diagnosis/weight_regions.h"
 
 namespace qcts {
 namespace {
 
-constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+using Place = WeightPlace;
+using Region = WeightRegion;
 
-struct Place {
-  int64_t row, column;
-};
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 bool close(double want, double got, double tolerance) {
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
@@ -217,9 +217,16 @@ class Hypotheses {
 
   void add_scales() {
     const int64_t n = shape_.n;
+    // At the edge, a kernel may go around, stop, or read what happens to lie there.
     add("scale of the next row", scaled_as([=](const Place& p) { return Place{(p.row + 1) % n, p.column}; }));
+    add("scale of the next row", scaled_as([=](const Place& p) {
+          return Place{std::min(p.row + 1, n - 1), p.column};
+        }));
     add("scale of the row before", scaled_as([=](const Place& p) {
           return Place{(p.row + n - 1) % n, p.column};
+        }));
+    add("scale of the row before", scaled_as([=](const Place& p) {
+          return Place{std::max<int64_t>(p.row - 1, 0), p.column};
         }));
     add("scale of the first row", scaled_as([](const Place& p) { return Place{0, p.column}; }));
     if (scheme_.group() == 0)
@@ -237,17 +244,24 @@ class Hypotheses {
   }
 
   void add_neighbours() {
-    const auto moved = [this](int64_t rows, int64_t columns) {
-      return [=, this](const Place& p) {
-        const Place o{p.row + rows, p.column + columns};
-        const bool inside = o.row >= 0 && o.row < shape_.n && o.column >= 0 && o.column < shape_.k;
-        return inside ? value_of(truth_.at(o.row, o.column)) : kNoNumber;
-      };
+    const int64_t n = shape_.n, k = shape_.k;
+    const auto add_moved = [&](const char* name, int64_t rows, int64_t columns) {
+      const auto value_at = [this](int64_t row, int64_t column) { return value_of(truth_.at(row, column)); };
+      add(name,
+          [=](const Place& p) { return value_at((p.row + rows + n) % n, (p.column + columns + k) % k); });
+      add(name, [=](const Place& p) {
+        return value_at(std::clamp<int64_t>(p.row + rows, 0, n - 1),
+                        std::clamp<int64_t>(p.column + columns, 0, k - 1));
+      });
+      add(name, [=](const Place& p) {
+        const int64_t at = (p.row + rows) * k + p.column + columns;
+        return at < 0 || at >= n * k ? kNoNumber : value_at(at / k, at % k);
+      });
     };
-    add("the column before", moved(0, -1));
-    add("the next column", moved(0, 1));
-    add("the row before", moved(-1, 0));
-    add("the next row", moved(1, 0));
+    add_moved("the column before", 0, -1);
+    add_moved("the next column", 0, 1);
+    add_moved("the row before", -1, 0);
+    add_moved("the next row", 1, 0);
   }
 
   void add_types() {
@@ -276,32 +290,6 @@ class Hypotheses {
   const int64_t group_;
   std::vector<Hypothesis> all_;
 };
-
-struct Region {
-  std::string name;
-  std::function<bool(const Place&)> holds;
-};
-
-// Lists regions from the smallest to the largest.
-std::vector<Region> regions(const WeightShape& shape, int64_t group) {
-  const int64_t n = shape.n, k = shape.k;
-  std::vector<Region> all;
-  all.push_back({"the last column", [=](const Place& p) { return p.column == k - 1; }});
-  if (group < k)
-    all.push_back({"the first column of each group", [=](const Place& p) { return p.column % group == 0; }});
-  for (const int64_t width : {4, 8, 16, 32, 64})
-    if (k % width != 0 && k > width)
-      all.push_back({"the last k % " + std::to_string(width) + " columns",
-                     [=](const Place& p) { return p.column >= k / width * width; }});
-  if (group < k) all.push_back({"the last group", [=](const Place& p) { return p.column >= k - group; }});
-  all.push_back({"the first row", [](const Place& p) { return p.row == 0; }});
-  all.push_back({"the last row", [=](const Place& p) { return p.row == n - 1; }});
-  for (const int64_t width : {4, 8, 16, 32})
-    if (n % width != 0 && n > width)
-      all.push_back({"the last n % " + std::to_string(width) + " rows",
-                     [=](const Place& p) { return p.row >= n / width * width; }});
-  return all;
-}
 
 struct Weighed {
   Place place;
@@ -360,7 +348,7 @@ WeightExplanation explain_weights(const SeenWeights& seen) {
   result.are_dropped =
       std::ranges::all_of(wrong, [](const Weighed& one) { return std::isfinite(one.want) && one.got == 0; });
   const int64_t group = seen.scheme->group() == 0 ? seen.shape.k : seen.scheme->group();
-  const std::optional<Region> region = region_of(regions(seen.shape, group), all, wrong);
+  const std::optional<Region> region = region_of(weight_regions(seen.shape, group), all, wrong);
   if (region) result.region = region->name;
 
   for (const Hypothesis& hypothesis : hypotheses.all()) {
@@ -376,6 +364,12 @@ WeightExplanation explain_weights(const SeenWeights& seen) {
     if (ranked.explained > 0) result.ranked.push_back(std::move(ranked));
   }
   std::ranges::stable_sort(result.ranked, std::ranges::greater{}, &RankedHypothesis::score);
+  // Of the forms of one mistake, the best stays.
+  std::vector<RankedHypothesis> named;
+  for (RankedHypothesis& one : result.ranked)
+    if (std::ranges::find(named, one.name, &RankedHypothesis::name) == named.end())
+      named.push_back(std::move(one));
+  result.ranked = std::move(named);
   return result;
 }
 

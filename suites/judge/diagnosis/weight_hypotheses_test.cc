@@ -62,6 +62,15 @@ TEST(WeightHypotheses, OneMistakeIsNamed) {
   EXPECT_THAT(describe(found), HasSubstr("hypothesis: scale of the row before (predicts "));
 }
 
+TEST(WeightHypotheses, OneThatStopsAtTheFirstRowIsNamedToo) {
+  const Weights w;
+  const WeightExplanation found = w.explained([&](int64_t row, int64_t column) {
+    return row == 0 ? w.right(row, column) : scaled_by_row_before(w, row, column);
+  });
+  EXPECT_THAT(describe(found), HasSubstr("hypothesis: scale of the row before (predicts "));
+  EXPECT_THAT(describe(found), Not(HasSubstr("or else")));
+}
+
 TEST(WeightHypotheses, NotIfOneRightWeightContradicts) {
   const Weights w;
   const WeightExplanation found = w.explained([&](int64_t row, int64_t column) {
