@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "reports/failure_title.h"
@@ -88,8 +89,29 @@ double size_of(const Verdict& verdict) {
   return std::max(elements(verdict.case_id.input), compared);
 }
 
+// A provider, and a mistake of it that some verdict names.
+using Mistake = std::pair<std::string, std::string>;
+
+std::set<Mistake> named_mistakes(const std::vector<const Verdict*>& verdicts) {
+  std::set<Mistake> named;
+  for (const Verdict* verdict : verdicts)
+    if (const std::string hypothesis = hypothesis_of(verdict->reason); !hypothesis.empty())
+      named.emplace(verdict->provider, hypothesis);
+  return named;
+}
+
+// Returns the hypothesis of a verdict, or the one that others name and with which its few values agree.
+std::string mistake_of(const Verdict& verdict, const std::set<Mistake>& named) {
+  if (std::string hypothesis = hypothesis_of(verdict.reason); !hypothesis.empty()) return hypothesis;
+  std::string agreed = agreement_of(verdict.reason);
+  return named.contains({verdict.provider, agreed}) ? agreed : "";
+}
+
 auto simplicity(const Verdict& verdict) {
-  return std::tuple(verdict.case_id.kind == Kind::determinism, size_of(verdict), verdict.full_id());
+  const bool agrees_only =
+      !agreement_of(verdict.reason).empty();  // another one of its group names the mistake
+  return std::tuple(verdict.case_id.kind == Kind::determinism, agrees_only, size_of(verdict),
+                    verdict.full_id());
 }
 
 void sort_simplest_first(std::vector<const Verdict*>& verdicts) {
@@ -160,10 +182,11 @@ std::vector<Group> groups_of(const std::vector<Verdict>& verdicts, bool gate_lat
 
 std::vector<Group> groups_of(const std::vector<const Verdict*>& verdicts, bool gate_latency) {
   std::map<std::tuple<std::string, Status, std::string>, Group> groups;
+  const std::set<Mistake> named = named_mistakes(verdicts);
   for (const Verdict* one : verdicts) {
     const Verdict& verdict = *one;
     if (verdict.status == Status::pass) continue;
-    const std::string hypothesis = clipped_text(hypothesis_of(verdict.reason)),
+    const std::string hypothesis = clipped_text(mistake_of(verdict, named)),
                       what = cause(verdict, hypothesis);
     Group& group = groups[{verdict.provider, verdict.status, what}];
     group.provider = verdict.provider;

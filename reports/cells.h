@@ -30,8 +30,9 @@ struct Cell {
 std::vector<Cell> cells_of(const std::vector<Verdict>& verdicts);
 
 // Verdicts of one provider with one status and one cause.
-// The cause is the diagnosed hypothesis, otherwise the check that failed (check_of()), otherwise the field
-// that differs, otherwise the reason without its numbers. failure_title() has the words for people.
+// The cause is the diagnosed hypothesis, also of small cases that name none but agree with one that others
+// name, otherwise the check that failed (check_of()), otherwise the field that differs, otherwise the reason
+// without its numbers. failure_title() has the words for people.
 struct Group {
   std::string provider;
   Status status = Status::fail;

@@ -128,6 +128,14 @@ std::string hypothesis_of(const std::string& reason) {
   return reason.substr(begin, reason.find(" (predicts", begin) - begin);
 }
 
+std::string agreement_of(const std::string& reason) {
+  constexpr std::string_view kKey = "they agree with: ";
+  const size_t at = reason.find(kKey);
+  if (at == reason.npos) return {};
+  const size_t begin = at + kKey.size();
+  return reason.substr(begin, reason.find(';', begin) - begin);
+}
+
 // suites/base/process.h and suites/run/workers/provider_slot.h write these parts.
 std::string without_log(const std::string& reason) {
   constexpr std::string_view kWords = "; it last wrote: ", kLine = " | ", kLog = "; its log: ";

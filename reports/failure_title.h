@@ -11,6 +11,8 @@ namespace qcts {
 
 // Returns the text between "hypothesis: " and its prediction, or "" if the reason names no hypothesis.
 std::string hypothesis_of(const std::string& reason);
+// Returns the mistake with which too few values agree to name it, or "".
+std::string agreement_of(const std::string& reason);
 // Returns the place that holds all that is wrong, "the last column", or "" if the reason names none.
 std::string region_of(const std::string& reason);
 // Returns which check failed if it is another than that of values: "not batch-invariant, as it claims",

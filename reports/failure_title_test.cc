@@ -88,6 +88,22 @@ TEST(FailureTitles, DifferForClaimsAndValues) {
   EXPECT_EQ(groups_of(verdicts, false).size(), 2u);
 }
 
+TEST(FailureTitles, AFewValuesJoinAMistakeThatOthersName) {
+  const std::string few =
+      std::string(kFirst) + "too few values to name a mistake, they agree with: bias missing";
+  EXPECT_EQ(groups_of(std::vector<Verdict>{failed({few, 7, 7})}, false)[0].hypothesis, "");
+  const std::vector<Verdict> verdicts = {
+      failed({few, 7, 7}),
+      failed({std::string(kFirst) + "hypothesis: bias missing (predicts 37 of 37)", 37, 37}, 1)};
+  const std::vector<Group> groups = groups_of(verdicts, false);
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(failure_title(groups[0]), "bias missing");
+  EXPECT_EQ(groups[0].verdicts.front(), &verdicts[1]) << "the example names it";
+  Verdict of_another = verdicts[0];
+  of_another.provider = "other";
+  EXPECT_EQ(groups_of(std::vector<Verdict>{of_another, verdicts[1]}, false).size(), 2u);
+}
+
 TEST(FailureTitles, OfADeathHaveTheLastLineAndNoLog) {
   const std::vector<Verdict> verdicts = {
       failed({"its worker died: SIGSEGV; it last wrote: a | b(+0x1f) | run(+0x1f); its log: out/acme_1.log"}),

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <set>
 
 #include "reference/numerics/soft_float.h"
@@ -129,6 +129,23 @@ std::vector<std::string> names_that_fit(const SeenAnswer& seen, HypothesesOf of,
   return names;
 }
 
+// Explains an answer whose number of different wrong values lies between the two.
+std::optional<AnswerExplanation> explanation_over(const SeenAnswer& seen, HypothesesOf of, uint64_t wrong,
+                                                  size_t least, size_t most) {
+  if (seen.got.size() != seen.want.size() * dtype_bytes(seen.input.y_type()) || seen.want.empty() ||
+      seen.want.size() > kMostElements)
+    return std::nullopt;
+  const WrongAnswer answer(seen);
+  // Where bits count, a zero of the other sign is wrong too, and no value can tell it.
+  if (seen.input.op == Op::dequantize && answer.wrong() != wrong) return std::nullopt;
+  if (const size_t distinct = answer.distinct(); distinct < least || distinct > most) return std::nullopt;
+  std::optional<Scope> scope = answer.all();
+  std::vector<std::string> names = names_that_fit(seen, of, answer, *scope);
+  if (names.empty() && (scope = answer.part())) names = names_that_fit(seen, of, answer, *scope);
+  if (names.empty()) return std::nullopt;
+  return AnswerExplanation{names[0], names.size() > 1 ? names[1] : "", answer.wrong(), scope->region};
+}
+
 }  // namespace
 
 SeenAnswer seen_linear(const KernelInput& input, const Expectation& expectation, const LinearStages& stages,
@@ -155,18 +172,12 @@ SeenAnswer seen_dequantized(const KernelInput& input, std::span<const std::byte>
 }
 
 std::optional<AnswerExplanation> explain_answer(const SeenAnswer& seen, HypothesesOf of, uint64_t wrong) {
-  if (seen.got.size() != seen.want.size() * dtype_bytes(seen.input.y_type()) || seen.want.empty() ||
-      seen.want.size() > kMostElements)
-    return std::nullopt;
-  const WrongAnswer answer(seen);
-  // Where bits count, a zero of the other sign is wrong too, and no value can tell it.
-  if (seen.input.op == Op::dequantize && answer.wrong() != wrong) return std::nullopt;
-  if (answer.distinct() < kLeastDistinct) return std::nullopt;
-  std::optional<Scope> scope = answer.all();
-  std::vector<std::string> names = names_that_fit(seen, of, answer, *scope);
-  if (names.empty() && (scope = answer.part())) names = names_that_fit(seen, of, answer, *scope);
-  if (names.empty()) return std::nullopt;
-  return AnswerExplanation{names[0], names.size() > 1 ? names[1] : "", answer.wrong(), scope->region};
+  return explanation_over(seen, of, wrong, kLeastDistinct, std::numeric_limits<size_t>::max());
+}
+
+std::string agrees_with(const SeenAnswer& seen, HypothesesOf of, uint64_t wrong) {
+  const auto found = explanation_over(seen, of, wrong, kLeastAgreeing, kLeastDistinct - 1);
+  return found && found->other.empty() ? found->name : "";
 }
 
 std::string describe(const AnswerExplanation& explanation) {

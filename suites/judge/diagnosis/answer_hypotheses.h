@@ -59,6 +59,10 @@ using HypothesesOf = std::vector<AnswerHypothesis> (*)(const SeenAnswer&, std::s
 // ones. `of` is one of the two lists above. `wrong` is how many elements the judge calls wrong.
 std::optional<AnswerExplanation> explain_answer(const SeenAnswer& seen, HypothesesOf of, uint64_t wrong);
 
+// For an answer with too few different values to be explained, but kLeastAgreeing: returns the only mistake
+// that predicts it, or "" if there is none or more than one.
+std::string agrees_with(const SeenAnswer& seen, HypothesesOf of, uint64_t wrong);
+
 // Returns "hypothesis: bias missing (predicts 185 of 185), all in the last row".
 std::string describe(const AnswerExplanation& explanation);
 

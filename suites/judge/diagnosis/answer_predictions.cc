@@ -41,6 +41,12 @@ double through_float16(DType dtype, double value) { return round_to(dtype, round
 double through_bfloat16(DType dtype, double value) {
   return round_to(dtype, round_to(DType::bfloat16, value));
 }
+double cut_to_float16(DType dtype, double value) {
+  return round_to(dtype, toward_zero(DType::float16, value));
+}
+double cut_to_bfloat16(DType dtype, double value) {
+  return round_to(dtype, toward_zero(DType::bfloat16, value));
+}
 double flushed(DType dtype, double value) {
   const double nearest = round_to(dtype, value);
   return std::fabs(nearest) < float_format(dtype).min_normal ? 0 : nearest;
@@ -148,8 +154,14 @@ class AnswerTable {
     add_rounding("y rounded away from zero", away_from_zero);
     add_rounding("y rounded up", upward);
     add_rounding("y rounded down", downward);
-    if (dtype_ != DType::float16) add_rounding("y rounded to float16 first", through_float16);
-    if (dtype_ != DType::bfloat16) add_rounding("y rounded to bfloat16 first", through_bfloat16);
+    if (dtype_ != DType::float16) {
+      add_rounding("y rounded to float16 first", through_float16);
+      add_rounding("y cut to float16 first", cut_to_float16);
+    }
+    if (dtype_ != DType::bfloat16) {
+      add_rounding("y rounded to bfloat16 first", through_bfloat16);
+      add_rounding("y cut to bfloat16 first", cut_to_bfloat16);
+    }
   }
 
   // The right answer of another place: `source` returns its row and column.

@@ -104,7 +104,7 @@ ProbedWeights describe_effective_weights(const qcts_kernel& kernel, const Kernel
     const bool are_right = explanation.wrong == 0;
     return {
         "effective weights by one-hot probing: " + describe(explanation) + (are_right ? hint_of(input) : ""),
-        are_right, explanation.is_explained()};
+        are_right, explanation.is_explained(), explanation.agrees_with()};
   } catch (const std::exception& error) {
     return {std::string("one-hot probing failed: ") + error.what()};
   }
@@ -112,7 +112,8 @@ ProbedWeights describe_effective_weights(const qcts_kernel& kernel, const Kernel
 
 ProbedWeights describe_dequantized(const KernelInput& input, std::span<const std::byte> y) {
   const WeightExplanation explanation = explain_dequantized(input, y);
-  if (explanation.wrong > 0) return {describe(explanation), false, explanation.is_explained()};
+  if (explanation.wrong > 0)
+    return {describe(explanation), false, explanation.is_explained(), explanation.agrees_with()};
   return {"each wrong element is within two steps of " + std::string(dtype_name(input.weight.dtype)) +
               " of the right one, so look at the rounding",
           true, false};

@@ -20,6 +20,7 @@ struct ProbedWeights {
   std::string text;        // "effective weights by one-hot probing: ..." and describe(WeightExplanation)
   bool are_right = false;  // so the fault lies elsewhere
   bool are_explained = false;
+  std::string agree_with = {};  // WeightExplanation::agrees_with()
 };
 // Never throws because of the kernel.
 ProbedWeights describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input,

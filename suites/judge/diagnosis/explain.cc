@@ -9,12 +9,20 @@
 namespace qcts {
 namespace {
 
+// A small case names nothing, but may belong to a mistake that another case names.
+std::string agreement(const SeenAnswer& seen, uint64_t wrong, const ProbedWeights& weights) {
+  std::string name = agrees_with(seen, answer_hypotheses, wrong);
+  if (name.empty()) name = weights.agree_with;
+  if (name.empty()) name = agrees_with(seen, answer_summaries, wrong);
+  return name.empty() ? "" : "; too few values to name a mistake, they agree with: " + name;
+}
+
 // A mistake that is named says it all; weights, right or wrong, would only follow from it.
 std::string in_order(const SeenAnswer& seen, uint64_t wrong, const ProbedWeights& weights) {
   if (const auto named = explain_answer(seen, answer_hypotheses, wrong)) return "; " + describe(*named);
-  if (!weights.are_explained)
-    if (const auto common = explain_answer(seen, answer_summaries, wrong)) return "; " + describe(*common);
-  return "; " + weights.text;
+  if (weights.are_explained) return "; " + weights.text;
+  if (const auto common = explain_answer(seen, answer_summaries, wrong)) return "; " + describe(*common);
+  return "; " + weights.text + agreement(seen, wrong, weights);
 }
 
 std::string explained_linear(const WrongAnswerOf& wrong, std::vector<VerdictFinding>& findings) {
@@ -22,7 +30,8 @@ std::string explained_linear(const WrongAnswerOf& wrong, std::vector<VerdictFind
   const ProbedWeights weights = describe_effective_weights(wrong.kernel, input, wrong.threads);
   std::string text = in_order(seen_linear(input, wrong.expectation, wrong.stages, wrong.answer.y),
                               wrong.wrong_elems, weights);
-  if (!weights.are_right) return text;
+  const bool is_of_sums = text.starts_with("; hypothesis: sums ") || !text.starts_with("; hypothesis: ");
+  if (!weights.are_right || !is_of_sums) return text;
   if (const auto narrow = narrow_sum(wrong.kernel, input, wrong.stages, wrong.threads)) {
     findings.push_back({narrow->caveat, ""});
     text += "; " + narrow->text;

@@ -277,6 +277,10 @@ class Hypotheses {
       add("weights or sums rounded to " + type,
           [=, this](const Place& p) { return rounded(value_of(truth_.at(p.row, p.column))); });
     }
+    add("subnormal weights read as zero", [this](const Place& p) {
+      const double value = value_of(truth_.at(p.row, p.column));
+      return std::fabs(value) < 0x1p-126 ? 0.0 : value;
+    });
     add("tiny scales read as zero", [this](const Place& p) {
       const ExactWeight w = truth_.at(p.row, p.column);
       return std::fabs(w.scale) < 0x1p-100 ? w.zero : value_of(w);
