@@ -139,10 +139,13 @@ def test_a_handshake_outside_the_protocol_ends_in_a_reason(tmp_path, text, why):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("import qcts_provider\nkernels = qcts_provider.Provder('acme')\n", "AttributeError: module 'qcts_provider' has no attribute 'Provder'"),
+        ("import qcts_provider\nqcts_provider.Provder('acme')\n", "AttributeError: module 'qcts_provider' has no attribute 'Provder'"),
         ("import numpie\n", "ModuleNotFoundError: No module named 'numpie'"),
         ("def linear(p)\n    pass\n", "SyntaxError: expected ':'"),
-        ("import sys\nprint('chatter ' * 9, file=sys.stderr)\n\ndef start():\n    serv()\n\nstart()\n", "NameError: name 'serv' is not defined"),
+        (
+            "import sys\nprint('chatter ' * 9, file=sys.stderr)\n\ndef start():\n    serv()\n\nstart()\n",
+            "NameError: name 'serv' is not defined",
+        ),
     ],
     ids=["attribute", "import", "syntax", "name"],
 )
