@@ -18,6 +18,7 @@
 #include "suites/base/process.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/latency_case.h"
+#include "suites/providers/scalar_kernel.h"
 #include "suites/timing/busy_threads.h"
 #include "suites/timing/interleaved_timer.h"
 #include "suites/timing/stats.h"
@@ -26,17 +27,6 @@
 
 namespace qcts {
 namespace {
-
-const qcts_kernel& scalar_linear() {
-  const qcts_provider& provider = builtin_provider();
-  for (uint32_t i = 0; i < provider.n_kernels; ++i) {
-    const qcts_kernel& kernel = *provider.kernels[i];
-    if (kernel.op == QCTS_OP_LINEAR && std::string(kernel.scheme) == "int8_row" &&
-        std::string(kernel.variant) == "scalar")
-      return kernel;
-  }
-  throw std::logic_error("no builtin scalar linear of int8_row");
-}
 
 class LatencyVerdict : public testing::Test {
  protected:
@@ -93,11 +83,11 @@ template <bool kSaysWhere>
 qcts_status run_marked(const qcts_problem* p) {
   const void* mark;
   std::memcpy(&mark, p->prepared, sizeof mark);
-  return mark == (kSaysWhere ? p->prepared : nullptr) ? scalar_linear().run(p) : QCTS_FAILED;
+  return mark == (kSaysWhere ? p->prepared : nullptr) ? scalar_kernel(QCTS_OP_LINEAR).run(p) : QCTS_FAILED;
 }
 template <bool kSaysWhere>
 qcts_kernel marked() {
-  qcts_kernel kernel = scalar_linear();
+  qcts_kernel kernel = scalar_kernel(QCTS_OP_LINEAR);
   kernel.prepared_bytes = mark_bytes;
   kernel.prepare = prepare_mark<kSaysWhere>;
   kernel.run = run_marked<kSaysWhere>;
@@ -114,7 +104,7 @@ TEST_F(LatencyVerdict, PreparesEachCopyOfWhatHoldsItsAddress) {
 }
 
 TEST_F(LatencyVerdict, MeasuresAndSaysThatNothingIsKnownOfTheMachine) {
-  const Verdict verdict = judge_kernel(scalar_linear());
+  const Verdict verdict = judge_kernel(scalar_kernel(QCTS_OP_LINEAR));
   EXPECT_EQ(verdict.status, Status::pass) << verdict.reason;
   EXPECT_NE(verdict.reason.find("no target for this machine class " + machine_class(machine())),
             std::string::npos)
@@ -129,9 +119,9 @@ TEST_F(LatencyVerdict, MeasuresAndSaysThatNothingIsKnownOfTheMachine) {
 }
 
 TEST_F(LatencyVerdict, AWrongKernelIsNotTimed) {
-  qcts_kernel wrong = scalar_linear();
+  qcts_kernel wrong = scalar_kernel(QCTS_OP_LINEAR);
   wrong.run = [](const qcts_problem* problem) {
-    const qcts_status status = scalar_linear().run(problem);
+    const qcts_status status = scalar_kernel(QCTS_OP_LINEAR).run(problem);
     static_cast<std::byte*>(problem->y)[1] ^= std::byte{0x40};
     return status;
   };
@@ -144,10 +134,10 @@ TEST_F(LatencyVerdict, AWrongKernelIsNotTimed) {
 
 // Works while it is being verified and does nothing once it is timed.
 TEST_F(LatencyVerdict, WorkThatIsSkippedLaterIsSeen) {
-  qcts_kernel lazy = scalar_linear();
+  qcts_kernel lazy = scalar_kernel(QCTS_OP_LINEAR);
   lazy.run = [](const qcts_problem* problem) {
     static int calls = 0;
-    if (calls++ == 0) return scalar_linear().run(problem);
+    if (calls++ == 0) return scalar_kernel(QCTS_OP_LINEAR).run(problem);
     std::fill_n(static_cast<std::byte*>(problem->y), static_cast<size_t>(problem->ldy_bytes),
                 std::byte{0x7f});
     return QCTS_OK;
@@ -159,11 +149,11 @@ TEST_F(LatencyVerdict, WorkThatIsSkippedLaterIsSeen) {
 
 // Looks up the answers of earlier calls by the address of x, so that only the lookup is timed.
 TEST_F(LatencyVerdict, AnAnswerThatIsKeptForThePlaceOfXIsSeen) {
-  qcts_kernel keeper = scalar_linear();
+  qcts_kernel keeper = scalar_kernel(QCTS_OP_LINEAR);
   static std::set<const void*> known;
   known.clear();
   keeper.run = [](const qcts_problem* problem) {
-    return known.insert(problem->x).second ? scalar_linear().run(problem) : QCTS_OK;
+    return known.insert(problem->x).second ? scalar_kernel(QCTS_OP_LINEAR).run(problem) : QCTS_OK;
   };
   const Verdict verdict = judge_kernel(keeper);
   EXPECT_EQ(verdict.status, Status::fail);
@@ -172,10 +162,10 @@ TEST_F(LatencyVerdict, AnAnswerThatIsKeptForThePlaceOfXIsSeen) {
 
 // Leaves out one row in a hundred, of most of the calls.
 TEST_F(LatencyVerdict, AHundredthOfTheWorkThatIsSkippedIsSeen) {
-  qcts_kernel lazy = scalar_linear();
+  qcts_kernel lazy = scalar_kernel(QCTS_OP_LINEAR);
   lazy.run = [](const qcts_problem* problem) {
     static int calls = 0;
-    const qcts_status status = scalar_linear().run(problem);
+    const qcts_status status = scalar_kernel(QCTS_OP_LINEAR).run(problem);
     if (calls++ % 4 != 0) std::fill_n(static_cast<std::byte*>(problem->y), 2, std::byte{0});
     return status;
   };
@@ -192,11 +182,11 @@ TEST_F(LatencyVerdict, AHundredthOfTheWorkThatIsSkippedIsSeen) {
 TEST_F(LatencyVerdict, NoCallOfABatchFindsTheXOfAnother) {
   static std::map<std::vector<std::byte>, int> seen;
   seen.clear();
-  qcts_kernel watched = scalar_linear();
+  qcts_kernel watched = scalar_kernel(QCTS_OP_LINEAR);
   watched.run = [](const qcts_problem* problem) {
     const auto* x = static_cast<const std::byte*>(problem->x);
     ++seen[std::vector<std::byte>(x, x + problem->m * problem->ldx_bytes)];
-    return scalar_linear().run(problem);
+    return scalar_kernel(QCTS_OP_LINEAR).run(problem);
   };
   const KernelInput input = latency_input(case_of_linear(), 1);
   TimedKernel timed(watched, input, 1);
@@ -207,7 +197,7 @@ TEST_F(LatencyVerdict, NoCallOfABatchFindsTheXOfAnother) {
 
 // Copies a weight at its first use and keeps the copy under the weight's address.
 TEST_F(LatencyVerdict, AWeightThatIsKeptForItsPlaceIsSeen) {
-  qcts_kernel keeper = scalar_linear();
+  qcts_kernel keeper = scalar_kernel(QCTS_OP_LINEAR);
   static std::map<const void*, std::vector<std::byte>> known;
   known.clear();
   keeper.run = [](const qcts_problem* problem) {
@@ -221,7 +211,7 @@ TEST_F(LatencyVerdict, AWeightThatIsKeptForItsPlaceIsSeen) {
     }
     qcts_problem kept = *problem;
     kept.planes = planes.data();
-    return scalar_linear().run(&kept);
+    return scalar_kernel(QCTS_OP_LINEAR).run(&kept);
   };
   const Verdict verdict = judge_kernel(keeper);
   EXPECT_EQ(verdict.status, Status::fail);
@@ -235,7 +225,7 @@ TEST_F(LatencyVerdict, NoSampleFindsTheXOfTheOneBefore) {
   static int anew;
   before.clear();
   anew = 0;
-  qcts_kernel keeper = scalar_linear();
+  qcts_kernel keeper = scalar_kernel(QCTS_OP_LINEAR);
   keeper.run = [](const qcts_problem* problem) {
     const auto* x = static_cast<const std::byte*>(problem->x);
     const std::vector<std::byte> now(x, x + problem->m * problem->ldx_bytes);
@@ -257,11 +247,11 @@ TEST_F(LatencyVerdict, NoSampleFindsTheXOfTheOneBefore) {
 double pretended_seconds = 0;
 
 TEST_F(LatencyVerdict, MoreThreadsThanAllowedAreSeen) {
-  qcts_kernel greedy = scalar_linear();
+  qcts_kernel greedy = scalar_kernel(QCTS_OP_LINEAR);
   greedy.run = [](const qcts_problem* problem) {
     const auto start = std::chrono::steady_clock::now();
     qcts_status status = QCTS_OK;
-    for (int i = 0; i < 100; ++i) status = scalar_linear().run(problem);
+    for (int i = 0; i < 100; ++i) status = scalar_kernel(QCTS_OP_LINEAR).run(problem);
     pretended_seconds += 2 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return status;
   };
@@ -281,7 +271,7 @@ TEST_F(LatencyVerdict, ThreadsThatNeverRestLeaveNoGate) {
   context_.spent = [] {
     return 2 * std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   };
-  const Verdict verdict = judge_kernel(scalar_linear());
+  const Verdict verdict = judge_kernel(scalar_kernel(QCTS_OP_LINEAR));
   EXPECT_EQ(verdict.status, Status::inconclusive);
   EXPECT_NE(verdict.reason.find("busy between calls"), std::string::npos) << verdict.reason;
 }
@@ -303,22 +293,23 @@ TEST(BusyThreads, TheProcessorsClockCountsEveryThread) {
 
 TEST_F(LatencyVerdict, TheGateHasThreeAnswers) {
   context_.gate_latency = true;
-  EXPECT_EQ(judge_kernel(scalar_linear()).status, Status::inconclusive) << "a missing target must not pass";
+  EXPECT_EQ(judge_kernel(scalar_kernel(QCTS_OP_LINEAR)).status, Status::inconclusive)
+      << "a missing target must not pass";
   write_target(1e9);
-  const Verdict missed = judge_kernel(scalar_linear());
+  const Verdict missed = judge_kernel(scalar_kernel(QCTS_OP_LINEAR));
   // An A/A alarm suspends the verdict, whatever the target.
   EXPECT_TRUE(missed.status == Status::fail || missed.reason.find("not to be trusted") != std::string::npos)
       << missed.reason;
   EXPECT_NE(missed.reason.find("share_of_probe missed"), std::string::npos) << missed.reason;
   write_target(1e-9);
-  const Verdict met = judge_kernel(scalar_linear());
+  const Verdict met = judge_kernel(scalar_kernel(QCTS_OP_LINEAR));
   EXPECT_TRUE(met.status == Status::pass || met.reason.find("not to be trusted") != std::string::npos)
       << met.reason;
 }
 
 TEST_F(LatencyVerdict, AMissedTargetWithoutAGateIsReported) {
   write_target(1e9);
-  const Verdict verdict = judge_kernel(scalar_linear());
+  const Verdict verdict = judge_kernel(scalar_kernel(QCTS_OP_LINEAR));
   EXPECT_EQ(verdict.status, Status::pass);
   EXPECT_NE(verdict.reason.find("missed"), std::string::npos) << verdict.reason;
   EXPECT_NE(measure(verdict, "target_share_of_probe"), nullptr);
@@ -326,7 +317,7 @@ TEST_F(LatencyVerdict, AMissedTargetWithoutAGateIsReported) {
 
 TEST_F(LatencyVerdict, ABrokenTargetFileIsNoAnswer) {
   std::ofstream(scratch_.path() / (machine_class(machine()) + ".json")) << R"({"schema": 1})";
-  EXPECT_EQ(judge_kernel(scalar_linear()).status, Status::internal);
+  EXPECT_EQ(judge_kernel(scalar_kernel(QCTS_OP_LINEAR)).status, Status::internal);
 }
 
 // Reports a given number of microseconds as its own time and counts its calls.

@@ -17,6 +17,7 @@
 #include "suites/judge/block.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/latency_measures.h"
+#include "suites/providers/scalar_kernel.h"
 #include "suites/timing/targets.h"
 
 namespace qcts {
@@ -80,16 +81,6 @@ const qcts_kernel& dense_kernel() {
   return kernel;
 }
 
-const qcts_kernel& scalar_int8() {
-  const qcts_provider& provider = builtin_provider();
-  for (uint32_t i = 0; i < provider.n_kernels; ++i)
-    if (const qcts_kernel& kernel = *provider.kernels[i]; kernel.op == QCTS_OP_LINEAR &&
-                                                          std::string(kernel.scheme) == "int8_row" &&
-                                                          std::string(kernel.variant) == "scalar")
-      return kernel;
-  throw std::logic_error("no builtin scalar linear of int8_row");
-}
-
 class Speed : public testing::Test {
  protected:
   Speed() {
@@ -131,7 +122,7 @@ class Speed : public testing::Test {
     return judge(c, context_);
   }
 
-  const Implementation candidate_{"acme", &scalar_int8()};
+  const Implementation candidate_{"acme", &scalar_kernel(QCTS_OP_LINEAR)};
   Registry registry_;
   ScratchFolder scratch_;
   JudgeContext context_;
@@ -282,9 +273,9 @@ TEST_F(Block, SlowerThanDenseFailsAndDoubtDecidesNothing) {
 }
 
 TEST_F(Block, AWrongKernelIsNotTimed) {
-  qcts_kernel wrong = scalar_int8();
+  qcts_kernel wrong = scalar_kernel(QCTS_OP_LINEAR);
   wrong.run = [](const qcts_problem* problem) {
-    const qcts_status status = scalar_int8().run(problem);
+    const qcts_status status = scalar_kernel(QCTS_OP_LINEAR).run(problem);
     static_cast<std::byte*>(problem->y)[1] ^= std::byte{0x40};
     return status;
   };

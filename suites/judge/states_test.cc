@@ -10,21 +10,12 @@
 #include <gtest/gtest.h>
 
 #include "suites/judge/judge.h"
+#include "suites/providers/scalar_kernel.h"
 
 namespace qcts {
 namespace {
 
-const qcts_kernel& builtin_linear() {
-  const qcts_provider& provider = builtin_provider();
-  for (uint32_t i = 0; i < provider.n_kernels; ++i)
-    if (const qcts_kernel& kernel = *provider.kernels[i]; kernel.op == QCTS_OP_LINEAR &&
-                                                          std::string(kernel.scheme) == "int8_row" &&
-                                                          std::string(kernel.variant) == "scalar")
-      return kernel;
-  throw std::logic_error("no builtin scalar linear of int8_row");
-}
-
-qcts_status true_answer(const qcts_problem* problem) { return builtin_linear().run(problem); }
+qcts_status true_answer(const qcts_problem* problem) { return scalar_kernel(QCTS_OP_LINEAR).run(problem); }
 
 uint64_t one_word(const qcts_problem*) { return 64; }
 
@@ -100,7 +91,7 @@ class StateOf : public testing::TestWithParam<Memory> {};
 TEST_P(StateOf, IsJudged) {
   const Memory& memory = GetParam();
   kept = {};
-  qcts_kernel kernel = builtin_linear();
+  qcts_kernel kernel = scalar_kernel(QCTS_OP_LINEAR);
   kernel.claims = QCTS_CLAIM_SCHEDULES;  // one call at a time: these faults are not about threads
   kernel.run = memory.run;
   kernel.prepare = memory.prepare;

@@ -8,21 +8,11 @@
 #include <string>
 
 #include "suites/judge/latency_case.h"
+#include "suites/providers/scalar_kernel.h"
 #include "suites/timing/timed_kernel.h"
 
 namespace qcts {
 namespace {
-
-const qcts_kernel& scalar_kernel(uint32_t op) {
-  const qcts_provider& provider = builtin_provider();
-  for (uint32_t i = 0; i < provider.n_kernels; ++i) {
-    const qcts_kernel& kernel = *provider.kernels[i];
-    if (kernel.op == op && std::string(kernel.scheme) == "int8_row" &&
-        std::string(kernel.variant) == "scalar")
-      return kernel;
-  }
-  throw std::logic_error("no such builtin scalar kernel of int8_row");
-}
 
 Case case_of(Op op) {
   Case c;

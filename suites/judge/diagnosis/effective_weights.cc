@@ -79,13 +79,17 @@ std::string hint_of(const KernelInput& input) {
   return text;
 }
 
-}  // namespace
-
-WeightExplanation probe_weights(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads) {
+SeenWeights seen_by_probing(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads) {
   SeenWeights seen{input.scheme, input.weight, &input.planes, input.m, probed_columns(input.weight.k), {}, 0};
   seen.values = probe(kernel, input, seen.columns, threads);
   seen.tolerance = tolerance_of(input, kernel.numerics);
-  return explain_weights(seen);
+  return seen;
+}
+
+}  // namespace
+
+WeightExplanation probe_weights(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads) {
+  return explain_weights(seen_by_probing(kernel, input, threads));
 }
 
 WeightExplanation explain_dequantized(const KernelInput& input, std::span<const std::byte> y) {
@@ -100,11 +104,15 @@ WeightExplanation explain_dequantized(const KernelInput& input, std::span<const 
 ProbedWeights describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input,
                                          uint32_t threads) {
   try {
-    const WeightExplanation explanation = probe_weights(kernel, input, threads);
+    SeenWeights seen = seen_by_probing(kernel, input, threads);
+    const WeightExplanation explanation = explain_weights(seen);
     const bool are_right = explanation.wrong == 0;
-    return {
+    ProbedWeights probed{
         "effective weights by one-hot probing: " + describe(explanation) + (are_right ? hint_of(input) : ""),
         are_right, explanation.is_explained(), explanation.agrees_with()};
+    if (static_cast<int64_t>(seen.columns.size()) == input.weight.k) probed.values = std::move(seen.values);
+    probed.tolerance = seen.tolerance;
+    return probed;
   } catch (const std::exception& error) {
     return {std::string("one-hot probing failed: ") + error.what()};
   }

@@ -21,6 +21,9 @@ struct ProbedWeights {
   bool are_right = false;  // so the fault lies elsewhere
   bool are_explained = false;
   std::string agree_with = {};  // WeightExplanation::agrees_with()
+  // Of linear, [n, k], and their relative error; empty unless every column was probed.
+  std::vector<double> values = {};
+  double tolerance = 0;
 };
 // Never throws because of the kernel.
 ProbedWeights describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input,

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/judge/diagnosis/explain.h"
 
+#include <cmath>
+#include <string_view>
+
+#include "reference/numerics/soft_float.h"
 #include "suites/judge/diagnosis/answer_hypotheses.h"
 #include "suites/judge/diagnosis/conduct.h"
 #include "suites/judge/diagnosis/effective_weights.h"
@@ -17,10 +21,41 @@ std::string agreement(const SeenAnswer& seen, uint64_t wrong, const ProbedWeight
   return name.empty() ? "" : "; too few values to name a mistake, they agree with: " + name;
 }
 
+// Does y follow from the probed weights, within their error?
+bool account_for(const ProbedWeights& weights, const SeenAnswer& seen) {
+  if (weights.values.empty() || !seen.reference) return true;
+  const KernelInput& input = seen.input;
+  const size_t n = static_cast<size_t>(input.weight.n), k = static_cast<size_t>(input.weight.k);
+  const std::vector<double> got = load_doubles(input.y_dtype, seen.got);
+  std::vector<double> bias = load_doubles(input.bias_dtype, input.bias);
+  bias.resize(n);
+  for (size_t i = 0; i < got.size(); ++i) {
+    const std::span<const double> x = seen.reference->x(static_cast<int64_t>(i / n));
+    double sum = bias[i % n], size = std::fabs(sum);
+    for (size_t c = 0; c < k; ++c) {
+      const double term = x[c] * weights.values[i % n * k + c];
+      sum += term;
+      size += std::fabs(term);
+    }
+    if (std::isfinite(sum) && std::isfinite(got[i]) && std::fabs(got[i] - sum) > 2 * weights.tolerance * size)
+      return false;
+  }
+  return true;
+}
+
+// Wrong weights that are not all that is wrong name no cause of the answer.
+std::string beside_more(std::string text) {
+  constexpr std::string_view kClaim = "hypothesis: ";
+  if (const size_t at = text.find(kClaim); at != text.npos)
+    text.replace(at, kClaim.size(), "they agree with: ");
+  return text + "; these weights do not give this y, so something else is wrong too";
+}
+
 // A mistake that is named says it all; weights, right or wrong, would only follow from it.
 std::string in_order(const SeenAnswer& seen, uint64_t wrong, const ProbedWeights& weights) {
   if (const auto named = explain_answer(seen, answer_hypotheses, wrong)) return "; " + describe(*named);
-  if (weights.are_explained) return "; " + weights.text;
+  if (weights.are_explained)
+    return "; " + (account_for(weights, seen) ? weights.text : beside_more(weights.text));
   if (const auto common = explain_answer(seen, answer_summaries, wrong)) return "; " + describe(*common);
   return "; " + weights.text + agreement(seen, wrong, weights);
 }
