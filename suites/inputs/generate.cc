@@ -344,8 +344,13 @@ int64_t one_hot_column(int64_t row, int64_t m, int64_t k) {
 
 Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& synthetic, uint64_t seed) {
   Generated made;
-  if (op == Op::linear &&
-      (synthetic.generator == Generator::exact_sums || is_relation(synthetic.generator))) {
+  const Generator generator = synthetic.generator;
+  const bool is_wide_sum = generator == Generator::wide_sums;
+  const bool swamps =
+      generator == Generator::swamped || (is_wide_sum && has_outliers(scheme, synthetic.weight));
+  const bool is_exact =
+      generator == Generator::exact_sums || is_relation(generator) || (is_wide_sum && !swamps);
+  if (op == Op::linear && is_exact) {
     made = exact_sums(scheme, synthetic, seed);
   } else if (op == Op::linear && synthetic.generator == Generator::tied_sums) {
     made = tied_sums(scheme, synthetic, seed);
@@ -353,7 +358,7 @@ Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& 
     made = outliers(scheme, synthetic, seed);
   } else if (op == Op::linear && synthetic.generator == Generator::zero_codes) {
     made = zero_codes(scheme, synthetic, seed);
-  } else if (op == Op::linear && synthetic.generator == Generator::swamped) {
+  } else if (op == Op::linear && swamps) {
     made = swamped(scheme, synthetic, seed);
   } else if (op == Op::linear && synthetic.generator == Generator::one_sign) {
     one_sign(scheme, synthetic, made.input);

@@ -242,10 +242,16 @@ const std::vector<InputFamily>& families() {
       {.generator = Generator::odd_scales,
        .hunts = "a scale of the weight that a checkpoint may hold and no recipe writes: negative, zero, "
                 "subnormal, large",
-       .ops = {Op::dequantize, Op::linear},
+       .ops = {Op::dequantize, Op::pack, Op::unpack, Op::linear},
        .is_asked_in_each_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
+      {.generator = Generator::wide_sums,
+       .hunts = "a narrow accumulator in the path for many rows of x and a long k: 17 and 33 rows, k of 2048",
+       .ops = {Op::linear},
+       .excluded_from_sampling = true,
+       .max_shapes = 1,
+       .of_packed_linear = true},
   };
   return table;
 }

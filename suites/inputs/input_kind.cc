@@ -119,7 +119,7 @@ ValueRange stretched(const PlaneSpec& spec, ValueRange range) {
 
 bool has_tripled_scales(Generator generator) {
   return generator == Generator::exact_sums || generator == Generator::tied_sums ||
-         generator == Generator::outliers || is_relation(generator);
+         generator == Generator::wide_sums || generator == Generator::outliers || is_relation(generator);
 }
 
 // The planes that linear's "non_finite" gives a NaN: float8 codes, otherwise scales.

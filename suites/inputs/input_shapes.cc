@@ -102,6 +102,7 @@ std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const 
   if (family.generator == Generator::long_rows) return long_shapes(scheme, layout);
   if (family.generator == Generator::deep) return deep_shapes();
   if (family.generator == Generator::models) return model_shapes();
+  if (family.generator == Generator::wide_sums) return {{64, 2048}};
   if (family.generator == Generator::batches) return batch_shapes(scheme, layout);
   if (family.generator == Generator::tall) return tall_shapes(scheme);
   if (family.generator == Generator::columns) return odd_columns(scheme);

@@ -32,6 +32,7 @@ bool suits_policy(Generator generator) {
     case Generator::swamped:
     case Generator::zero_codes:
     case Generator::odd_scales:
+    case Generator::wide_sums:
       return false;
     default:
       return !is_relation(generator);
@@ -90,6 +91,7 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
   if (generator == Generator::batches) return {0, 256, 512, 1025};
   if (generator == Generator::tall) return {shape.first == kManyRows ? 1 : kManyRows};
   if (generator == Generator::zero_codes) return {1, 6};
+  if (generator == Generator::wide_sums) return {17, 33};
   if (generator == Generator::odd_scales) return {1, 9, 14};
   if (generator == Generator::models) return model_batches(shape, first);
   if (is_wide(generator) || is_half(generator) || generator == Generator::big_x) return {5};
@@ -242,12 +244,12 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
   if (generator == Generator::outliers || generator == Generator::swamped)
     return remembered(outliers_, shape, has_outliers);
   if (generator == Generator::zero_codes) return remembered(zero_codes_, shape, has_zero_codes);
-  const bool is_tied = generator == Generator::tied_sums;
-  if (generator != Generator::exact_sums && !is_tied && !is_relation(generator))
+  const bool is_tied = generator == Generator::tied_sums, is_wide_sum = generator == Generator::wide_sums;
+  if (generator != Generator::exact_sums && !is_tied && !is_wide_sum && !is_relation(generator))
     return carries(*scheme_, generator, shape);
   if (is_tied && shape.dtype == DType::float32) return false;
   if (!remembered(exact_, shape, has_exact_sums)) return false;
-  if (generator == Generator::exact_sums || is_tied) return true;
+  if (generator == Generator::exact_sums || is_tied || is_wide_sum) return true;
   const WeightShape row = few_groups(shape);
   const auto [at, is_new] = relations_.try_emplace({generator, row.dtype, row.k}, false);
   if (is_new) at->second = has_relation(*scheme_, generator, row);
@@ -292,7 +294,9 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
         add_drawn(request, last);
       else
         add_family(family, request, family.generator >= Generator::models ? last : out);
-      if (of_values && family.is_asked_in_each_dtype) add_other_dtypes(family, request, last);
+      const bool repeats =
+          kind == Kind::determinism && family.generator == Generator::noise && request_set == InputSet::few;
+      if (repeats || (of_values && family.is_asked_in_each_dtype)) add_other_dtypes(family, request, last);
     }
   }
   if (of_values && op == Op::linear && layout == kPlain)

@@ -57,8 +57,9 @@ enum class Generator : uint8_t {
   drawn,
   tied_sums,
   odd_scales,
+  wide_sums,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::odd_scales) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::wide_sums) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);

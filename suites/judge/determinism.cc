@@ -2,13 +2,14 @@
 // The determinism kind. Repeats a call, runs it with other thread counts, beside a concurrent call, and row
 // by row, and compares every answer bitwise with the first. A violated claim fails; a property the kernel
 // does not claim is only measured. Concurrent calls must be right whatever the kernel claims, and so must
-// calls after other data (states.h).
+// calls after other data (states.h). Nothing that every call leaves behind is allowed (footprint.h).
 #include <array>
 #include <barrier>
 #include <exception>
 #include <optional>
 #include <span>
 #include <thread>
+#include <vector>
 
 #include "suites/cases/offers.h"
 #include "suites/judge/diagnosis/explain.h"
@@ -17,6 +18,8 @@
 #include "suites/judge/first_answer.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/states.h"
+#include "suites/providers/footprint.h"
+#include "suites/providers/provider_call.h"
 
 namespace qcts {
 namespace {
@@ -40,6 +43,8 @@ constexpr int kConcurrentCalls = 16;
 // one thread and runs one call at a time (QCTS_CLAIM_SCHEDULES).
 constexpr int kSchedules = 4;
 constexpr Threads kThreadsOfSchedules = {2, 1};
+// Two of three spans are compared: 210 calls.
+constexpr size_t kCallsOfSpan = 70;
 constexpr int64_t kConcurrentRows = 17;  // m of the concurrent calls to linear
 
 struct Measurement {
@@ -77,12 +82,23 @@ class DeterminismJudge {
     if (runs_concurrently && verdict_.status == Status::pass) judge_concurrent_calls();
     if (has_states() && verdict_.status == Status::pass)
       judge_states(case_, context_, test_vector_, verdict_);
+    if (verdict_.status == Status::pass && has_cheap_noise()) judge_side_effects(base);
   }
 
  private:
   // Other data of this kind must be as welcome as this. An input that is refused has no answer.
   bool has_states() const {
     return case_.synthetic() != nullptr && kind_ == InputKind::reachable && !test_vector_.is_refused;
+  }
+
+  bool is_noise() const {
+    return case_.synthetic() != nullptr && case_.synthetic()->generator == Generator::noise;
+  }
+
+  // What every call leaves behind shows in short calls too.
+  bool has_cheap_noise() const {
+    return is_noise() && !has_schedules() &&
+           (test_vector_.input.op != Op::linear || test_vector_.input.m == 1);
   }
 
   bool has_schedules() const { return (kernel_.claims & QCTS_CLAIM_SCHEDULES) != 0; }
@@ -100,8 +116,7 @@ class DeterminismJudge {
   void other_threads() {
     if (has_schedules()) return other_threads({&kThreadsOfSchedules, 1});
     other_threads(kThreads);
-    const Synthetic* const input = case_.synthetic();
-    if (input != nullptr && input->generator == Generator::noise) other_threads(kCrowds);
+    if (is_noise()) other_threads(kCrowds);
   }
 
   void other_threads(std::span<const Threads> counts) {
@@ -111,6 +126,19 @@ class DeterminismJudge {
       for (int i = 0; i < threads.repeats; ++i)
         count(threads_, run.run(Poison::zeros), std::to_string(threads.count) + " threads instead of 1");
     }
+  }
+
+  void judge_side_effects(const KernelRun& base) {
+    std::array<Footprint, 3> seen;
+    if (!provider_footprint(kernel_)) return;
+    for (Footprint& footprint : seen) {
+      provider_run_batch(kernel_, std::vector<qcts_problem>(kCallsOfSpan, base.problem()), [] {});
+      const std::optional<Footprint> now = provider_footprint(kernel_);
+      if (!now) return;
+      footprint = *now;
+    }
+    verdict_.reason = side_effect(seen[0], seen[1], seen[2], kCallsOfSpan);
+    if (!verdict_.reason.empty()) verdict_.status = Status::fail;
   }
 
   // Two concurrent callers: one runs the test vector, the other the same with -x instead of x if it has an x.

@@ -9,6 +9,7 @@
 #include "reference/numerics/soft_float.h"
 #include "suites/cases/offers.h"
 #include "suites/inputs/generate_related.h"
+#include "suites/judge/buffer_trials.h"
 #include "suites/judge/diagnosis/conduct.h"
 #include "suites/judge/diagnosis/explain.h"
 #include "suites/judge/expected/coverage.h"
@@ -22,10 +23,6 @@
 
 namespace qcts {
 namespace {
-
-constexpr int64_t kLargeElems = int64_t{1} << 22;
-constexpr uint32_t kLargeThreads = 3;  // not a power of two
-constexpr uint32_t kManyThreads[] = {2, 3, 4, 8};
 
 // Returns the answer with its elements shifted: plausible values in the wrong places.
 KernelAnswer shifted(KernelAnswer answer) {
@@ -99,8 +96,10 @@ class NumericsJudge {
     const KernelAnswer& answer = *tried;
     if (!judged({"aligned and dense buffers, outputs poisoned with NaN", first, Poison::nan, answer})) return;
     is_first_ = false;
-    if ((buffers_ == Buffers::all && !run_irregular(answer)) || !run_with_many_threads() || !run_at_edges() ||
-        !threads_agree(answer) || !relation_holds(answer))
+    if ((buffers_ == Buffers::all && !run_irregular(answer)) ||
+        !run_in(many_threads(test_vector_.input, threads_), false) ||
+        !run_in(at_edges(test_vector_.input, threads_), true) || !threads_agree(answer) ||
+        !relation_holds(answer))
       return;
     first.check_unchanged(answer);
     conclude();
@@ -125,28 +124,13 @@ class NumericsJudge {
     }
   }
 
-  // Returns a number that varies between shapes and is constant for each shape.
-  size_t shape_number() const {
-    const KernelInput& input = test_vector_.input;
-    return static_cast<size_t>(input.m + input.weight.n + 3 * input.weight.k);
-  }
-
-  bool is_large() const {
-    const KernelInput& input = test_vector_.input;
-    return input.weight.n * input.weight.k * (input.op == Op::linear ? input.m : 1) > kLargeElems;
-  }
-
-  // Runs with the most irregular buffers the kernel accepts: one to seven elements off alignment, with gaps
-  // between rows. Large problems also run with several threads, because determinism has no large cases.
+  // Runs with the most irregular buffers the kernel accepts.
   bool run_irregular(const KernelAnswer& first_answer) {
     const KernelAnswer wrong = shifted(first_answer);
-    const uint32_t threads = is_large() ? std::max(threads_, kLargeThreads) : threads_;
-    const size_t off = 1 + shape_number() % 7;
-    for (const RunOptions& options :
-         {RunOptions{threads, off, 3}, RunOptions{threads, off, 0}, RunOptions{threads, 0, 0}}) {
+    for (const RunOptions& options : irregular_buffers(test_vector_.input, threads_)) {
       KernelRun run(kernel_, test_vector_.input, options);
       if (run.supports().status != QCTS_OK) continue;
-      const std::string how = described(options);
+      const std::string how = described(options, threads_);
       const Attempt zeros{how + ", outputs poisoned with zeros", run, Poison::zeros, run.run(Poison::zeros)};
       if (!judged(zeros)) return false;
       const Attempt stale{how + ", outputs prefilled with another answer", run, Poison::previous,
@@ -162,42 +146,22 @@ class NumericsJudge {
     return true;
   }
 
-  // Covers what run_irregular() leaves out: aligned buffers with gaps between rows, or aligned inputs without
-  // aligned outputs and the reverse; planes in another order; and more threads than the run uses or this
-  // machine has.
-  bool run_with_many_threads() {
-    const size_t number = shape_number(), off = number % 3 == 0 ? 0 : 1 + number % 7;
-    const uint32_t threads = std::max(threads_, kManyThreads[number % std::size(kManyThreads)]);
-    const Misaligned which = number % 3 == 1 ? Misaligned::outputs : Misaligned::inputs;
-    for (const RunOptions& options : {RunOptions{threads, off, 16, true, which},
-                                      RunOptions{threads, 0, 16, true}, RunOptions{threads, 0, 0, true}}) {
+  // Runs with the first buffers that the kernel accepts, or with all that it accepts.
+  bool run_in(const std::vector<RunOptions>& trials, bool all) {
+    for (const RunOptions& options : trials) {
       KernelRun run(kernel_, test_vector_.input, options);
       if (run.supports().status != QCTS_OK) continue;
-      return judged(
-          {described(options) + ", outputs poisoned with zeros", run, Poison::zeros, run.run(Poison::zeros)});
-    }
-    return true;
-  }
-
-  // Runs with every buffer at the edge of the memory that the kernel may touch: all ends, and for some shapes
-  // all beginnings, before which kernels read more rarely.
-  bool run_at_edges() {
-    for (const Flush flush : {Flush::end, Flush::start}) {
-      if (flush == Flush::start && shape_number() % 4 != 3) continue;
-      RunOptions options{threads_, 0, 0};
-      options.flush = flush;
-      KernelRun run(kernel_, test_vector_.input, options);
-      if (run.supports().status != QCTS_OK) continue;
-      const char* const edge = flush == Flush::end ? "every buffer ends where memory ends"
-                                                   : "every buffer begins where memory begins";
-      if (!judged({edge, run, Poison::zeros, run.run(Poison::zeros)})) return false;
+      const std::string how = described(options, threads_);
+      const std::string poison = options.flush == Flush::none ? ", outputs poisoned with zeros" : "";
+      if (!judged({how + poison, run, Poison::zeros, run.run(Poison::zeros)})) return false;
+      if (!all) return true;
     }
     return true;
   }
 
   // Checks the thread-invariance claim on large problems; determinism checks it on small ones.
   bool threads_agree(const KernelAnswer& first_answer) {
-    if (!is_large() || !(kernel_.claims & QCTS_CLAIM_THREAD_INVARIANT)) return true;
+    if (!is_large(test_vector_.input) || !(kernel_.claims & QCTS_CLAIM_THREAD_INVARIANT)) return true;
     KernelRun run(kernel_, test_vector_.input, {kLargeThreads, 0, 0});
     if (run.supports().status != QCTS_OK || test_vector_.input.op != Op::linear) return true;
     const Comparison compared =
@@ -208,18 +172,6 @@ class NumericsJudge {
     fail("claims to be thread-invariant, but with " + std::to_string(kLargeThreads) + " threads " +
          verdict_.mismatch->where + ": " + compared.want + " became " + compared.got);
     return false;
-  }
-
-  std::string described(const RunOptions& options) const {
-    const std::string which = options.misaligned == Misaligned::outputs  ? "aligned inputs, outputs "
-                              : options.misaligned == Misaligned::inputs ? "aligned outputs, inputs "
-                                                                         : "buffers ";
-    return (options.misalign_elems
-                ? which + std::to_string(options.misalign_elems) + " elements off alignment"
-                : std::string("aligned buffers")) +
-           (options.gap_elems ? ", gaps between rows" : "") +
-           (options.planes_reversed ? ", planes in reverse order" : "") +
-           (options.threads != threads_ ? ", " + std::to_string(options.threads) + " threads" : "");
   }
 
   bool judged(const Attempt& attempt) {

@@ -148,6 +148,22 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"sets_ftz_at_load", "fail", "loading the provider"}),
     [](const auto& info) { return std::string(info.param.fault); });
 
+// Faults that change no answer.
+class PlantedSideEffect : public RunProgram, public testing::WithParamInterface<Planted> {};
+TEST_P(PlantedSideEffect, IsSeenInDeterminism) {
+  const Result result = run("--provider " + faulty(GetParam().fault) +
+                            " --filter determinism.dequantize/int8_row/noise_n37_k216_f32 --plan full");
+  EXPECT_EQ(result.exit_code, 1) << result.out << result.err;
+  ASSERT_EQ(result.cases.size(), 1u);
+  EXPECT_EQ(result.cases[0]["status"], GetParam().status);
+  EXPECT_THAT(result.cases[0]["reason"].get<std::string>(), HasSubstr(GetParam().reason));
+}
+INSTANTIATE_TEST_SUITE_P(Run, PlantedSideEffect,
+                         testing::Values(Planted{"keeps_memory", "fail", "keeps memory: "},
+                                         Planted{"keeps_descriptor", "fail", "leaves descriptors open: "},
+                                         Planted{"says_much", "fail", "writes to its standard output"}),
+                         [](const auto& info) { return std::string(info.param.fault); });
+
 // A library that computes nothing, and makes its process write "pass" for "fail".
 TEST_F(RunProgram, AProviderCannotForgeItsVerdicts) {
   const Result result = run("--provider " + faulty("patches_host") + kThreeCases);

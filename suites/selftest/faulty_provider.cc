@@ -15,6 +15,7 @@
 #include <thread>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -31,7 +32,7 @@ namespace {
   FAULT(none) FAULT(wrong) FAULT(aborts) FAULT(hangs) FAULT(late) FAULT(exits) FAULT(throws) FAULT(leaks) FAULT(declines) \
   FAULT(sets_ftz) FAULT(sets_ftz_at_load) FAULT(writes_to_fds) FAULT(writes_past_end) FAULT(writes_far) \
   FAULT(aborts_when_asked) FAULT(hangs_when_asked) FAULT(writes_input) FAULT(patches_host) FAULT(writes_later) FAULT(spawns) \
-  FAULT(reads_past_end) FAULT(reads_before_start) FAULT(keeps_child) \
+  FAULT(reads_past_end) FAULT(reads_before_start) FAULT(keeps_child) FAULT(keeps_memory) FAULT(keeps_descriptor) FAULT(says_much) \
   /* of load_save */ \
   FAULT(copies_unread) FAULT(refuses_all) FAULT(supports_no_file) FAULT(writes_no_file) FAULT(keeps_failed_output) \
   FAULT(flips_bit) FAULT(changes_input) FAULT(aborts_on_file)
@@ -42,7 +43,7 @@ enum Fault { QCTS_FAULTS(QCTS_ENUMERATOR) unknown };
 constexpr std::string_view kNames[] = {QCTS_FAULTS(QCTS_NAME)};
 
 constexpr int64_t kStruckK = 13;
-constexpr size_t kLeakBytes = 16u << 20;
+constexpr size_t kLeakBytes = 16u << 20, kKeptBytes = 5000;
 constexpr unsigned kFlushToZero = 1u << 15;
 
 // Returns `unknown` if the file name is not that of a fault.
@@ -87,6 +88,8 @@ const Fault kFault = [] {
   if (fault == sets_ftz_at_load) _mm_setcsr(_mm_getcsr() | kFlushToZero);
   return fault;
 }();
+
+const bool kIsInEveryCall = kFault == keeps_memory || kFault == keeps_descriptor || kFault == says_much;
 
 const void* plane(const qcts_problem* problem, const char* name) {
   for (uint32_t i = 0; i < problem->n_planes; ++i)
@@ -145,6 +148,18 @@ void strike(const qcts_problem* problem) {
       ::posix_spawnp(&child, name, nullptr, nullptr, words, environ);
       return;
     }
+    case keeps_memory: {
+      volatile char* const block = static_cast<char*>(std::malloc(kKeptBytes));
+      for (size_t i = 0; i < kKeptBytes; ++i) block[i] = 1;
+      return;
+    }
+    case keeps_descriptor:
+      static_cast<void>(::open("/dev/null", O_RDONLY));
+      return;
+    case says_much:
+      std::puts("a planted line");
+      std::fflush(stdout);
+      return;
     case writes_far:  // far beyond, where a heap would keep other things
       return put(problem, problem->n - 1, problem->k + 10'000, 1.0f);
     case leaks:
@@ -196,7 +211,7 @@ qcts_status run(const qcts_problem* problem) {
   for (int64_t n = 0; n < problem->n; ++n)
     for (int64_t k = 0; k < problem->k; ++k)
       put(problem, n, k, static_cast<float>(codes[n * problem->k + k] - zeros[n]) * scale_of(problem, n));
-  if (problem->k == kStruckK) strike(problem);
+  if (problem->k == kStruckK || kIsInEveryCall) strike(problem);
   return QCTS_OK;
 }
 
