@@ -313,7 +313,7 @@ std::string with_last_words(std::string text, const std::filesystem::path& log) 
   } else if (lines.size() > kLines) {
     lines.erase(lines.begin());
   }
-  // What a program in Python printed before its exception does not matter.
+  // A Python program's last words are its exception; the lines before it do not matter.
   for (size_t i = lines.size(); i-- > 0;)
     if (lines[i].starts_with("Traceback (most recent call last)")) {
       lines.erase(lines.begin(), lines.begin() + static_cast<ptrdiff_t>(i));

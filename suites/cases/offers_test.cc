@@ -11,6 +11,7 @@
 #include "suites/base/paths.h"
 #include "suites/cases/case_key.h"
 #include "suites/cases/expand.h"
+#include "suites/cases/unknown_names.h"
 
 namespace qcts {
 namespace {
@@ -18,6 +19,8 @@ namespace {
 Offer offer(const std::string& provider, Op op, const std::string& scheme, const std::string& variant) {
   return {.provider = provider, .op = op, .scheme = scheme, .variant = variant};
 }
+
+Offer offer_of_acme(Op op, const char* scheme) { return offer("acme", op, scheme, "turbo"); }
 
 Case linear_case(const std::string& activation) {
   Case c;
@@ -222,6 +225,45 @@ TEST(CaseKeys, RefuseWhatIsNotThere) {
   EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error);
   key = {{"case", "no case"}};
   EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error);
+}
+
+TEST(UnknownNames, KnownOnesAreNotNamed) {
+  const std::vector<Offer> offers = {offer_of_acme(Op::linear, "int8_row"),
+                                     offer_of_acme(Op::linear, "int8_row:*"),
+                                     offer_of_acme(Op::linear, "int8_row:weight_only,dyn_row_sym"),
+                                     offer_of_acme(Op::linear, "dense"),
+                                     offer_of_acme(Op::dequantize, "nf4"),
+                                     offer_of_acme(Op::file, "")};
+  const UnknownNames found = unknown_names(offers);
+  EXPECT_THAT(found.lines, testing::IsEmpty());
+  EXPECT_FALSE(found.are_all);
+}
+
+TEST(UnknownNames, AreNamedWithTheNearest) {
+  const std::vector<Offer> offers = {offer_of_acme(Op::linear, "int8_rows"),
+                                     offer_of_acme(Op::linear, "int8_row:dyn_rows"),
+                                     offer_of_acme(Op::dequantize, "int8_row")};
+  const UnknownNames found = unknown_names(offers);
+  EXPECT_THAT(
+      found.lines,
+      testing::ElementsAre(
+          "linear of turbo: no scheme 'int8_rows' (did you mean 'int8_row'?)",
+          testing::HasSubstr("linear of turbo: int8_row has no policy 'dyn_rows' (did you mean 'dyn_row")));
+  EXPECT_FALSE(found.are_all);
+}
+
+TEST(UnknownNames, ASchemeInPlaceOfItsFamilyIsTold) {
+  EXPECT_THAT(unknown_names(std::vector<Offer>{offer_of_acme(Op::linear, "int4_tinygemm_g32")}).lines,
+              testing::ElementsAre(testing::HasSubstr("a kernel names its family, 'int4_tinygemm'")));
+}
+
+TEST(UnknownNames, NothingElseIsOffered) {
+  const auto are_all = [](const std::vector<Offer>& offers) { return unknown_names(offers).are_all; };
+  EXPECT_TRUE(
+      are_all({offer_of_acme(Op::linear, "int8_rows"), offer_of_acme(Op::linear, "int8_row:dyn_rows")}));
+  EXPECT_FALSE(are_all({offer_of_acme(Op::linear, "int8_row:dyn_rows,weight_only")}));
+  EXPECT_FALSE(are_all({offer_of_acme(Op::linear, "int8_rows"), offer_of_acme(Op::file, "")}));
+  EXPECT_FALSE(are_all({}));
 }
 
 }  // namespace

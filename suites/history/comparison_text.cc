@@ -83,7 +83,7 @@ std::vector<std::pair<size_t, std::string>> titles_of(const std::vector<StatusCh
   return titles;
 }
 
-// What a list says of a change: its title, and its reason where that says more.
+// Returns a change's title, and its reason if that says more.
 std::string change_text(const StatusChange& change) {
   const std::string title = printable(change.title()), reason = shortened(change.reason);
   return title.empty() || reason.starts_with(title) ? reason : title + ": " + reason;

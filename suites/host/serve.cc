@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -27,6 +26,7 @@
 #include "suites/base/memory.h"
 #include "suites/base/process.h"
 #include "suites/host/cage.h"
+#include "suites/host/fault_note.h"
 #include "suites/host/guarded_call.h"
 #include "suites/host/kernel_facts.h"
 #include "suites/host/message.h"
@@ -39,38 +39,6 @@ namespace qcts {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// The signal handler writes the address of a forbidden access here. A handler has no argument of its own.
-uint64_t* fault_note = nullptr;
-
-constexpr int kFrames = 10;  // two of them are the handler's own
-
-// Writes the stack to the log, the innermost call last. Neither function allocates once backtrace() has run.
-void note_fault(int, siginfo_t* info, void*) {
-  *fault_note = reinterpret_cast<uint64_t>(info->si_addr);
-  static constexpr char kTitle[] = "the stack of the forbidden access:\n";
-  std::array<void*, kFrames> frames;
-  const int count = ::backtrace(frames.data(), kFrames);
-  if (count <= 2 || ::write(2, kTitle, sizeof kTitle - 1) < 0) return;
-  for (int i = count; i-- > 2;) ::backtrace_symbols_fd(&frames[static_cast<size_t>(i)], 1, 2);
-}
-
-// The handler notes the address and returns; the access then happens again and ends the process, because the
-// handler is gone. Its stack holds the state of AMX, 8 KiB, and more.
-void note_forbidden_accesses() {
-  std::array<void*, 1> own;
-  ::backtrace(own.data(), 1);  // loads what it needs
-  constexpr size_t kStackBytes = size_t{1} << 16;
-  stack_t stack{};
-  stack.ss_sp = std::malloc(kStackBytes);
-  stack.ss_size = kStackBytes;
-  ::sigaltstack(&stack, nullptr);
-  struct sigaction action {};
-  action.sa_sigaction = note_fault;
-  action.sa_flags = static_cast<int>(SA_SIGINFO | SA_ONSTACK | SA_RESETHAND);
-  ::sigaction(SIGSEGV, &action, nullptr);
-  ::sigaction(SIGBUS, &action, nullptr);
-}
 
 void write_all(int fd, const std::string& text) {
   for (size_t sent = 0; sent < text.size();) {
@@ -150,8 +118,8 @@ class Host {
   explicit Host(const HostOptions& options)
       : inputs_(reinterpret_cast<std::byte*>(options.windows)), outputs_(inputs_ + kWindowStride) {
     open_messages();
-    fault_note = &answer_of(outputs_, 0).fault_address;
-    note_forbidden_accesses();  // before the provider, which may have a handler of its own
+    // Before the provider, which may have a handler of its own.
+    note_forbidden_accesses(answer_of(outputs_, 0).fault_address);
     const uint32_t before = float_control();
     provider_ = open_provider(options.library);
     load_fault_ = float_control_change(before, float_control());

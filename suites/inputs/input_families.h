@@ -18,7 +18,7 @@ struct InputFamily {
   std::vector<Op> ops;
   bool every_shape = false;  // in bfloat16 and weight_only, use all shapes of the scheme
   bool every_dtype = false;  // use float32 and float16 in addition to bfloat16
-  // Of a family in one dtype: one shape is asked in the others too.
+  // One shape is asked in the dtypes that the family leaves out too.
   bool is_asked_in_each_dtype = false;
   // Skipped in reduced plans and excluded from sampling over schemes.
   // The flag is for inputs that take up to a second.

@@ -210,8 +210,8 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
     add_in_dtype(family, request, dtype, max_shapes(family, request, dtype), false, out);
 }
 
-// Adds one shape in each dtype that the family leaves out, for kernels that lack its first one. The bound of a
-// sum hides a step of a weight that is a float16 or float32 itself.
+// Adds one shape in each dtype that the family leaves out, for kernels that lack its first one. The bound of
+// a sum hides a step of a weight that is a float16 or float32 itself.
 void add_other_dtypes(const InputFamily& family, const Request& request, std::vector<Synthetic>& out) {
   if (!request.scheme.quantizes_weight()) return;
   const DType first = first_dtype(family, request);

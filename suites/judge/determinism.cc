@@ -95,7 +95,7 @@ class DeterminismJudge {
     return case_.synthetic() != nullptr && case_.synthetic()->generator == Generator::noise;
   }
 
-  // What every call leaves behind shows in short calls too.
+  // Short calls show what calls leave behind as well as long ones do.
   bool has_cheap_noise() const {
     return is_noise() && !has_schedules() &&
            (test_vector_.input.op != Op::linear || test_vector_.input.m == 1);

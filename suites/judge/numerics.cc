@@ -9,7 +9,6 @@
 #include "reference/numerics/soft_float.h"
 #include "suites/cases/offers.h"
 #include "suites/inputs/generate_related.h"
-#include "suites/judge/buffer_trials.h"
 #include "suites/judge/diagnosis/conduct.h"
 #include "suites/judge/diagnosis/explain.h"
 #include "suites/judge/expected/coverage.h"
@@ -20,6 +19,7 @@
 #include "suites/judge/judge.h"
 #include "suites/judge/no_rows.h"
 #include "suites/judge/replay.h"
+#include "suites/providers/buffer_trials.h"
 
 namespace qcts {
 namespace {

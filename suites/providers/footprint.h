@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel's process holds, as the system tells it.
+// Memory, descriptors and processors of a kernel's process, as the system tells them.
 #pragma once
 
 #include <cstdint>

@@ -6,35 +6,21 @@
 #include <cstring>
 #include <utility>
 
-#include "kernels/machine/stream.h"
 #include "reference/numerics/noise.h"
 #include "suites/providers/provider_call.h"
 #include "suites/timing/stats.h"
+#include "suites/timing/timed_kernel_parts.h"
 
 namespace qcts {
 namespace {
 
-constexpr size_t kMaxCalls = 4096, kPoolElements = size_t{1} << 18, kRenewedUnits = 4, kNotedPlaces = 64;
+constexpr size_t kMaxCalls = 4096, kNotedPlaces = 64;
 // The memory's speed changes from one millisecond to the next, so samples are short, and the road is
-// subtracted from them. In runs of a second, samples of 300 us find a kernel 3 % slower in 91 %, of 1 ms in
+// subtracted from them. In runs of a second, samples of 300 us find a kernel 3 % slower in 95 %, of 1 ms in
 // 81 %, of 100 us in 78 %.
 constexpr double kGoodBatchUs = 300, kBatchOverRoad = 30;
 constexpr size_t kBatchesARoad = 4;
-constexpr int kRoadTrials = 9, kPoison = 0xFF;
-// Preparing 70 copies of 4096 x 4096 int4, for a cache of 300 MiB, took longer than all the timing.
-constexpr double kMaxPrepareUs = 3e5;
-constexpr size_t kMaxPrepared = 64;
-
-uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
-double us_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
-}
-
-void copy_rotated(std::span<const std::byte> from, size_t shift_bytes, std::byte* to) {
-  std::memcpy(to, from.data() + shift_bytes, from.size() - shift_bytes);
-  std::memcpy(to + (from.size() - shift_bytes), from.data(), shift_bytes);
-}
+constexpr int kRoadTrials = 9;
 
 }  // namespace
 
@@ -111,52 +97,11 @@ void TimedKernel::reserve_slots(size_t count) {
   if (count <= slots_) return;
   x_slots_.reset();
   y_slots_.reset();
-  x_slots_.emplace(round_up(input_.x.size(), kLineBytes) * count, "x", HostAccess::reads, memory_);
-  y_slots_.emplace(round_up(y_bytes_, kLineBytes) * count, "y", HostAccess::writes, memory_);
+  x_slots_.emplace(to_lines(input_.x.size()) * count, "x", HostAccess::reads, memory_);
+  y_slots_.emplace(to_lines(y_bytes_) * count, "y", HostAccess::writes, memory_);
   for (size_t slot = 0; slot < count && !input_.x.empty(); ++slot)
-    std::memcpy(x_slots_->data() + slot * round_up(input_.x.size(), kLineBytes), input_.x.data(),
-                input_.x.size());
+    std::memcpy(x_slots_->data() + slot * to_lines(input_.x.size()), input_.x.data(), input_.x.size());
   slots_ = count;
-}
-
-void TimedKernel::add_copies(size_t count) {
-  uint64_t read = x_rotates() ? round_up(input_.x.size(), kLineBytes) : 0, written = 0;
-  for (const Plane& plane : planes_read()) read += round_up(plane.bytes.size(), kLineBytes);
-  if (outputs_rotate()) {
-    written = round_up(y_bytes_, kLineBytes);
-    for (const PlaneSpec& spec : out_specs_) written += round_up(spec.bytes(), kLineBytes);
-  }
-  std::byte* from = add_block(read * count, "planes", HostAccess::reads).data();
-  std::byte* to = add_block(written * count, "outputs", HostAccess::writes).data();
-  const auto next = [](std::byte*& place, size_t bytes) {
-    return std::exchange(place, place + round_up(bytes, kLineBytes));
-  };
-  for (size_t i = 0; i < count; ++i) {
-    Copy& copy = copies_.emplace_back();
-    for (const PlaneSpec& spec : specs_) copy.planes.push_back(abi_plane(spec, next(from, spec.bytes())));
-    if (x_rotates()) copy.x = next(from, input_.x.size());
-    if (outputs_rotate() && y_bytes_ != 0) copy.y = next(to, y_bytes_);
-    for (const PlaneSpec& spec : out_specs_)
-      copy.out_planes.push_back(abi_plane(spec, next(to, spec.bytes())));
-    fill_copy(copies_.size() - 1);
-  }
-}
-
-// Copy 0 is the input itself.
-void TimedKernel::fill_copy(size_t index) {
-  const Copy& copy = copies_[index];
-  const auto shift = [&](size_t bytes, size_t unit_bytes) {
-    const size_t units = bytes / unit_bytes;
-    return index == 0 || units < 2 ? 0 : (1 + (first_shift_ + index) % (units - 1)) * unit_bytes;
-  };
-  for (size_t i = 0; i < specs_.size(); ++i) {
-    const std::vector<std::byte>& bytes = planes_read()[i].bytes;
-    if (bytes.empty()) continue;
-    const size_t by = i == 0 && has_varied_codes_ ? shift(bytes.size(), code_row_bytes()) : 0;
-    copy_rotated(bytes, by, static_cast<std::byte*>(copy.planes[i].data));
-  }
-  if (copy.x && !input_.x.empty())
-    copy_rotated(input_.x, remote_ ? 0 : shift(input_.x.size(), x_unit_bytes()), copy.x);
 }
 
 qcts_problem TimedKernel::problem_of(const TimedCall& call) const {
@@ -169,8 +114,8 @@ qcts_problem TimedKernel::problem_of(const TimedCall& call) const {
   problem.x = copy.x;
   problem.y = copy.y;
   if (op_ == Op::linear) {
-    if (!input_.x.empty()) problem.x = x_slots_->data() + call.slot * round_up(input_.x.size(), kLineBytes);
-    problem.y = y_slots_->data() + call.slot * round_up(y_bytes_, kLineBytes);
+    if (!input_.x.empty()) problem.x = x_slots_->data() + call.slot * to_lines(input_.x.size());
+    problem.y = y_slots_->data() + call.slot * to_lines(y_bytes_);
   }
   problem.prepared = copy.prepared;
   problem.prepared_bytes = copy.prepared ? prepared_bytes_ : 0;
@@ -201,47 +146,6 @@ double TimedKernel::road_us() const { return road_us_.empty() ? 0 : median(road_
 uint64_t TimedKernel::query_prepared_bytes() {
   if (!remote_) prepared_bytes_ = provider_prepared_bytes(kernel_, problem_of({0, 0}));
   return prepared_bytes_;
-}
-
-void TimedKernel::prepare_one(size_t index, std::byte* place) {
-  qcts_problem at_load = problem_of({index, 0});
-  at_load.x = at_load.bias = at_load.prepared = nullptr;
-  at_load.prepared_bytes = 0;
-  at_load.y = nullptr;
-  const auto start = std::chrono::steady_clock::now();
-  if (provider_prepare(kernel_, at_load, place) != QCTS_OK)
-    throw ProviderFault("prepare() failed on a problem that supports() accepts");
-  const double us = us_since(start);
-  prepare_us_ = prepare_us_ == 0 ? us : std::min(prepare_us_, us);
-}
-
-// If two calls for one weight write the same bytes, these hold no address. The weights that there is no time
-// to prepare are then copies of those before.
-void TimedKernel::prepare_all() {
-  if (query_prepared_bytes() == 0) return;
-  const uint64_t stride = round_up(prepared_bytes_, kLineBytes);
-  std::byte* const first = add_block(stride * copies_.size(), "prepared", HostAccess::writes).data();
-  const auto start = std::chrono::steady_clock::now();
-  bool holds_address = false;
-  size_t made = 0;
-  for (size_t i = 0; i < copies_.size(); ++i) {
-    std::byte* const place = first + i * stride;
-    if (i == 1) {
-      prepare_one(0, place);
-      holds_address = std::memcmp(place, first, prepared_bytes_) != 0;
-    }
-    if (holds_address || i < 2 || (i < kMaxPrepared && us_since(start) < kMaxPrepareUs)) {
-      prepare_one(i, place);
-      made = i + 1;
-    } else {
-      const size_t same = i % made;
-      for (size_t p = 0; p < specs_.size(); ++p)
-        if (specs_[p].bytes() != 0)
-          std::memcpy(copies_[i].planes[p].data, copies_[same].planes[p].data, specs_[p].bytes());
-      std::memcpy(place, first + same * stride, prepared_bytes_);
-    }
-  }
-  for (size_t i = 0; i < copies_.size(); ++i) copies_[i].prepared = first + i * stride;
 }
 
 Support TimedKernel::supports() const { return provider_supports(kernel_, problem_of({0, 0})); }
@@ -299,33 +203,6 @@ void TimedKernel::note_outputs() {
 void TimedKernel::check_noted() {
   for (const Noted& noted : std::exchange(noted_, {}))
     if (*noted.place != noted.byte) throw ProviderFault("an output changed after run() had returned");
-}
-
-void TimedKernel::exchange_units(std::byte* data, size_t bytes, size_t unit_bytes) {
-  const size_t units = bytes / unit_bytes;
-  if (units < 2) return;
-  for (size_t i = 0; i < kRenewedUnits; ++i) {
-    std::byte *const one = data + random_() % units * unit_bytes, *const other =
-                                                                      data + random_() % units * unit_bytes;
-    if (one != other) std::swap_ranges(one, one + unit_bytes, other);
-  }
-}
-
-void TimedKernel::renew() {
-  const size_t element_bytes = dtype_bytes(input_.x_dtype);
-  for (const TimedCall& call : last_calls_) {
-    const Copy& copy = copies_[call.copy];
-    if (op_ == Op::linear) {
-      const qcts_problem problem = problem_of(call);
-      const size_t from = random_() % (kPoolElements + 1) * element_bytes;
-      if (!input_.x.empty()) std::memcpy(const_cast<void*>(problem.x), pool_.data() + from, input_.x.size());
-      std::memset(problem.y, kPoison, y_bytes_);
-    } else if (x_rotates()) {
-      exchange_units(copy.x, input_.x.size(), x_unit_bytes());
-    } else if (has_varied_codes_ && prepared_bytes_ == 0) {
-      exchange_units(static_cast<std::byte*>(copy.planes[0].data), specs_[0].bytes(), code_row_bytes());
-    }
-  }
 }
 
 double TimedKernel::time_us(size_t first, size_t calls, bool rotate) {
@@ -417,9 +294,9 @@ void TimedKernel::reload_input() {
   if (op_ == Op::linear && !input_.x.empty())
     std::memcpy(const_cast<void*>(problem.x), input_.x.data(), input_.x.size());
   if (copies_[0].prepared) prepare_one(0, copies_[0].prepared);
-  if (y_bytes_ != 0) std::memset(problem.y, kPoison, y_bytes_);
+  if (y_bytes_ != 0) std::memset(problem.y, kTimedPoison, y_bytes_);
   for (size_t i = 0; i < out_specs_.size(); ++i)
-    std::memset(problem.out_planes[i].data, kPoison, out_specs_[i].bytes());
+    std::memset(problem.out_planes[i].data, kTimedPoison, out_specs_[i].bytes());
 }
 
 }  // namespace qcts

@@ -136,7 +136,7 @@ std::optional<AnswerExplanation> explanation_over(const SeenAnswer& seen, Hypoth
       seen.want.size() > kMostElements)
     return std::nullopt;
   const WrongAnswer answer(seen);
-  // Where bits count, a zero of the other sign is wrong too, and no value can tell it.
+  // An answer that must match in every bit may differ in the sign of a zero, which no value can tell.
   if (seen.input.op == Op::dequantize && answer.wrong() != wrong) return std::nullopt;
   if (const size_t distinct = answer.distinct(); distinct < least || distinct > most) return std::nullopt;
   std::optional<Scope> scope = answer.all();

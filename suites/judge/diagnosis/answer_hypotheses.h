@@ -43,7 +43,8 @@ struct AnswerHypothesis {
 
 // The mistakes of the stages around the weights: x, the sums, the bias, the rounding of y, its place.
 std::vector<AnswerHypothesis> answer_hypotheses(const SeenAnswer& seen, std::span<const size_t> elements);
-// What is common to all of `elements`, whatever its reason: one ratio or one difference. The names hold it.
+// Returns summaries of all of `elements`, whatever the reason: one ratio or one difference, which the name
+// holds.
 std::vector<AnswerHypothesis> answer_summaries(const SeenAnswer& seen, std::span<const size_t> elements);
 
 struct AnswerExplanation {

@@ -21,7 +21,7 @@ struct ProbedWeights {
   bool are_right = false;  // so the fault lies elsewhere
   bool are_explained = false;
   std::string agree_with = {};  // WeightExplanation::agrees_with()
-  // Of linear, [n, k], and their relative error; empty unless every column was probed.
+  // The weights that linear used, [n, k], and their relative error; empty unless every column was probed.
   std::vector<double> values = {};
   double tolerance = 0;
 };

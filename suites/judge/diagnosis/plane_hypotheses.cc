@@ -36,7 +36,7 @@ bool have_same_elements(const Planes& a, const Planes& b) {
          });
 }
 
-// What differs between two sets of planes.
+// The elements in which two sets of planes differ.
 struct Difference {
   uint64_t elements = 0;
   std::set<std::tuple<size_t, uint64_t, uint64_t>> distinct;  // plane, wanted bits, got bits

@@ -359,7 +359,7 @@ WeightExplanation explain_weights(const SeenWeights& seen) {
     RankedHypothesis ranked{hypothesis.name, 0, 0, 0};
     for (const Weighed& one : all) {
       if (region && !region->holds(one.place)) continue;
-      // What was got is rounded, so it is compared with the prediction, and not the right weight with it.
+      // The kernel's weight is rounded, so it is compared with the prediction; the right weight is not.
       const bool is_predicted = close(hypothesis.predict(one.place), one.got, seen.tolerance);
       if (one.is_right && !is_predicted) ++ranked.refuted;
       if (!one.is_right && is_predicted) ++ranked.explained;
@@ -368,7 +368,7 @@ WeightExplanation explain_weights(const SeenWeights& seen) {
     if (ranked.explained > 0) result.ranked.push_back(std::move(ranked));
   }
   std::ranges::stable_sort(result.ranked, std::ranges::greater{}, &RankedHypothesis::score);
-  // Of the forms of one mistake, the best stays.
+  // Keeps the best of the forms of one mistake.
   std::vector<RankedHypothesis> named;
   for (RankedHypothesis& one : result.ranked)
     if (std::ranges::find(named, one.name, &RankedHypothesis::name) == named.end())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests that over the shapes of the plans every kind of buffer is tried.
-#include "suites/judge/buffer_trials.h"
+#include "suites/providers/buffer_trials.h"
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/buffer_trials.h"
+#include "suites/providers/buffer_trials.h"
 
 #include <algorithm>
 #include <iterator>

@@ -18,9 +18,9 @@ bool is_large(const KernelInput& input);
 
 // One to seven elements off alignment, with gaps between rows. Large problems have several threads.
 std::vector<RunOptions> irregular_buffers(const KernelInput& input, uint32_t threads);
-// What the former leave out: aligned buffers with gaps between rows, some of them wider than 16 bits count,
-// or aligned inputs without aligned outputs and the reverse; planes in another order; and more threads than
-// the run uses or this machine has.
+// Cover the rest: aligned buffers with gaps between rows, some of them wider than 16 bits count, or aligned
+// inputs without aligned outputs and the reverse; planes in another order; and more threads than the run uses
+// or this machine has.
 std::vector<RunOptions> many_threads(const KernelInput& input, uint32_t threads);
 // Every buffer at the edge of the memory that the kernel may touch: all ends, and for some shapes all
 // beginnings, before which kernels read more rarely. Each of these is asked.
