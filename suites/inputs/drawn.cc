@@ -18,6 +18,8 @@ constexpr int64_t kMinLinearK = 8;
 constexpr uint32_t kMaxThreads = 17;
 constexpr DType kDtypes[] = {DType::bfloat16, DType::float32, DType::float16};
 
+int64_t rounded_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
 class Dice {
  public:
   explicit Dice(uint64_t seed) : seed_(seed) {}
@@ -29,11 +31,17 @@ class Dice {
     return std::clamp<int64_t>(std::llround(std::exp(share * std::log(max + 1.0)) - 0.5), 1, max);
   }
 
+  // The same, but a third of the values are a multiple of 16, 32, 64 or 128, or one less or more, where
+  // kernels begin another tile.
+  int64_t beside_tiles_up_to(int64_t max) {
+    const int64_t value = up_to(max), unit = int64_t{16} << below(4),
+                  beside = rounded_up(value, unit) + static_cast<int64_t>(below(3)) - 1;
+    return below(3) == 0 && beside <= max ? beside : value;
+  }
+
  private:
   uint64_t seed_, next_ = 0;
 };
-
-int64_t rounded_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 bool is_accepted(const Scheme& scheme, Layout layout, const WeightShape& shape) {
   return !scheme.refusal(shape) && !scheme.refusal(shape, layout);
@@ -52,7 +60,7 @@ std::optional<WeightShape> accepted(const Scheme& scheme, Layout layout, const W
 
 int64_t drawn_k(Dice& dice, const Scheme& scheme, Op op) {
   const int64_t group = scheme.group(), least = op == Op::linear ? kMinLinearK : 1;
-  if (group == 0) return std::max(least, dice.up_to(kMaxTailless));
+  if (group == 0) return std::max(least, dice.beside_tiles_up_to(kMaxTailless));
   const int64_t whole = group * dice.up_to(kMaxGroups);
   const int64_t tail = dice.coin() ? static_cast<int64_t>(dice.below(static_cast<uint64_t>(group))) : 0;
   return std::max(least, whole - tail);
@@ -62,7 +70,7 @@ int64_t drawn_k(Dice& dice, const Scheme& scheme, Op op) {
 std::optional<Synthetic> draw_one(Dice& dice, Op op, const Scheme& scheme, Layout layout, int index) {
   const bool has_x = op == Op::linear || op == Op::quantize_activation;
   const int64_t k = drawn_k(dice, scheme, op), rows = std::min(kMaxRows, kMaxDrawnProducts / k);
-  const int64_t drawn_n = dice.up_to(std::max<int64_t>(1, rows));
+  const int64_t drawn_n = dice.beside_tiles_up_to(std::max<int64_t>(1, rows));
   const int64_t n = index == 0 || op == Op::quantize_activation ? 1 : drawn_n;
   const size_t first = dice.below(std::size(kDtypes));
   std::optional<WeightShape> weight;
@@ -71,7 +79,7 @@ std::optional<Synthetic> draw_one(Dice& dice, Op op, const Scheme& scheme, Layou
   if (!weight) return std::nullopt;
   Synthetic input{Generator::drawn, *weight};
   const int64_t most = std::clamp<int64_t>(kMaxDrawnProducts / (weight->n * weight->k), 1, kMaxRows);
-  const int64_t m = dice.up_to(most);
+  const int64_t m = dice.beside_tiles_up_to(most);
   input.m = has_x && index != 1 ? m : 1;
   input.draw = Draw{index, static_cast<uint32_t>(1 + dice.below(kMaxThreads)), dice.coin()};
   return input;

@@ -223,12 +223,6 @@ void make_sparse(Floats& x, int64_t shift) {
       if ((c + shift * r) % every != every - 1) x.at(r, c) = 0;
 }
 
-// Every other element is a normal number, so that a wrong code is visible even if subnormal x may become
-// zero.
-void make_half_subnormal(Floats& x) {
-  for (size_t i = 0; i < x.values.size(); ++i) x.values[i] *= i % 2 == 0 ? 0x1p-17 : 0x1p-10;
-}
-
 // Does each row of x have its own scales?
 bool has_rows_apart(const Scheme& scheme, const Synthetic& synthetic) {
   const Matrix x{synthetic.weight.dtype, 2, synthetic.weight.k, {}};
@@ -257,6 +251,7 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   const DType x_dtype = generator == Generator::wide_x ? DType::float32 : shape.dtype;
   Floats x = noise_rows(x_dtype, m, k, seed + 1, generator == Generator::big_x ? 0x1p16 : 1.0);
   if (generator == Generator::half_subnormal) make_half_subnormal(x);
+  if (generator == Generator::tiny_sums) make_tiny_x(x);
   if (synthetic.generator == Generator::zero_rows)
     for (int64_t c = 0; c < k; ++c) x.at(0, c) = 0;
   if (synthetic.generator == Generator::hard_x) harden_x(x, has_rows_apart(scheme, synthetic));
@@ -266,7 +261,8 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
     synthetic.activation == kWeightOnly ? make_sparse(x, 0) : fill_near_max(x);
   input.x = x.bytes();
   // A bias would hide small answers.
-  const bool is_small = generator == Generator::half_subnormal || generator == Generator::hard_x;
+  const bool is_small = generator == Generator::half_subnormal || generator == Generator::hard_x ||
+                        generator == Generator::tiny_sums;
   const bool has_bias = synthetic.draw
                             ? synthetic.draw->has_bias
                             : generator == Generator::tiles || generator == Generator::panels || is_long ||
@@ -308,6 +304,8 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   Floats w = noise_weight(scheme, shape, seed, !has_all_codes);
   if (synthetic.generator == Generator::zero_rows) zero_some_rows(w);
   if (synthetic.generator == Generator::tiles) fill_near_max(w);
+  if (synthetic.generator == Generator::tiny_sums) make_tiny_weight(w);
+  if (synthetic.generator == Generator::huge_weights) fill_to_max(w);
   input.planes = quantized(scheme, shape, w.bytes());
   if (has_all_codes) {
     plant_all_codes(scheme, shape, input.planes, op != Op::linear);
@@ -318,6 +316,11 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
     plant_all_codes(scheme, shape, input.planes, false);
     stretch_scales(input.planes);
   }
+}
+
+void add_policy_planes(const Scheme& scheme, const Synthetic& synthetic, KernelInput& input) {
+  const Planes own = policy_planes(scheme, synthetic.weight, synthetic.activation, false);
+  input.planes.insert(input.planes.end(), own.begin(), own.end());
 }
 
 // Rows of x under a policy, for quantize_activation.
@@ -362,14 +365,14 @@ Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& 
     made = swamped(scheme, synthetic, seed);
   } else if (op == Op::linear && synthetic.generator == Generator::one_sign) {
     one_sign(scheme, synthetic, made.input);
+    add_policy_planes(scheme, synthetic, made.input);
   } else if (op == Op::linear && synthetic.generator == Generator::cancelling) {
     cancelling(scheme, synthetic, seed, made.input);
   } else if (op == Op::quantize) {
     quantize_weight(scheme, synthetic, seed, made.input);
   } else {
     quantized_planes(scheme, synthetic, seed, op, made.input);
-    Planes own = policy_planes(scheme, synthetic.weight, synthetic.activation, false);
-    made.input.planes.insert(made.input.planes.end(), own.begin(), own.end());
+    add_policy_planes(scheme, synthetic, made.input);
     if (op == Op::linear) linear_activation(scheme, synthetic, seed, made.input);
     if (op == Op::quantize_activation) made.input.x = rows_of_x(scheme, synthetic, seed, made.input.planes);
   }

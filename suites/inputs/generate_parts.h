@@ -94,6 +94,15 @@ void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
 // All elements of x have one magnitude and one sign.
 void one_sign(const Scheme& scheme, const Synthetic& synthetic, KernelInput& input);
 
+// Makes every other element of a float16 x subnormal.
+void make_half_subnormal(Floats& x);
+// Scale a weight of noise and an x of noise so that sums are subnormal, and few elements are. Every other row
+// of x stays 2^30 times as large: a kernel that declares that it flushes shows its codes there.
+void make_tiny_weight(Floats& w);
+void make_tiny_x(Floats& x);
+// Replaces noise by values from half of the largest finite number up to it.
+void fill_to_max(Floats& w);
+
 // Returns the dequantized values of quantized x, row-major.
 std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, Policy activation,
                                      const Planes& planes);

@@ -253,6 +253,7 @@ bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape
   if (generator == Generator::odd_scales)
     return std::ranges::any_of(scheme.plane_specs(shape),
                                [](const PlaneSpec& spec) { return may_be_odd(spec.name, spec.dtype); });
+  if (generator == Generator::tiny_sums) return has_wide_parameters(scheme, shape);
   if (generator == Generator::tiny_scales)
     return shape.dtype != DType::float16 && has_wide_parameters(scheme, shape);
   if (generator == Generator::block_scales)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Weights and rows of x whose sums are hard to compute accurately.
+// Weights and rows of x whose sums are hard to compute accurately, or lie at the ends of y's range.
+#include <algorithm>
 #include <cmath>
 
 #include "reference/numerics/noise.h"
+#include "reference/numerics/soft_float.h"
 #include "suites/inputs/generate_parts.h"
 
 namespace qcts {
@@ -38,6 +40,40 @@ void one_sign(const Scheme& scheme, const Synthetic& synthetic, KernelInput& inp
       x.at(i, c) = std::ldexp(i % 2 == 0 ? 127.0 : -127.0, static_cast<int>(i) - 6);
   input.planes = quantized(scheme, shape, w.bytes());
   input.x = x.bytes();
+}
+
+// Every other element is a normal number, so that a wrong code is visible even if subnormal x may become
+// zero.
+void make_half_subnormal(Floats& x) {
+  for (size_t i = 0; i < x.values.size(); ++i) x.values[i] *= i % 2 == 0 ? 0x1p-17 : 0x1p-10;
+}
+
+void make_tiny_weight(Floats& w) {
+  const int exponent = w.dtype == DType::float16 ? -10 : -14;  // recipes keep scales above 2^-23
+  for (double& value : w.values) value = std::ldexp(value, exponent);
+}
+
+void make_tiny_x(Floats& x) {
+  const int tiny = x.dtype == DType::float16 ? -8 : -117,
+            larger = tiny + (x.dtype == DType::float16 ? 10 : 30);
+  constexpr double kLeast = 0x1p-6;  // so that no element is subnormal itself
+  for (int64_t r = 0; r < x.rows; ++r)
+    for (int64_t c = 0; c < x.cols; ++c) {
+      const double value = std::copysign(std::max(std::fabs(x.at(r, c)), kLeast), x.at(r, c));
+      x.at(r, c) = std::ldexp(value, r % 2 == 0 ? tiny : larger);
+    }
+}
+
+// Each row has one sign, so that its range is finite, and its largest element in each eighth column: another
+// one in each pair of rows, since few of them give a code and a scale whose product overflows.
+void fill_to_max(Floats& w) {
+  const FloatFormat& format = float_format(w.dtype);
+  for (int64_t r = 0; r < w.rows; ++r) {
+    const double below = std::ldexp(static_cast<double>(r / 2), -format.mantissa_bits - 1);
+    const double largest = (r % 2 == 0 ? -1 : 1) * format.max * (1 - below);
+    for (int64_t c = 0; c < w.cols; ++c)
+      w.at(r, c) = largest * (c % 8 == 0 ? 1 : 0.5 + std::fabs(w.at(r, c)) / 10);
+  }
 }
 
 }  // namespace qcts

@@ -182,6 +182,7 @@ const std::vector<InputFamily>& families() {
       {.generator = Generator::one_sign,
        .hunts = "sums that saturate or wrap: all codes and all of x at their maximum, with one sign",
        .ops = {Op::linear},
+       .is_asked_in_each_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::swamped,
@@ -252,6 +253,22 @@ const std::vector<InputFamily>& families() {
        .excluded_from_sampling = true,
        .max_shapes = 1,
        .of_packed_linear = true},
+      {.generator = Generator::tiny_sums,
+       .hunts =
+           "results flushed to zero: a small weight and a small x, both as a recipe takes them, whose sums "
+           "are subnormal",
+       .ops = {Op::linear},
+       .is_asked_in_each_dtype = true,
+       .excluded_from_sampling = true,
+       .max_shapes = 1},
+      {.generator = Generator::huge_weights,
+       .hunts =
+           "a weight beyond the largest finite number saturated: codes times scales that overflow, as the "
+           "recipe writes them",
+       .ops = {Op::dequantize},
+       .every_dtype = true,
+       .excluded_from_sampling = true,
+       .max_shapes = 1},
   };
   return table;
 }

@@ -33,6 +33,7 @@ bool suits_policy(Generator generator) {
     case Generator::zero_codes:
     case Generator::odd_scales:
     case Generator::wide_sums:
+    case Generator::tiny_sums:
       return false;
     default:
       return !is_relation(generator);
@@ -92,6 +93,7 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
   if (generator == Generator::tall) return {shape.first == kManyRows ? 1 : kManyRows};
   if (generator == Generator::zero_codes) return {1, 6};
   if (generator == Generator::wide_sums) return {17, 33};
+  if (generator == Generator::tiny_sums) return {5};
   if (generator == Generator::odd_scales) return {1, 9, 14};
   if (generator == Generator::models) return model_batches(shape, first);
   if (is_wide(generator) || is_half(generator) || generator == Generator::big_x) return {5};
@@ -302,10 +304,13 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
     }
   }
   if (of_values && op == Op::linear && layout == kPlain)
-    for (const Policy policy : scheme.activations())
-      if (policy != kWeightOnly)
-        add_family(input_family(Generator::zero_points), {kind, op, scheme, layout, policy, set, support},
-                   out);
+    for (const Policy policy : scheme.activations()) {
+      if (policy == kWeightOnly) continue;
+      const Request request{kind, op, scheme, layout, policy, set, support};
+      add_family(input_family(Generator::zero_points), request, out);
+      add_family(input_family(Generator::one_sign), request, last);
+      add_other_dtypes(input_family(Generator::one_sign), request, last);
+    }
   // Sampling depends on the positions of the others.
   out.insert(out.end(), last.begin(), last.end());
   return out;

@@ -58,8 +58,10 @@ enum class Generator : uint8_t {
   tied_sums,
   odd_scales,
   wide_sums,
+  tiny_sums,
+  huge_weights,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::wide_sums) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::huge_weights) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);

@@ -22,9 +22,9 @@ std::optional<uint64_t> private_bytes_of(const std::string& folder) {
   return (resident - std::min(shared, resident)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-std::optional<uint64_t> descriptors_of(const std::string& folder) {
+std::optional<uint64_t> entries_of(const std::string& folder) {
   std::error_code error;
-  const std::filesystem::directory_iterator all(folder + "/fd", error);
+  const std::filesystem::directory_iterator all(folder, error);
   if (error) return std::nullopt;
   return static_cast<uint64_t>(std::distance(begin(all), end(all)));
 }
@@ -45,9 +45,10 @@ bool has_our_cores(pid_t process) {
 
 std::optional<Footprint> footprint_of(pid_t process) {
   const std::string folder = "/proc/" + std::to_string(process);
-  const std::optional<uint64_t> bytes = private_bytes_of(folder), descriptors = descriptors_of(folder);
-  if (!bytes || !descriptors) return std::nullopt;
-  return Footprint{*bytes, *descriptors, said_bytes(), has_our_cores(process)};
+  const std::optional<uint64_t> bytes = private_bytes_of(folder), descriptors = entries_of(folder + "/fd"),
+                                threads = entries_of(folder + "/task");
+  if (!bytes || !descriptors || !threads) return std::nullopt;
+  return Footprint{*bytes, *descriptors, *threads, said_bytes(), has_our_cores(process)};
 }
 
 std::optional<Footprint> provider_footprint(const qcts_kernel& kernel) {
@@ -57,7 +58,7 @@ std::optional<Footprint> provider_footprint(const qcts_kernel& kernel) {
 
 std::string side_effect(const Footprint& first, const Footprint& second, const Footprint& third,
                         uint64_t calls) {
-  constexpr uint64_t kBytesACall = 1024, kCallsADescriptor = 4;
+  constexpr uint64_t kBytesACall = 1024, kCallsAHandle = 4;
   const auto added = [&](uint64_t Footprint::*count) {
     const auto span = [&](const Footprint& from, const Footprint& to) {
       return to.*count - std::min(from.*count, to.*count);
@@ -67,8 +68,10 @@ std::string side_effect(const Footprint& first, const Footprint& second, const F
   const std::string of_calls = " of " + std::to_string(calls) + " calls";
   if (const uint64_t bytes = added(&Footprint::private_bytes); bytes >= calls * kBytesACall)
     return "keeps memory: " + std::to_string(bytes) + " bytes" + of_calls;
-  if (const uint64_t open = added(&Footprint::descriptors); open * kCallsADescriptor >= calls)
+  if (const uint64_t open = added(&Footprint::descriptors); open * kCallsAHandle >= calls)
     return "leaves descriptors open: " + std::to_string(open) + of_calls;
+  if (const uint64_t left = added(&Footprint::threads); left * kCallsAHandle >= calls)
+    return "leaves threads running: " + std::to_string(left) + of_calls;
   if (const uint64_t said = added(&Footprint::said_bytes); said >= calls)
     return "writes to its standard output or error: " + std::to_string(said) + " bytes" + of_calls;
   if (!third.has_our_cores) return "changed the processors that its caller's thread may use";

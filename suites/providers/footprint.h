@@ -15,8 +15,9 @@ namespace qcts {
 struct Footprint {
   uint64_t private_bytes = 0;  // resident memory that is not shared with the judge
   uint64_t descriptors = 0;    // open
-  uint64_t said_bytes = 0;     // written to its standard output and error, and by the judge's own process
-  bool has_our_cores = true;   // its first thread may use the processors that this process may use
+  uint64_t threads = 0;
+  uint64_t said_bytes = 0;    // written to its standard output and error, and by the judge's own process
+  bool has_our_cores = true;  // its first thread may use the processors that this process may use
 };
 
 // Returns nullopt where the system does not tell.
@@ -25,7 +26,8 @@ std::optional<Footprint> footprint_of(pid_t process);
 std::optional<Footprint> provider_footprint(const qcts_kernel& kernel);
 
 // Returns what `calls` calls between each two of the three left behind, or "". Counts only what both spans
-// added, since a cache may fill once: at least a KiB, a quarter of a descriptor or a byte of output a call.
+// added, since a cache may fill once: at least a KiB, a quarter of a descriptor or of a thread, or a byte of
+// output a call.
 std::string side_effect(const Footprint& first, const Footprint& second, const Footprint& third,
                         uint64_t calls);
 

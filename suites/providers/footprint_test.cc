@@ -19,6 +19,8 @@ TEST(SideEffect, IsWhatEveryCallAdds) {
               testing::StartsWith("keeps memory: 71680 bytes of 70 calls"));
   EXPECT_THAT(side_effect(none, {.descriptors = 20}, {.descriptors = 40}, kCalls),
               testing::StartsWith("leaves descriptors open: 20 "));
+  EXPECT_THAT(side_effect(none, {.threads = 70}, {.threads = 140}, kCalls),
+              testing::StartsWith("leaves threads running: 70 "));
   EXPECT_THAT(side_effect(none, {.said_bytes = 70}, {.said_bytes = 140}, kCalls),
               testing::StartsWith("writes to its standard output"));
   EXPECT_THAT(side_effect(none, none, {.has_our_cores = false}, kCalls), testing::HasSubstr("processors"));

@@ -66,6 +66,33 @@ TEST_P(ExactSumsForScheme, TiedSumsLieHalfWayBetweenTwoNumbers) {
   }
 }
 
+TEST(Generate, SomeHugeWeightsOverflow) {
+  const WeightShape weight{DType::float16, 40, 96};
+  const Scheme& scheme = *find_scheme("int8_g32");
+  Generated made = generate(scheme, Op::dequantize, kPlain, {Generator::huge_weights, weight, 1, 11}, 11);
+  const KernelAnswer right = test_vector_for(std::move(made.input)).expected;
+  const std::vector<double> y = load_doubles(weight.dtype, right.y);
+  const auto infinite = std::ranges::count_if(y, [](double v) { return std::isinf(v); });
+  EXPECT_GT(infinite, 0);
+  EXPECT_LT(infinite, std::ssize(y) / 2);
+}
+
+TEST(Generate, TinySumsAreSubnormalInEveryOtherRow) {
+  for (const char* name : {"int8_row", "int4_plain_g64", "int8_g32", "fp8_row", "mxfp8_e4m3_floor"})
+    for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32}) {
+      const Scheme& scheme = *find_scheme(name);
+      const WeightShape weight{dtype, 37, 192};
+      if (scheme.refusal(weight)) continue;
+      const Generated made = generate(scheme, Op::linear, kPlain, {Generator::tiny_sums, weight, 5, 11}, 11);
+      const std::vector<double> sums = LinearReference(made.input).sums();
+      const double least = float_format(dtype).min_subnormal, normal = float_format(dtype).min_normal;
+      size_t subnormal = 0;
+      for (size_t i = 0; i < 37; ++i)
+        subnormal += std::fabs(sums[i]) > 2 * least && std::fabs(sums[i]) < normal;
+      EXPECT_GT(subnormal, 20u) << name << " " << dtype_name(dtype);
+    }
+}
+
 // Adds in the order of k, keeping `bits` below the larger of the two exponents, as a tensor core does.
 double sum_with(int bits, std::span<const ExactWeight> row, std::span<const double> x) {
   double sum = 0;
