@@ -54,7 +54,7 @@ class TimedBlock final : public TimedTarget {
     spent_.wall_us += time.wall_us;
     spent_.cpu_us += time.cpu_us;
     for (const auto& layer : layers_) layer->timed().note_outputs();
-    return std::max(time.wall_us - layers_.front()->timed().road_us(), 0.0) / static_cast<double>(calls);
+    return layers_.front()->timed().without_road(time.wall_us) / static_cast<double>(calls);
   }
   // Blocks of the same kernel, before and after loading, are compared.
   const void* timed() const override { return &kernel_; }

@@ -18,7 +18,7 @@
 #include "suites/base/process.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/latency_case.h"
-#include "suites/providers/scalar_kernel.h"
+#include "suites/providers/scalar_kernel_test.h"
 #include "suites/timing/busy_threads.h"
 #include "suites/timing/interleaved_timer.h"
 #include "suites/timing/stats.h"

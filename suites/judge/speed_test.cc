@@ -17,7 +17,7 @@
 #include "suites/judge/block.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/latency_measures.h"
-#include "suites/providers/scalar_kernel.h"
+#include "suites/providers/scalar_kernel_test.h"
 #include "suites/timing/targets.h"
 
 namespace qcts {

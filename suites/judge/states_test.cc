@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "suites/judge/judge.h"
-#include "suites/providers/scalar_kernel.h"
+#include "suites/providers/scalar_kernel_test.h"
 
 namespace qcts {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "suites/judge/latency_case.h"
-#include "suites/providers/scalar_kernel.h"
+#include "suites/providers/scalar_kernel_test.h"
 #include "suites/timing/timed_kernel.h"
 
 namespace qcts {

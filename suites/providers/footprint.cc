@@ -56,14 +56,13 @@ std::optional<Footprint> provider_footprint(const qcts_kernel& kernel) {
   return hosted ? footprint_of(hosted->owner->pid()) : std::nullopt;
 }
 
-std::string side_effect(const Footprint& first, const Footprint& second, const Footprint& third,
-                        uint64_t calls) {
-  constexpr uint64_t kBytesACall = 1024, kCallsAHandle = 4;
+std::string side_effect(std::span<const Footprint> seen, uint64_t calls) {
+  constexpr uint64_t kBytesACall = 2048, kCallsAHandle = 4;
   const auto added = [&](uint64_t Footprint::*count) {
-    const auto span = [&](const Footprint& from, const Footprint& to) {
-      return to.*count - std::min(from.*count, to.*count);
-    };
-    return std::min(span(first, second), span(second, third));
+    uint64_t least = ~uint64_t{0};
+    for (size_t i = 1; i < seen.size(); ++i)
+      least = std::min(least, seen[i].*count - std::min(seen[i - 1].*count, seen[i].*count));
+    return least;
   };
   const std::string of_calls = " of " + std::to_string(calls) + " calls";
   if (const uint64_t bytes = added(&Footprint::private_bytes); bytes >= calls * kBytesACall)
@@ -74,7 +73,7 @@ std::string side_effect(const Footprint& first, const Footprint& second, const F
     return "leaves threads running: " + std::to_string(left) + of_calls;
   if (const uint64_t said = added(&Footprint::said_bytes); said >= calls)
     return "writes to its standard output or error: " + std::to_string(said) + " bytes" + of_calls;
-  if (!third.has_our_cores) return "changed the processors that its caller's thread may use";
+  if (!seen.back().has_our_cores) return "changed the processors that its caller's thread may use";
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <sys/types.h>
@@ -25,10 +26,9 @@ std::optional<Footprint> footprint_of(pid_t process);
 // The same of the kernel's host; nullopt for a kernel of this process or of a program.
 std::optional<Footprint> provider_footprint(const qcts_kernel& kernel);
 
-// Returns what `calls` calls between each two of the three left behind, or "". Counts only what both spans
-// added, since a cache may fill once: at least a KiB, a quarter of a descriptor or of a thread, or a byte of
+// Returns what `calls` calls between each two of `seen` left behind, or "". Counts only what every span
+// added, since a cache may fill once: at least 2 KiB, a quarter of a descriptor or of a thread, or a byte of
 // output a call.
-std::string side_effect(const Footprint& first, const Footprint& second, const Footprint& third,
-                        uint64_t calls);
+std::string side_effect(std::span<const Footprint> seen, uint64_t calls);
 
 }  // namespace qcts

@@ -2,6 +2,8 @@
 // Tests that what calls leave behind is seen, and a cache that fills once is not.
 #include "suites/providers/footprint.h"
 
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,25 +14,29 @@ namespace {
 
 constexpr uint64_t kCalls = 70;
 
+std::string effect(const Footprint& first, const Footprint& second, const Footprint& third) {
+  return side_effect(std::array{first, second, third}, kCalls);
+}
+
 TEST(SideEffect, IsWhatEveryCallAdds) {
   const Footprint none;
-  EXPECT_EQ(side_effect(none, none, none, kCalls), "");
-  EXPECT_THAT(side_effect(none, {.private_bytes = 71680}, {.private_bytes = 150000}, kCalls),
-              testing::StartsWith("keeps memory: 71680 bytes of 70 calls"));
-  EXPECT_THAT(side_effect(none, {.descriptors = 20}, {.descriptors = 40}, kCalls),
+  EXPECT_EQ(effect(none, none, none), "");
+  EXPECT_THAT(effect(none, {.private_bytes = 143360}, {.private_bytes = 300000}),
+              testing::StartsWith("keeps memory: 143360 bytes of 70 calls"));
+  EXPECT_THAT(effect(none, {.descriptors = 20}, {.descriptors = 40}),
               testing::StartsWith("leaves descriptors open: 20 "));
-  EXPECT_THAT(side_effect(none, {.threads = 70}, {.threads = 140}, kCalls),
+  EXPECT_THAT(effect(none, {.threads = 70}, {.threads = 140}),
               testing::StartsWith("leaves threads running: 70 "));
-  EXPECT_THAT(side_effect(none, {.said_bytes = 70}, {.said_bytes = 140}, kCalls),
+  EXPECT_THAT(effect(none, {.said_bytes = 70}, {.said_bytes = 140}),
               testing::StartsWith("writes to its standard output"));
-  EXPECT_THAT(side_effect(none, none, {.has_our_cores = false}, kCalls), testing::HasSubstr("processors"));
+  EXPECT_THAT(effect(none, none, {.has_our_cores = false}), testing::HasSubstr("processors"));
 }
 
 TEST(SideEffect, IsNotACacheThatFillsOnce) {
   const Footprint none, full{.private_bytes = 64 << 20, .descriptors = 100, .said_bytes = 5000};
-  EXPECT_EQ(side_effect(none, full, full, kCalls), "");
-  EXPECT_EQ(side_effect(none, none, full, kCalls), "");
-  EXPECT_EQ(side_effect(full, full, none, kCalls), "") << "what is given back";
+  EXPECT_EQ(effect(none, full, full), "");
+  EXPECT_EQ(effect(none, none, full), "");
+  EXPECT_EQ(effect(full, full, none), "") << "memory that is given back";
 }
 
 TEST(Footprint, IsReadFromTheSystem) {

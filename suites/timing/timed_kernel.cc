@@ -143,6 +143,9 @@ void TimedKernel::time_road() {
 
 double TimedKernel::road_us() const { return road_us_.empty() ? 0 : median(road_us_); }
 
+// The road of one batch may be shorter than the median.
+double TimedKernel::without_road(double wall_us) const { return std::max(wall_us - road_us(), wall_us / 2); }
+
 uint64_t TimedKernel::query_prepared_bytes() {
   if (!remote_) prepared_bytes_ = provider_prepared_bytes(kernel_, problem_of({0, 0}));
   return prepared_bytes_;
@@ -227,7 +230,7 @@ double TimedKernel::time_slowed_us(size_t first, size_t calls, bool rotate, doub
   note_outputs();
   if (after_batch_) after_batch_(time.wall_us);
   if (++batches_ % kBatchesARoad == 0) time_road();
-  return std::max(time.wall_us - road_us(), 0.0) / static_cast<double>(calls);
+  return without_road(time.wall_us) / static_cast<double>(calls);
 }
 
 double TimedKernel::time_remote_us(size_t first, size_t calls, bool rotate) {

@@ -69,6 +69,7 @@ class TimedKernel final : public TimedTarget {
   // Returns the median time of the batches without calls that were timed beside the others: the way to the
   // kernel's process and back. Returns 0 for a kernel of this process.
   double road_us() const;
+  double without_road(double wall_us) const;  // the calls' part of a batch
   // Called after each batch of time_us(), with its time in microseconds.
   void after_batch(std::function<void(double us)> check) { after_batch_ = std::move(check); }
 

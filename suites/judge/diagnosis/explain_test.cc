@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "suites/inputs/generate.h"
-#include "suites/providers/scalar_kernel.h"
+#include "suites/providers/scalar_kernel_test.h"
 
 namespace qcts {
 namespace {
