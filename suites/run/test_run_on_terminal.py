@@ -48,7 +48,8 @@ def test_a_word_comes_at_once_and_progress_is_one_line(shown):
 
 def test_failures_are_grouped_with_the_hypothesis_whole(shown):
     done, _ = shown
-    head = next(i for i, line in enumerate(done.lines) if re.fullmatch(r"\d+ failures with one cause; of each the smallest case", line))
+    title = re.compile(r"\d+ failures with (one cause|\d+ causes); of each the smallest case")
+    head = next(i for i, line in enumerate(done.lines) if title.fullmatch(line))
     group = done.lines[head + 1 :]
     assert re.fullmatch(r"  \d+ of \d+: fail of acme in numerics\..*", group[0])
     assert re.fullmatch(r"    hypothesis: scale of the row before \(predicts (\d+) of \1\).*", group[1])
