@@ -96,8 +96,8 @@ void one_sign(const Scheme& scheme, const Synthetic& synthetic, KernelInput& inp
 
 // Makes every other element of a float16 x subnormal.
 void make_half_subnormal(Floats& x);
-// Scale a weight of noise and an x of noise so that sums are subnormal, and few elements are. Every other row
-// of x stays 2^30 times as large: a kernel that declares that it flushes shows its codes there.
+// Scale a weight and an x of noise so that sums are subnormal and elements of x are not. Every other row of x
+// stays larger, by 2^30 or, in float16, 2^10: a kernel that declares that it flushes shows its codes there.
 void make_tiny_weight(Floats& w);
 void make_tiny_x(Floats& x);
 // Replaces noise by values from half of the largest finite number up to it.
