@@ -184,7 +184,9 @@ TEST(Registry, LoadsAndRunsAPluginOfAbi0Point9) {
 TEST(Registry, NoStructIsSmallerThanInAbi0Point9) {
   EXPECT_EQ(sizeof(qcts_plane), 160u);
   EXPECT_EQ(offsetof(qcts_problem, params), 208u);
-  EXPECT_EQ(sizeof(qcts_problem), 216u) << "params follows scheme_name, the last field of 0.9";
+  EXPECT_EQ(offsetof(qcts_problem, device_info), 216u) << "params follows scheme_name, the last field of 0.9";
+  EXPECT_EQ(sizeof(qcts_problem), 232u);
+  EXPECT_EQ(sizeof(qcts_device_status), 8u) << "lies in device memory";
   EXPECT_EQ(sizeof(qcts_numerics), 40u) << "stands in the middle of qcts_kernel";
   EXPECT_GE(sizeof(qcts_kernel), 120u);
   EXPECT_GE(sizeof(qcts_provider), 72u);
@@ -200,6 +202,7 @@ TEST(Registry, TakesTheTablesOfEveryMinorVersion) {
                      {10, offsetof(qcts_kernel, fused_sums), true},
                      {11, offsetof(qcts_kernel, failure), true},
                      {11, offsetof(qcts_kernel, reads_layouts), true},
+                     {11, offsetof(qcts_kernel, align_bytes), true},
                      {QCTS_ABI_VERSION, sizeof(qcts_kernel), true},
                      {QCTS_ABI_VERSION + 1, sizeof(qcts_kernel) + 64, true},
                      {8, 120, false},

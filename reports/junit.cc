@@ -170,6 +170,7 @@ std::string properties(const RunReport& report) {
   add("commit", report.suite_commit);
   add("plan", report.plan);
   add("cpu", report.environment.value("cpu_model", ""));
+  if (report.environment.contains("device")) add("device", report.environment["device"].value("name", ""));
   for (const auto& provider : report.providers) {
     const std::string version = provider.value("version", "");
     add("provider", provider.value("name", "") + (version.empty() ? "" : " " + version));

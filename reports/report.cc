@@ -294,6 +294,12 @@ Json report_json(const RunReport& report) {
   return json;
 }
 
+std::string machine_text(const nlohmann::ordered_json& environment) {
+  const std::string processor = environment.value("cpu_model", "");
+  const auto device = environment.find("device");
+  return device == environment.end() ? processor : device->value("name", "") + ", " + processor;
+}
+
 std::string report_text(const Json& report) {
   const auto dumped = [](const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -94,6 +94,8 @@ bool blocks_conformance(const Verdict& verdict, bool gate_latency);
 nlohmann::ordered_json report_json(const RunReport& report);
 // Writes the report with one line for each row of a list.
 std::string report_text(const nlohmann::ordered_json& report);
+// Names the machine of a run's environment: "AMD EPYC", or "NVIDIA H100, AMD EPYC" if a GPU computed.
+std::string machine_text(const nlohmann::ordered_json& environment);
 
 // junit.xml has a testcase for each cell (kind, operation, scheme and implementation), or for each verdict.
 enum class JunitForm { cells, cases };

@@ -63,6 +63,7 @@ ORDER = {
         "kernels/dequantize",
         "kernels/linear",
         "kernels",
+        "kernels/fakecuda",
         "kernels/emulated",
         "kernels/device_check",
         "kernels/plugins",
@@ -70,6 +71,7 @@ ORDER = {
     "fixtures": ["fixtures"],
     "suites": [
         "suites/base",
+        "suites/host/device",
         "suites/host",
         "suites/providers",
         "suites/inputs",

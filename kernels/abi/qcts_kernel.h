@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* qcts kernel ABI 0.11: the only header that a provider of kernels needs. C11, append-only structs, one
+/* qcts kernel ABI 0.12: the only header that a provider of kernels needs. C11, append-only structs, one
  * exported symbol.
  *
  * A provider exports `qcts_provider_entry`, which returns a table of kernels.
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define QCTS_ABI_VERSION 11u /* 100 * major + minor: 0.11 */
+#define QCTS_ABI_VERSION 12u /* 100 * major + minor: 0.12 */
 
 typedef enum qcts_status {
   QCTS_OK = 0,
@@ -31,7 +31,8 @@ typedef enum qcts_status {
   QCTS_INVALID = 2,     /* the problem contradicts itself */
   /* The values rule the problem out. `run` and `prepare` of every op may return it for planes with values
    * that the scheme's recipe does not write for any finite weight, and for no others; QUANTIZE must for a
-   * weight that the scheme cannot hold (one that is not 2:4 sparse). */
+   * weight that the scheme cannot hold (one that is not 2:4 sparse). On a device, qcts_device_status says it
+   * instead. */
   QCTS_FAILED = 3
 } qcts_status;
 
@@ -72,14 +73,42 @@ typedef struct qcts_plane {
   int64_t stride_bytes[8];
 } qcts_plane;
 
+/* The GPU that a problem is for, since 0.12. */
+enum {
+  QCTS_DEVICE_DESCRIBED = 1u, /* no such GPU is there: only `supports` is called */
+  QCTS_DEVICE_ECC = 2u,
+  QCTS_DEVICE_MIG = 4u
+};
+typedef struct qcts_device {
+  uint32_t struct_size;
+  uint32_t flags;      /* QCTS_DEVICE_* */
+  uint32_t capability; /* 10 * major + minor: 90 */
+  uint32_t multiprocessors, shared_bytes_per_block;
+  uint32_t driver_version; /* as cuDriverGetVersion gives it: 1000 * major + 10 * minor */
+  uint64_t l2_bytes, memory_bytes;
+  const char* name;
+} qcts_device;
+
+/* What the data did to a kernel on a device, since 0.12. It lies in device memory, is zero before the call,
+ * and is read once the stream has ended. Its size never changes. A kernel that its data defeats ORs a
+ * qcts_status into `status` and keeps the largest `place`, which it chooses itself. */
+typedef struct qcts_device_status {
+  uint32_t status, place;
+} qcts_device_status;
+
 /* A problem to compute. The caller fills the fields that the op reads and zeroes the rest. */
 typedef struct qcts_problem {
   uint32_t struct_size;
   uint32_t op;      /* qcts_op */
   uint32_t threads; /* maximum for the call, >= 1 */
-  /* 0 host; otherwise the CUDA device ordinal + 1, and every pointer below is a device pointer */
+  /* 0 host; otherwise the CUDA device ordinal + 1. Then the data of planes and out_planes, x, bias, y,
+   * prepared, workspace and device_status are device pointers. Structs, arrays and strings are host memory,
+   * and the caller may change them once the call has returned. `run` and `prepare` enqueue on `stream` and
+   * return: they wait for nothing, allocate nothing, use no other stream, read no device data, and change
+   * neither context nor device. The device's primary context is current on the calling thread, and `threads`
+   * is 1. Providers of an ABI before 0.12 are asked for problems on the host alone. */
   uint32_t device;
-  void* stream;       /* cudaStream_t; NULL on the host */
+  void* stream;       /* CUstream, never the legacy stream; NULL on the host */
   const char* scheme; /* family: "int8_row", "int4_tinygemm" */
   /* PACK and UNPACK: layout of the packed planes; QUANTIZE: layout whose recipe applies; LINEAR: layout of
    * the planes, "plain" or one of the kernel's reads_layouts; else "plain" */
@@ -104,12 +133,18 @@ typedef struct qcts_problem {
   void* y;              /* [m,n]; DEQUANTIZE: [n,k] */
   const void* prepared; /* written by `prepare`, or NULL */
   uint64_t prepared_bytes;
-  void* workspace; /* at least workspace_bytes(), 64-byte aligned, contents undefined */
+  /* At least workspace_bytes(), contents undefined. It and `prepared` are 64-byte aligned, on a device
+   * 256-byte aligned. */
+  void* workspace;
   uint64_t workspace_bytes;
   /* only for messages: the family with its parameters, "int4_tinygemm_g128"; kernels use `params` */
   const char* scheme_name;
-  /* since 0.10; lives as long as the problem; NULL for the dense layer, which has no scheme */
+  /* since 0.10; host memory that lives as long as the problem; NULL for the dense layer, which has no scheme
+   */
   const struct qcts_scheme_params* params;
+  /* since 0.12; NULL on the host */
+  const qcts_device* device_info;    /* host memory */
+  qcts_device_status* device_status; /* device memory; NULL for `supports` and the sizes */
 } qcts_problem;
 
 /* Claims of a kernel, which the judge checks. */
@@ -194,7 +229,8 @@ typedef struct qcts_kernel {
   qcts_status (*run)(const qcts_problem* problem);
   qcts_fused_sums fused_sums; /* since 0.11; LINEAR only */
   /* Since 0.11. Writes why the calling thread's last `run` or `prepare` returned QCTS_FAILED, in at most
-   * why_size bytes, NUL included. NULL if the kernel gives no reason. */
+   * why_size bytes, NUL included. NULL if the kernel gives no reason. It speaks of what the call saw on the
+   * host; device_status of what the data did. */
   void (*failure)(char* why, size_t why_size);
   /* Since 0.11; LINEAR only. Packed layouts that the kernel reads as well as "plain", separated by commas:
    * "tile_packed_4d,tile_packed_4d_v1"; NULL: none. If the problem's `layout` is one of them, the planes of
@@ -202,6 +238,9 @@ typedef struct qcts_kernel {
    * one. n, k and group are those of the weight without padding, and the padding must not change y. The
    * planes of an activation policy are the same as for "plain". `prepare` reads the same planes as `run`. */
   const char* reads_layouts;
+  /* Since 0.12. Alignment of the data pointers, and of ldx_bytes and ldy_bytes, that the kernel needs. 0: the
+   * element's own. It is not asked for less. */
+  uint32_t align_bytes, row_align_bytes;
 } qcts_kernel;
 
 /* One call of a saved program. */

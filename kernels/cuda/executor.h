@@ -6,6 +6,9 @@
 
 #include <stdint.h>
 
+#include <functional>
+#include <vector>
+
 namespace qcts {
 struct TensorMap;
 }
@@ -23,6 +26,11 @@ extern Place place;
 // lives until the next launch.
 const char* launch(const uint32_t (&grid)[3], uint32_t threads, uint32_t shared_bytes, void (*body)(void*),
                    void* context);
+
+// Launches that wait for their stream, in order. Each returns what launch() would have returned.
+using WaitingLaunches = std::vector<std::function<const char*()>>;
+// While it is not nullptr, launches of this thread wait there. A problem on a device sets it.
+extern thread_local WaitingLaunches* waiting_launches;
 
 enum class Space : uint8_t { global, shared };
 uint8_t* shared_memory();

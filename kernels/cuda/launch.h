@@ -4,6 +4,7 @@
 // does not pass in the executor.
 #pragma once
 
+#include <tuple>
 #include <type_traits>
 
 #include "kernels/abi/problem.h"
@@ -48,7 +49,8 @@ constexpr uint32_t kSharedBytesWithoutAsking = 48 << 10;
 }
 
 // Starts kernel(arguments...) on the problem's stream. On a device it returns at once; in the executor it
-// returns when the kernel has run. Returns QCTS_OK, or QCTS_FAILED with last_failure().
+// returns when the kernel has run, unless the launch waits for a stream (executor.h). Returns QCTS_OK, or
+// QCTS_FAILED with last_failure().
 template <class... Parameters, class... Arguments>
 qcts_status launch([[maybe_unused]] const qcts_problem& problem, const Launch& at,
                    void (*kernel)(Parameters...), const Arguments&... arguments) {
@@ -73,12 +75,19 @@ qcts_status launch([[maybe_unused]] const qcts_problem& problem, const Launch& a
   cudaGetLastError();  // otherwise the next call would be blamed
   return launch_failed("CUDA: %s", cudaGetErrorString(error));
 #else
-  const auto body = [&] { kernel(arguments...); };
-  const uint32_t grid[3] = {static_cast<uint32_t>(at.blocks_x), static_cast<uint32_t>(at.blocks_y),
-                            static_cast<uint32_t>(at.blocks_z)};
-  const char* fault = simt::launch(
-      grid, at.threads, at.shared_bytes, [](void* context) { (*static_cast<decltype(body)*>(context))(); },
-      const_cast<void*>(static_cast<const void*>(&body)));
+  const auto start = [at, kernel, given = std::tuple<Parameters...>(Parameters(arguments)...)] {
+    const auto body = [&] { std::apply(kernel, given); };
+    const uint32_t grid[3] = {static_cast<uint32_t>(at.blocks_x), static_cast<uint32_t>(at.blocks_y),
+                              static_cast<uint32_t>(at.blocks_z)};
+    return simt::launch(
+        grid, at.threads, at.shared_bytes, [](void* context) { (*static_cast<decltype(body)*>(context))(); },
+        const_cast<void*>(static_cast<const void*>(&body)));
+  };
+  if (simt::waiting_launches != nullptr) {
+    simt::waiting_launches->push_back(start);
+    return QCTS_OK;
+  }
+  const char* fault = start();
   return fault == nullptr ? QCTS_OK : launch_failed("%s", fault);
 #endif
 }

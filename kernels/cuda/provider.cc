@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Provider "cuda": the device kernels of kernels.inc, compiled by nvcc. Device memory is not there yet, so no
-// problem is on a device. Each kernel refuses problems on the host.
+// Provider "cuda": the device kernels of kernels.inc, compiled by nvcc. They refuse problems on the host.
 #include <iterator>
 
+#include "kernels/cuda/capability.h"
 #include "kernels/families/entry.h"
 #include "kernels/machine/machine.h"
 
 namespace qcts {
 
 // Replaces machine.cc in this library.
-const char* missing_feature(const char*) { return "needs a CUDA device: device memory is not there yet"; }
+const char* missing_feature(const char*) { return nullptr; }
+const char* misplaced(const char* variant, const qcts_problem& problem) {
+  return problem.device == 0 ? "runs on a CUDA device only" : capability_refusal(variant, problem);
+}
 
 }  // namespace qcts
 

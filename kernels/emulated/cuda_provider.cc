@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Provider "cudaemu": runs the device kernels of kernels.inc in the executor.
+// Provider "cudaemu": runs the device kernels of kernels.inc in the executor, on host memory or on the fake
+// device of kernels/fakecuda.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -14,6 +15,9 @@ namespace qcts {
 
 // Replaces machine.cc in this library, because the executor has every feature.
 const char* missing_feature(const char*) { return nullptr; }
+const char* misplaced(const char* variant, const qcts_problem& problem) {
+  return simt::executor_refusal(variant, problem);
+}
 
 }  // namespace qcts
 

@@ -35,7 +35,7 @@ TEST(CudaProvider, LoadsWithoutADriverAndDeclinesByName) {
     problem.activation = policy.c_str();
     char why[256] = "";
     EXPECT_EQ(implementation.kernel->supports(&problem, why, sizeof why), QCTS_UNSUPPORTED);
-    EXPECT_THAT(why, testing::HasSubstr("device memory is not there yet")) << implementation.kernel->scheme;
+    EXPECT_THAT(why, testing::HasSubstr("runs on a CUDA device only")) << implementation.kernel->scheme;
   }
 }
 

@@ -16,6 +16,9 @@ const char* missing_feature(const char*) {
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   return able ? nullptr : "needs avx2, fma, f16c to emulate what is newer";
 }
+const char* misplaced(const char*, const qcts_problem& problem) {
+  return problem.device == 0 ? nullptr : "runs on the host only";
+}
 WeightReading weight_reading() { return WeightReading::side_by_side; }
 
 }  // namespace qcts

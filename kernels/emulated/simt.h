@@ -49,6 +49,9 @@ struct Settings {
   std::vector<Buffer> buffers;  // empty: global memory is not checked
   bool checks = false;          // run the checks of simt_checks.h
   bool counts = false;          // with `checks`: also count sectors and bank turns
+  // Bytes from an address of global memory to its place in this process: not 0 for a device's memory, which
+  // the fake driver maps elsewhere (kernels/fakecuda).
+  uintptr_t global_offset = 0;
 };
 // The settings apply from the next launch on.
 void configure(Settings settings);
@@ -61,6 +64,11 @@ inline constexpr uint32_t kLanes = 32, kMaxThreads = 1024;
 inline constexpr uint32_t kMaxSharedBytes = 227 << 10, kAmpereSharedBytes = 99 << 10;
 
 const Settings& settings();
+// Returns where the bytes of global memory are in this process.
+template <class T>
+T* global_place(T* at) {
+  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(at) + settings().global_offset);
+}
 // Returns a random number below `count`, which must not be 0. The numbers follow from the schedule's seed.
 uint32_t random_below(uint32_t count);
 // Ends the launch with a fault.

@@ -69,7 +69,7 @@ void deliver(const BoxCopy& copy) {
       std::memset(to, 0, 16);
       const int64_t row = int64_t{copy.row} + r;
       if (row < 0 || row >= s.rows) continue;
-      const auto* from = static_cast<const uint8_t*>(s.first) + row * s.stride_bytes;
+      const auto* from = global_place(static_cast<const uint8_t*>(s.first)) + row * s.stride_bytes;
       for (uint32_t i = 0; i < 16 / s.element_bytes; ++i) {
         const int64_t column = int64_t{copy.column} + (unit * 16) / s.element_bytes + i;
         if (column < 0 || column >= s.columns) continue;

@@ -110,7 +110,7 @@ void finish(const Copy& copy) {
   if (copy.from == nullptr)
     std::memset(copy.to, 0, copy.bytes);
   else
-    std::memcpy(copy.to, copy.from, copy.bytes);
+    std::memcpy(copy.to, global_place(copy.from), copy.bytes);
 }
 
 }  // namespace
@@ -145,25 +145,26 @@ uint8_t* shared_memory() { return memory.arena; }
 void load(Space space, const void* at, void* value, uint32_t bytes) {
   check_access(space, at, bytes, Use::read);
   note_access(space, at, bytes, Use::read, Kind::ordinary, __builtin_return_address(0));
-  std::memcpy(value, at, bytes);
+  std::memcpy(value, space == Space::global ? global_place(at) : at, bytes);
 }
 
 void store(Space space, void* at, const void* value, uint32_t bytes) {
   check_access(space, at, bytes, Use::write);
   note_access(space, at, bytes, Use::write, Kind::ordinary, __builtin_return_address(0));
-  std::memcpy(at, value, bytes);
+  std::memcpy(space == Space::global ? global_place(at) : at, value, bytes);
   if (space == Space::shared) note_shared_store(at, bytes);
 }
 
 void atomic_max(uint32_t* at, uint32_t value) {
   check_access(Space::global, at, sizeof *at, Use::write);
   note_access(Space::global, at, sizeof *at, Use::write, Kind::atomic, nullptr);
-  *at = std::max(*at, value);
+  uint32_t& word = *global_place(at);
+  word = std::max(word, value);
 }
 void atomic_or(uint32_t* at, uint32_t value) {
   check_access(Space::global, at, sizeof *at, Use::write);
   note_access(Space::global, at, sizeof *at, Use::write, Kind::atomic, nullptr);
-  *at |= value;
+  *global_place(at) |= value;
 }
 
 void copy_async(void* shared, const void* from, uint32_t bytes, bool valid) {

@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "kernels/abi/problem.h"
+#include "kernels/cuda/capability.h"
+#include "kernels/cuda/failure.h"
+#include "kernels/emulated/fake_device.h"
 #include "kernels/emulated/simt.h"
 
 namespace qcts::simt {
@@ -42,6 +45,7 @@ class Buffers {
     add("bias", p.bias, static_cast<uint64_t>(p.n) * dtype_bytes(p.bias_dtype), false);
     add("prepared", p.prepared, p.prepared_bytes, false);
     add("workspace", p.workspace, p.workspace_bytes, true);
+    if (p.device != 0) add("device_status", p.device_status, sizeof(qcts_device_status), true);
   }
   void add(const char* name, const void* first, uint64_t bytes, bool writable) {
     if (first != nullptr)
@@ -73,17 +77,28 @@ uint32_t next_schedule(const qcts_kernel& source, const qcts_problem& p) {
   return number;
 }
 
+Architecture architecture_of(const qcts_kernel& source, const qcts_problem& p) {
+  constexpr uint32_t kHopper = 90;
+  const bool is_hopper =
+      std::strcmp(source.variant, "sm90a") == 0 || (p.device != 0 && p.device_info->capability >= kHopper);
+  return is_hopper ? Architecture::hopper : Architecture::ampere;
+}
+
 // Calls call(), which launches kernels of the source. Only one call runs at a time.
 template <class Call>
 qcts_status execute(const qcts_kernel& source, const qcts_problem& p, Buffers buffers, const Call& call) {
-  static std::mutex one_at_a_time;
-  const std::lock_guard lock(one_at_a_time);
+  std::unique_lock lock(executor_mutex());
   const uint32_t number = next_schedule(source, p) % kSchedules;
-  configure({schedule(number),
-             std::strcmp(source.variant, "sm90a") == 0 ? Architecture::hopper : Architecture::ampere,
-             std::move(buffers).list(), has_checks,
-             has_checks && std::getenv("QCTS_COUNT_ACCESSES") != nullptr});
-  const qcts_status status = call();
+  Settings settings{schedule(number), architecture_of(source, p), std::move(buffers).list(), has_checks,
+                    has_checks && std::getenv("QCTS_COUNT_ACCESSES") != nullptr};
+  qcts_status status = QCTS_OK;
+  if (p.device != 0) {
+    lock.unlock();
+    status = enqueue_launches(p.stream, std::move(settings), call);
+  } else {
+    configure(std::move(settings));
+    status = call();
+  }
   if (status != QCTS_FAILED) return status;
   char text[kReasonBytes - 64] = "";
   source.failure(text, sizeof text);
@@ -101,6 +116,17 @@ qcts_status prepare_row(const qcts_kernel& source, const qcts_problem& p, void* 
   Buffers buffers(p);
   buffers.add("prepared", prepared, source.prepared_bytes(&p), true);
   return execute(source, p, std::move(buffers), [&] { return source.prepare(&p, prepared); });
+}
+
+std::mutex& executor_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+const char* executor_refusal(const char* variant, const qcts_problem& problem) {
+  if (problem.device == 0) return nullptr;
+  if (!has_fake_device()) return "runs on the fake device only (QCTS_CUDA_DRIVER=libqcts_fakecuda.so)";
+  return capability_refusal(variant, problem);
 }
 
 void failure_of_row(char* why, size_t why_size) { std::snprintf(why, why_size, "%s", reason); }

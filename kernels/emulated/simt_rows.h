@@ -4,14 +4,21 @@
 // schedule for all runs.
 #pragma once
 
+#include <mutex>
+
 #include "kernels/abi/qcts_kernel.h"
 
 namespace qcts::simt {
 
+// Returns why the executor cannot run kernels of the variant where the problem is, or NULL. On a device, that
+// is the fake one of kernels/fakecuda, whose streams then run the launches.
+const char* executor_refusal(const char* variant, const qcts_problem& problem);
 qcts_status run_row(const qcts_kernel& source, const qcts_problem& problem);
 qcts_status prepare_row(const qcts_kernel& source, const qcts_problem& problem, void* prepared);
 // Writes to `why` why the calling thread's last run failed, and under which schedule.
 void failure_of_row(char* why, size_t why_size);
+// The executor's state is global: whoever configures and launches holds this.
+std::mutex& executor_mutex();
 // From now on, runs have the checks of simt_checks.h. They count accesses if QCTS_COUNT_ACCESSES is set.
 void check_rows();
 

@@ -136,7 +136,8 @@ qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem
   if (check_host(p, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   const char* missing = missing_feature(kernel.variant);
   if (missing != nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "%s", missing);
-  if (p.device != 0) return refuse(QCTS_UNSUPPORTED, why, why_size, "runs on the host only");
+  if (const char* place = misplaced(kernel.variant, p); place != nullptr)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "%s", place);
   if (p.n <= 0 || p.k <= 0)
     return refuse(QCTS_UNSUPPORTED, why, why_size, "n = %lld, k = %lld", static_cast<long long>(p.n),
                   static_cast<long long>(p.k));
@@ -186,15 +187,16 @@ qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* prob
   if (check_host(p, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   const char* missing = missing_feature(kernel.variant);
   if (missing != nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "%s", missing);
+  if (const char* place = misplaced(kernel.variant, p); place != nullptr)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "%s", place);
   if (!lists_policy(kernel.scheme, p.activation))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
                   p.activation == nullptr ? "NULL" : p.activation);
   if (!is_float(p.x_dtype))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "x must be float32, float16 or bfloat16");
-  if (p.device != 0 || p.m < 0 || p.k <= 0 ||
-      (p.m > 1 && p.ldx_bytes < p.k * static_cast<int64_t>(dtype_bytes(p.x_dtype))))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "x of %lld x %lld on device %u",
-                  static_cast<long long>(p.m), static_cast<long long>(p.k), p.device);
+  if (p.m < 0 || p.k <= 0 || (p.m > 1 && p.ldx_bytes < p.k * static_cast<int64_t>(dtype_bytes(p.x_dtype))))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "x of %lld x %lld", static_cast<long long>(p.m),
+                  static_cast<long long>(p.k));
   if (check_given_scale(kernel, problem, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   return check_blocks(p, kernel.scheme, why, why_size);
 }

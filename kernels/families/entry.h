@@ -76,7 +76,9 @@ constexpr qcts_kernel entry_of(qcts_op op, const char* scheme, const char* varia
           .run = calls.run,
           .fused_sums = {},
           .failure = calls.failure,
-          .reads_layouts = nullptr};
+          .reads_layouts = nullptr,
+          .align_bytes = 0,
+          .row_align_bytes = 0};
 }
 
 // Returns the entry of an operation with one right answer.

@@ -259,6 +259,10 @@ const char* missing_feature(const char* variant) {
   return "no such variant";
 }
 
+const char* misplaced(const char*, const qcts_problem& problem) {
+  return problem.device == 0 ? nullptr : "runs on the host only";
+}
+
 WeightReading weight_reading_of(std::string_view vendor, uint32_t cpu_family, bool has_avx512f) {
   constexpr uint32_t kZen5 = 26;
   if (vendor != "AuthenticAMD" || cpu_family >= kZen5) return WeightReading::prefetched;

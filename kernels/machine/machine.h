@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/abi/qcts_kernel.h"
 #include "kernels/machine/weight_reading.h"
 
 namespace qcts {
@@ -45,5 +46,8 @@ std::vector<std::string> masked_features(const std::vector<std::string>& feature
 std::string variant_refusal(const char* variant);
 // Returns the missing feature, or NULL if the variant can run. Does not allocate.
 const char* missing_feature(const char* variant);
+// Returns why kernels of the variant cannot run where the problem is, on the host or on a device; NULL if
+// they can. Does not allocate.
+const char* misplaced(const char* variant, const qcts_problem& problem);
 
 }  // namespace qcts

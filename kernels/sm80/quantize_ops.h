@@ -160,19 +160,14 @@ Float8Quantizer<Range> float8_quantizer(const qcts_problem& p) {
   return quantize(p, Nvfp4Quantizer(p), x);
 }
 
-// Copies a word from device memory. Waits for the stream, since the ABI does not yet have a status that a
-// device writes.
-[[maybe_unused]] qcts_status fetch_word([[maybe_unused]] const qcts_problem& p, const uint32_t* at,
-                                        uint32_t& word) {
-#if defined(__CUDACC__)
-  const auto stream = static_cast<cudaStream_t>(p.stream);
-  cudaError_t error = cudaMemcpyAsync(&word, at, sizeof word, cudaMemcpyDeviceToHost, stream);
-  if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
-  if (error != cudaSuccess) return launch_failed("CUDA: %s", cudaGetErrorString(error));
-#else
-  word = *at;
-#endif
-  return QCTS_OK;
+// Tells the problem's device_status that the weight is not 2:4 sparse. `failed` is 0 or the inverse of the
+// first four codes that are not, counted in fours.
+__global__ void __launch_bounds__(32) report_dense_four(const uint32_t* failed, qcts_device_status* status) {
+  if (thread_index() != 0) return;
+  const auto inverse = load_global<uint32_t>(failed);
+  if (inverse == 0) return;
+  atomic_or(&status->status, QCTS_FAILED);
+  atomic_max(&status->place, ~inverse);
 }
 
 template <class Family>
@@ -184,9 +179,12 @@ qcts_status quantize_sparse24(const qcts_problem& p) {
   family.failed = static_cast<uint32_t*>(p.workspace);
   qcts_status status = launch(p, {.blocks_x = 1, .threads = 32}, clear_word, family.failed);
   if (status == QCTS_OK) status = quantize(p, family, runs_of(p, p.k));
-  uint32_t failed = 0;
-  if (status == QCTS_OK) status = fetch_word(p, family.failed, failed);
-  if (status != QCTS_OK || failed == 0) return status;
+  if (status != QCTS_OK) return status;
+  if (p.device != 0)
+    return launch(p, {.blocks_x = 1, .threads = 32}, report_dense_four,
+                  static_cast<const uint32_t*>(family.failed), p.device_status);
+  const uint32_t failed = *family.failed;
+  if (failed == 0) return QCTS_OK;
   const int64_t first = int64_t{4} * static_cast<uint32_t>(~failed);
   return launch_failed(
       "the weight is not 2:4 sparse: of the four codes from row %lld, k %lld on, more than two are not 0",

@@ -104,7 +104,7 @@ std::string head_line(const Json& report) {
                      suite.at("commit").get<std::string>() + ") · plan " + run.at("plan").get<std::string>();
   if (const std::string shard = run.at("shard"); !shard.empty()) text += ", shard " + shard;
   return text + " · " + run.at("started").get<std::string>() + " · " + seconds + " · " +
-         report.at("environment").value("cpu_model", "");
+         machine_text(report.at("environment"));
 }
 
 // Replaces each @NAME@ of the template once; what is put in is not searched again.

@@ -316,6 +316,13 @@ function coverageTable(rows) {
   soft("Codes written by quantize and quantize_activation; read by dequantize, linear, pack and unpack. Halfway: inputs exactly between two codes. Point at a field to see the values that no case touched.")];
 }
 
+// A list, or an object such as the device, as text.
+function shown(value) {
+  if (Array.isArray(value)) return value.join(", ");
+  if (value !== null && typeof value === "object") return Object.entries(value).map(([key, inner]) => `${key.replaceAll("_", " ")} ${inner}`).join(", ");
+  return String(value);
+}
+
 function environmentView(model) {
   const { conformance, floor, waivers } = model, broken = floor.filter(entry => !entry.held);
   return [
@@ -325,7 +332,7 @@ function environmentView(model) {
     h("h2", {}, "Waivers"),
     waivers.length ? plainTable(["cases", "provider", "issue", "expires", "state", "matched"], waivers.map(one => [code(one.case), one.provider, one.issue, `${one.expires} (${one.days_left} days left, ${one.age_days} old)`, one.state, grouped(one.matched_total)])) : h("p", {}, "None."),
     h("h2", {}, "Environment"),
-    facts([...Object.entries(model.environment).map(([key, value]) => [key.replaceAll("_", " "), Array.isArray(value) ? value.join(", ") : String(value)]),
+    facts([...Object.entries(model.environment).map(([key, value]) => [key.replaceAll("_", " "), shown(value)]),
       ["plan", model.run.plan], ["selection", model.run.selection.join(" ")], ["fixtures", model.run.fixtures.join(" ")], ["seed", String(model.run.seed)]]),
     h("h3", {}, "Command"), commandLine(["qcts", ...model.run.arguments].join(" ")),
   ];

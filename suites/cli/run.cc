@@ -6,6 +6,7 @@
 
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
+#include "suites/run/device_choice.h"
 #include "suites/run/run.h"
 #include "suites/run/shard_environment.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 struct RunArguments {
   RunRequest options;
-  std::string shard, gate, history, isolation = "required";
+  std::string shard, gate, history, isolation = "required", device = "cpu";
   uint64_t memory_limit_mib = kDefaultMemoryLimitBytes >> 20;
   bool no_progress = false;
 };
@@ -43,6 +44,8 @@ Outcome run_command(RunArguments& words) {
                                                   : Isolation::required;
   options.memory_limit_bytes = words.memory_limit_mib << 20;
   options.progress = !words.no_progress;
+  options.device = device_from_word(words.device);
+  if (options.device) options.selection = selection_for_device(options.selection);
   if (words.history.empty() || options.list) return run(options);
   if (options.selection.shards > 1)
     throw UsageError("--history wants a whole run: give it to qcts merge, which joins the shards");
@@ -84,7 +87,8 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
           "like --provider, but its latency is reported and never gates; without --provider, so are the "
           "plug-ins that are found")
       ->allow_extra_args(false);
-  command->add_option("--device", options.device, "the kernels' device: cpu, cuda")->capture_default_str();
+  command->add_option("--device", words->device, "where kernels run: cpu, cuda, or cuda:1 for the second GPU")
+      ->capture_default_str();
   command->add_option("--variant", options.selection.variant, "only this variant; an error if it cannot run");
   command->add_option("--fixtures", options.fixtures, "a further folder with a manifest.json")
       ->allow_extra_args(false);

@@ -124,8 +124,19 @@ bool allow(int ruleset, const std::filesystem::path& path, uint64_t access) {
   return allowed;
 }
 
+// The devices that a CUDA driver opens for writing.
+std::vector<std::filesystem::path> driver_devices() {
+  std::vector<std::filesystem::path> found = {"/dev/nvidiactl",         // commands to the driver
+                                              "/dev/nvidia-uvm",        // virtual memory
+                                              "/dev/nvidia-uvm-tools",  // the same, for compute-sanitizer
+                                              "/dev/nvidia-caps",       // MIG instances
+                                              "/dev/dxg"};              // the GPU under WSL
+  for (int i = 0; i < 32; ++i) found.push_back("/dev/nvidia" + std::to_string(i));  // the GPUs
+  return found;
+}
+
 // Confines signals too, since Linux 6.12. The probes tell whether it did.
-void confine_writes(const std::filesystem::path& scratch, bool own_shared_memory) {
+void confine_writes(const std::filesystem::path& scratch, bool own_shared_memory, bool has_device) {
   const long version = ::syscall(kCreateRuleset, nullptr, 0, kVersionRequest);
   if (version < 1) return;
   uint64_t writing = kWriteFile | kRemove | kMake;
@@ -139,20 +150,24 @@ void confine_writes(const std::filesystem::path& scratch, bool own_shared_memory
   const bool allows_scratch = allow(ruleset, scratch, writing);
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/full"}) allow(ruleset, device, of_file);
   if (own_shared_memory) allow(ruleset, "/dev/shm", writing);
+  std::error_code none;
+  if (has_device)
+    for (const std::filesystem::path& device : driver_devices())
+      allow(ruleset, device, std::filesystem::is_directory(device, none) ? writing : of_file);
   if (allows_scratch) ::syscall(kRestrictSelf, ruleset, 0);
   ::close(ruleset);
 }
 
 }  // namespace
 
-Cage enter_cage(const std::filesystem::path& scratch, bool own_shared_memory) {
+Cage enter_cage(const std::filesystem::path& scratch, bool own_shared_memory, bool has_device) {
   ::setenv("HOME", scratch.c_str(), 1);
   ::setenv("TMPDIR", scratch.c_str(), 1);
   Cage cage;
   if (!kMemoryCounts) return cage;  // a sanitizer's runtime makes calls of its own
   const bool keeps_privileges = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
   cage.has_no_capabilities = drop_capabilities() && keeps_privileges;
-  confine_writes(scratch, own_shared_memory);
+  confine_writes(scratch, own_shared_memory, has_device);
   cage.is_filtered = filter_calls();
   return cage;
 }

@@ -30,8 +30,9 @@ struct CageRequest {
 };
 
 // Call this before the process has threads. `scratch` must exist; it becomes HOME and TMPDIR. With
-// `own_shared_memory`, /dev/shm is nobody else's and may be written too.
-Cage enter_cage(const std::filesystem::path& scratch, bool own_shared_memory);
+// `own_shared_memory`, /dev/shm is nobody else's and may be written too. With `has_device`, the CUDA driver
+// may open its devices.
+Cage enter_cage(const std::filesystem::path& scratch, bool own_shared_memory, bool has_device);
 
 // Makes this process unreadable for others of the same user: no ptrace, no /proc/PID/mem, no descriptors.
 // Returns false if the kernel refuses.

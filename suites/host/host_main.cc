@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // qcts_host: computes for a judge. Started by qcts, never by hand:
-//   qcts_host WINDOWS_ADDRESS WINDOW_BYTES MEMORY_LIMIT_BYTES caged|free SCRATCH LIBRARY [COVERED...]
+//   qcts_host WINDOWS_ADDRESS WINDOW_BYTES MEMORY_LIMIT_BYTES caged|free cpu|GPU SCRATCH LIBRARY [COVERED...]
 #include <cstdio>
 #include <string>
 
 #include "suites/host/serve.h"
 
 int main(int argc, char** argv) {
-  if (argc < 7) {
+  if (argc < 8) {
     std::fputs("qcts_host computes for qcts, which starts it\n", stderr);
     return 2;
   }
@@ -16,8 +16,9 @@ int main(int argc, char** argv) {
   options.window_bytes = std::stoull(argv[2]);
   options.memory_limit_bytes = std::stoull(argv[3]);
   options.caged = std::string(argv[4]) != "free";
-  options.scratch = argv[5];
-  options.library = argv[6];
-  options.covered.assign(argv + 7, argv + argc);
+  if (std::string(argv[5]) != "cpu") options.device = std::stoi(argv[5]);
+  options.scratch = argv[6];
+  options.library = argv[7];
+  options.covered.assign(argv + 8, argv + argc);
   return qcts::serve(options);
 }

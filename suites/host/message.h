@@ -31,8 +31,8 @@ enum class HostCall : uint32_t {
   run_program
 };
 
-// Whole pages that a call may use. Everything else in the windows is inaccessible to the host during the
-// call.
+// Whole pages that a call may use; on a device, none. Everything else in the windows is inaccessible to the
+// host during the call.
 struct OpenPages {
   uint64_t address, bytes;
   uint32_t writable;
@@ -49,7 +49,8 @@ struct HostRequest {
   const qcts_problem* const* batch;
   uint64_t n_batch;
   uint64_t n_awake;  // run_batch: so many of them run before the host is ready, which wakes threads and code
-  uint32_t go, reserved_go;  // run_batch: 1 once the host may begin
+  uint32_t go;       // run_batch: 1 once the host may begin
+  uint32_t gated;    // run on a device: 1 if its stream waits for the judge (device_memory.h)
   // run_batch: after each call, the host waits for this part of its time. A planted slowness tests
   // stopwatches.
   double slowed;
@@ -63,7 +64,8 @@ struct HostRequest {
   OpenPages open[kMaxOpenPages];
 };
 
-enum class HostOutcome : uint32_t { answered, provider_fault, harm_fault };
+// device_fault: work on the device failed, and the host computes no more.
+enum class HostOutcome : uint32_t { answered, provider_fault, harm_fault, device_fault };
 
 // The host's answer. It is a claim of the provider: the judge checks it against bytes.
 struct HostAnswer {
@@ -74,7 +76,7 @@ struct HostAnswer {
   uint64_t fault_address;       // nonzero: a signal handler saw an access there, which ended the host
   HostOutcome failure_outcome;  // of failure(), which is called after QCTS_FAILED
   int32_t before_data;          // facts: qcts_status of supports() without data
-  uint32_t is_ready;            // run_batch: 1 once the host waits for HostRequest::go
+  uint32_t is_ready;            // run_batch: 1 once the host waits for HostRequest::go; gated: run() returned
   char text[4096];              // reason, or what(); ends with a NUL
   char failure[4096];           // of prepare and run; facts: the reason of before_data
 };

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "suites/base/process.h"
+#include "suites/host/device/device_memory.h"
 #include "suites/host/windows.h"
 
 namespace qcts {
@@ -63,8 +64,8 @@ void cover(const std::vector<fs::path>& folders, const std::vector<fs::path>& ne
 
 // The judge must see the end of its pipes when the host ends.
 void close_inherited() {
-  for (const int fd :
-       {STDIN_FILENO, STDOUT_FILENO, kAnswerFd, kInputsFd, kOutputsFd, kSecondRequestFd, kSecondAnswerFd})
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, kAnswerFd, kInputsFd, kOutputsFd, kSecondRequestFd,
+                       kSecondAnswerFd, kDeviceInputsFd, kDeviceOutputsFd})
     ::close(fd);
 }
 

@@ -26,6 +26,7 @@
 #include "suites/base/memory.h"
 #include "suites/base/process.h"
 #include "suites/host/cage.h"
+#include "suites/host/device/host_device.h"
 #include "suites/host/fault_note.h"
 #include "suites/host/guarded_call.h"
 #include "suites/host/kernel_facts.h"
@@ -120,6 +121,8 @@ class Host {
     open_messages();
     // Before the provider, which may have a handler of its own.
     note_forbidden_accesses(answer_of(outputs_, 0).fault_address);
+    if (options.device)
+      device_.emplace(*options.device, options.windows, options.windows + kWindowStride, kLanes);
     const uint32_t before = float_control();
     provider_ = open_provider(options.library);
     load_fault_ = float_control_change(before, float_control());
@@ -132,6 +135,7 @@ class Host {
   const Json& table() const { return table_; }
 
   void serve_lane(size_t lane, int request_fd, int answer_fd) {
+    if (device_) device_->make_current();
     std::string buffer;
     std::array<char, 64> chunk;
     for (;;) {
@@ -164,7 +168,9 @@ class Host {
     };
     try {
       answer.outcome = HostOutcome::answered;
-      call(request, answer);
+      call(lane, request, answer);
+    } catch (const DeviceFault& device) {
+      fault(HostOutcome::device_fault, device.what());
     } catch (const HarmFault& harm) {
       fault(HostOutcome::harm_fault, harm.what());
     } catch (const std::exception& error) {
@@ -210,13 +216,24 @@ class Host {
     return *provider_.table->kernels[request.kernel];
   }
 
-  void call(const HostRequest& request, HostAnswer& answer) {
+  void call(size_t lane, const HostRequest& request, HostAnswer& answer) {
+    std::optional<PlacedProblem> placed;
+    if (device_ && request.problem != nullptr && request.problem->device != 0)
+      placed = device_->place(*request.problem, lane);
+    if (request.gated != 0) device_->shut_gate(lane);
+    call(request, placed ? &placed->problem : request.problem, answer);
+    if (placed) placed->forget();
+    if (request.gated != 0) post(answer.is_ready, 1);
+    if (placed && request.call == HostCall::prepare) device_->wait(lane, "prepare");
+    if (placed && request.call == HostCall::run) device_->wait(lane, "run");
+  }
+
+  void call(const HostRequest& request, const qcts_problem* problem, HostAnswer& answer) {
     switch (request.call) {
       case HostCall::facts: {
         const qcts_kernel& kernel = kernel_of(request);
-        const KernelFacts facts = ask_facts(kernel, *request.problem, [&](const qcts_problem& problem) {
-          return kernel_supports(kernel, problem);
-        });
+        const KernelFacts facts = ask_facts(
+            kernel, *problem, [&](const qcts_problem& asked) { return kernel_supports(kernel, asked); });
         say(answer, facts.support);
         answer.before_data = facts.before_data.status;
         put_text(answer.failure, facts.before_data.reason);
@@ -225,28 +242,29 @@ class Host {
         return;
       }
       case HostCall::supports:
-        return say(answer, kernel_supports(kernel_of(request), *request.problem));
+        return say(answer, kernel_supports(kernel_of(request), *problem));
       case HostCall::workspace_bytes: {
         const qcts_kernel& kernel = kernel_of(request);
-        answer.bytes = guarded_bytes(kernel.variant, "workspace_bytes",
-                                     [&] { return kernel.workspace_bytes(request.problem); });
+        answer.bytes =
+            guarded_bytes(kernel.variant, "workspace_bytes", [&] { return kernel.workspace_bytes(problem); });
         return;
       }
       case HostCall::prepared_bytes: {
         const qcts_kernel& kernel = kernel_of(request);
-        answer.bytes = guarded_bytes(kernel.variant, "prepared_bytes",
-                                     [&] { return kernel.prepared_bytes(request.problem); });
+        answer.bytes =
+            guarded_bytes(kernel.variant, "prepared_bytes", [&] { return kernel.prepared_bytes(problem); });
         return;
       }
       case HostCall::prepare: {
         const qcts_kernel& kernel = kernel_of(request);
-        answer.status = guarded_status(kernel.variant, "prepare",
-                                       [&] { return kernel.prepare(request.problem, request.prepared); });
+        void* const to = problem->device != 0 ? device_->place_of(request.prepared) : request.prepared;
+        answer.status =
+            guarded_status(kernel.variant, "prepare", [&] { return kernel.prepare(problem, to); });
         return say_failure(kernel, answer);
       }
       case HostCall::run: {
         const qcts_kernel& kernel = kernel_of(request);
-        answer.status = guarded_status(kernel.variant, "run", [&] { return kernel.run(request.problem); });
+        answer.status = guarded_status(kernel.variant, "run", [&] { return kernel.run(problem); });
         return say_failure(kernel, answer);
       }
       case HostCall::run_batch:
@@ -327,6 +345,7 @@ class Host {
   }
 
   std::byte *inputs_, *outputs_;
+  std::optional<HostDevice> device_;  // before the provider, so that it finds a context
   OpenProvider provider_;
   qcts_provider known_{};
   std::string load_fault_;
@@ -342,7 +361,8 @@ int serve(const HostOptions& options) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a host in a hung kernel does not outlive the judge
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  for (const int fd : {STDIN_FILENO, kAnswerFd, kSecondRequestFd, kSecondAnswerFd})
+  for (const int fd :
+       {STDIN_FILENO, kAnswerFd, kSecondRequestFd, kSecondAnswerFd, kDeviceInputsFd, kDeviceOutputsFd})
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   const auto say_error = [](const std::string& error) {
     say_line({{"error", error}});
@@ -354,7 +374,8 @@ int serve(const HostOptions& options) {
   if (namespaces.are_own) ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // now of the init's end
   if (const std::string error = map_windows(options.windows, options.window_bytes); !error.empty())
     return say_error(error);
-  const Cage cage = options.caged ? enter_cage(options.scratch, namespaces.are_own) : Cage();
+  const Cage cage =
+      options.caged ? enter_cage(options.scratch, namespaces.are_own, options.device.has_value()) : Cage();
   const std::string isolation =
       isolation_of(cage, namespaces, reinterpret_cast<void*>(options.windows), options.covered);
   try {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 namespace qcts {
@@ -16,6 +17,7 @@ struct HostOptions {
   uintptr_t windows = 0;          // address of the window of inputs
   size_t window_bytes = 0;        // of each window
   bool caged = true;
+  std::optional<int> device = {};   // the GPU for which the provider computes; none: the host
   uint64_t memory_limit_bytes = 0;  // in addition to the memory after loading the provider; 0: no limit
 };
 

@@ -39,6 +39,8 @@ Json kernel_json(const qcts_kernel* given) {
   json["numerics"] = words_json(kernel.numerics);
   json["fused_sums"] = words_json(kernel.fused_sums);
   json["reads_layouts"] = text_json(kernel.reads_layouts);
+  json["align_bytes"] = kernel.align_bytes;
+  json["row_align_bytes"] = kernel.row_align_bytes;
   json["has"] = {{"supports", kernel.supports != nullptr},
                  {"workspace_bytes", kernel.workspace_bytes != nullptr},
                  {"prepared_bytes", kernel.prepared_bytes != nullptr},

@@ -56,7 +56,11 @@ GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, si
       stride_bytes_(stride_bytes) {
   if (stride_bytes < row_bytes) throw std::invalid_argument("GuardedBuffer " + name_ + ": rows overlap");
   bytes_ = rows == 0 ? 0 : (rows - 1) * stride_bytes + row_bytes;
-  const size_t block_bytes = bytes_ + 2 * kRedZoneBytes + 128, open_bytes = whole_pages(block_bytes);
+  const bool on_device = memory_ != nullptr && memory_->is_on_device();
+  const size_t alignment = on_device ? 256 : 64,
+               red_zone_bytes = on_device ? kDeviceRedZoneBytes : kRedZoneBytes;
+  const size_t block_bytes = bytes_ + 2 * red_zone_bytes + 2 * alignment,
+               open_bytes = whole_pages(block_bytes);
   const size_t all_bytes = open_bytes + 2 * kForbiddenBytes, slack_bytes = open_bytes - block_bytes;
   mapping_ = memory_ ? memory_->take(name_, access, all_bytes, kForbiddenBytes, open_bytes)
                      : own_pages(all_bytes, open_bytes);
@@ -69,8 +73,8 @@ GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, si
     paint(Poison::nan);
     return;
   }
-  const uintptr_t start = reinterpret_cast<uintptr_t>(block_.data()) + kRedZoneBytes;
-  const uintptr_t aligned = (start + 63) / 64 * 64 + misalign_bytes % 64;
+  const uintptr_t start = reinterpret_cast<uintptr_t>(block_.data()) + red_zone_bytes;
+  const uintptr_t aligned = (start + alignment - 1) / alignment * alignment + misalign_bytes % alignment;
   first_ = block_.data() + (aligned - reinterpret_cast<uintptr_t>(block_.data()));
   paint(Poison::nan);
 }

@@ -30,11 +30,11 @@ enum class Flush : uint8_t { none, start, end };
 // Red zones are before the first row, after the last one, and in the gaps between rows.
 class GuardedBuffer {
  public:
-  static constexpr size_t kRedZoneBytes = 256;
+  static constexpr size_t kRedZoneBytes = 256, kDeviceRedZoneBytes = 4096;
   static constexpr size_t kForbiddenBytes = size_t{1} << 20;  // inaccessible bytes on either side
 
-  // Places the first byte at `misalign_bytes` modulo 64, or where `flush` puts it. Requires
-  // stride_bytes >= row_bytes.
+  // Places the first byte at `misalign_bytes` modulo 64, on a device modulo 256, or where `flush` puts it.
+  // Requires stride_bytes >= row_bytes.
   // The buffer lies in `memory`, which must outlive it, or in this process alone if `memory` is nullptr.
   GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes,
                 HostMemory* memory = nullptr, HostAccess access = HostAccess::reads,

@@ -8,9 +8,12 @@
 
 namespace qcts {
 
-HostMemory::HostMemory(const Windows& windows)
-    : windows_{Window{windows.inputs() + kBuffersOffset, windows.inputs() + windows.bytes()},
-               Window{windows.outputs() + kBuffersOffset, windows.outputs() + windows.bytes()}} {}
+HostMemory::HostMemory(const Windows& windows, std::optional<size_t> device_bytes)
+    : is_on_device_(device_bytes.has_value()) {
+  const size_t bytes = device_bytes.value_or(windows.bytes());
+  windows_ = {Window{windows.inputs() + kBuffersOffset, windows.inputs() + bytes},
+              Window{windows.outputs() + kBuffersOffset, windows.outputs() + bytes}};
+}
 
 // Begins after the last block: blocks are given back almost in the reverse order.
 std::span<std::byte> HostMemory::take(std::string name, HostAccess access, size_t bytes, size_t open_offset,

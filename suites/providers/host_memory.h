@@ -28,10 +28,12 @@ struct HostBlock {
 
 class HostMemory {
  public:
-  explicit HostMemory(const Windows& windows);
+  // With `device_bytes`, it gives out the first bytes of each window, behind which device memory lies.
+  explicit HostMemory(const Windows& windows, std::optional<size_t> device_bytes = {});
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
 
+  bool is_on_device() const { return is_on_device_; }
   // Returns `bytes` of memory with undefined contents, of which `open_bytes` from `open_offset` on are open.
   // Throws std::bad_alloc if the window is full. [thread-safe]
   std::span<std::byte> take(std::string name, HostAccess access, size_t bytes, size_t open_offset,
@@ -50,6 +52,7 @@ class HostMemory {
     std::map<const std::byte*, HostBlock> blocks = {};  // by their first byte
   };
   std::array<Window, 2> windows_;  // by HostAccess
+  const bool is_on_device_;
   mutable std::mutex mutex_;
 };
 

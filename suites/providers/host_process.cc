@@ -21,6 +21,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Kernels are loaded with their library: one that is loaded in its first call may wait for the device.
+const std::vector<std::string> kEnvironment = {"CUDA_MODULE_LOADING=EAGER"};
+
 // Both ends lie above the descriptors that the host gets by number.
 struct LanePipe {
   int read_end, write_end;
@@ -50,7 +53,9 @@ HostProcess::~HostProcess() {
 }
 
 HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest& cage,
-                         uint64_t memory_limit_bytes) {
+                         uint64_t memory_limit_bytes, std::optional<int> device)
+    : device_(device ? std::make_unique<OnDevice>(*device, windows_) : nullptr),
+      memory_(windows_, device_ ? std::optional(device_->memory.bytes()) : std::nullopt) {
   const LanePipe requests, answers;
   lanes_[1].request_fd = requests.write_end;
   lanes_[1].answer_fd = answers.read_end;
@@ -62,18 +67,25 @@ HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest
                                     std::to_string(windows_.bytes()),
                                     std::to_string(memory_limit_bytes),
                                     cage.is_wanted ? "caged" : "free",
+                                    device ? std::to_string(*device) : "cpu",
                                     cage.scratch.string(),
                                     library.string()};
   for (const std::filesystem::path& folder : cage.covered) words.push_back(folder.string());
+  std::vector<InheritedFd> inherited = {{windows_.inputs_fd(), kInputsFd},
+                                        {windows_.outputs_fd(), kOutputsFd},
+                                        {requests.read_end, kSecondRequestFd},
+                                        {answers.write_end, kSecondAnswerFd}};
+  if (device_) {
+    inherited.push_back({device_->memory.inputs_fd(), kDeviceInputsFd});
+    inherited.push_back({device_->memory.outputs_fd(), kDeviceOutputsFd});
+  }
   child_ = std::make_unique<ChildProcess>(program_path().parent_path() / "qcts_host", words,
-                                          environment_with({}), "/proc/self/fd/2", ChildRole::host,
-                                          std::vector<InheritedFd>{{windows_.inputs_fd(), kInputsFd},
-                                                                   {windows_.outputs_fd(), kOutputsFd},
-                                                                   {requests.read_end, kSecondRequestFd},
-                                                                   {answers.write_end, kSecondAnswerFd}});
+                                          environment_with(kEnvironment), "/proc/self/fd/2", ChildRole::host,
+                                          inherited);
   ::close(requests.read_end);
   ::close(answers.write_end);
   windows_.close_fds();
+  if (device_) device_->memory.close_fds();
 }
 
 Json HostProcess::read_handshake() {
@@ -127,7 +139,82 @@ class HostProcess::TakenLane {
 
 HostAnswer HostProcess::ask(const WriteRequest& write) {
   const TakenLane lane(*this);
-  return receive(lane, send(lane, write));
+  std::vector<OpenPages> on_device;
+  const std::string number = send(lane, [&](HostRequest& request, RequestWriter& writer) {
+    write(request, writer);
+    if (!device_) return;
+    const std::vector<OpenPages> used = writer.take_open();
+    if (request.call == HostCall::run || request.call == HostCall::prepare) copy_to_device(on_device = used);
+  });
+  HostAnswer answer = receive(lane, number);
+  if (answer.outcome == HostOutcome::device_fault) throw OverrunFault(answer.text);
+  copy_from_device(on_device);
+  return answer;
+}
+
+HostAnswer HostProcess::ask_gated(const WriteRequest& write) {
+  // A kernel may be loaded in its first call, but that one is not gated.
+  constexpr std::chrono::milliseconds kEnqueueLimit{2000};
+  const TakenLane lane(*this);
+  answer_of(windows_.outputs(), lane).is_ready = 0;
+  std::vector<OpenPages> inputs, outputs;
+  const std::string number = send(lane, [&](HostRequest& request, RequestWriter& writer) {
+    write(request, writer);
+    request.gated = 1;
+    for (const OpenPages& pages : writer.take_open())
+      (pages.writable != 0 ? outputs : inputs).push_back(pages);
+    copy_to_device(outputs);
+    copy_junk_to_device(inputs);
+    device_->memory.set_gate(lane, false);
+  });
+  const bool ready = await_ready(lane, kEnqueueLimit);
+  const bool waits = !ready && !has_answered(lane), early = ready && outputs_changed(outputs);
+  copy_to_device(inputs);
+  device_->memory.set_gate(lane, true);
+  HostAnswer answer = receive(lane, number);
+  if (answer.outcome == HostOutcome::device_fault) throw OverrunFault(answer.text);
+  copy_from_device(inputs);
+  copy_from_device(outputs);
+  if (waits) throw ProviderFault("run() waits for the device: it returned only once its stream went on");
+  if (early) throw ProviderFault("wrote its outputs before its stream went on: it uses another stream");
+  return answer;
+}
+
+bool HostProcess::outputs_changed(const std::vector<OpenPages>& used) const {
+  for (const OpenPages& pages : used) {
+    auto* const of_window = reinterpret_cast<std::byte*>(pages.address);
+    std::vector<std::byte> now(pages.bytes);
+    device_->memory.copy_from_device(now, of_window);
+    device_->memory.wait();
+    if (std::memcmp(now.data(), of_window, now.size()) != 0) return true;
+  }
+  return false;
+}
+
+// A kernel that reads its inputs too early computes with these.
+void HostProcess::copy_junk_to_device(const std::vector<OpenPages>& used) const {
+  for (const OpenPages& pages : used) {
+    const std::vector<std::byte> junk(pages.bytes, std::byte{0x5A});
+    device_->memory.copy_to_device(reinterpret_cast<const std::byte*>(pages.address), junk);
+  }
+  if (!used.empty()) device_->memory.wait();
+}
+
+// Red zones are copied too: what the kernel writes outside its buffers is seen in the window.
+void HostProcess::copy_to_device(const std::vector<OpenPages>& used) const {
+  for (const OpenPages& pages : used) {
+    const auto* const of_window = reinterpret_cast<const std::byte*>(pages.address);
+    device_->memory.copy_to_device(of_window, {of_window, pages.bytes});
+  }
+  if (!used.empty()) device_->memory.wait();
+}
+
+void HostProcess::copy_from_device(const std::vector<OpenPages>& used) const {
+  for (const OpenPages& pages : used) {
+    auto* const of_window = reinterpret_cast<std::byte*>(pages.address);
+    device_->memory.copy_from_device({of_window, pages.bytes}, of_window);
+  }
+  if (!used.empty()) device_->memory.wait();
 }
 
 HostAnswer HostProcess::ask_batch(const WriteRequest& write, const std::function<void()>& before,
@@ -149,13 +236,19 @@ HostAnswer HostProcess::ask_batch(const WriteRequest& write, const std::function
   return answer;
 }
 
-bool HostProcess::await_ready(size_t lane) const {
+bool HostProcess::await_ready(size_t lane, std::optional<std::chrono::milliseconds> limit) const {
+  const auto start = std::chrono::steady_clock::now();
   const uint32_t& word = answer_of(windows_.outputs(), lane).is_ready;
   while (!await(word, 1, std::chrono::milliseconds(100))) {
-    pollfd poll_fd{lane == 0 ? child_->answer_fd() : lanes_[lane].answer_fd, POLLIN, 0};
-    if (::poll(&poll_fd, 1, 0) != 0) return false;
+    if (has_answered(lane)) return false;
+    if (limit && std::chrono::steady_clock::now() - start > *limit) return false;
   }
   return true;
+}
+
+bool HostProcess::has_answered(size_t lane) const {
+  pollfd poll_fd{lane == 0 ? child_->answer_fd() : lanes_[lane].answer_fd, POLLIN, 0};
+  return ::poll(&poll_fd, 1, 0) != 0;
 }
 
 double HostProcess::cpu_seconds() const { return cpu_seconds_of(pid_); }

@@ -4,18 +4,22 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "suites/base/process.h"
 #include "suites/host/cage.h"
+#include "suites/host/device/device_memory.h"
 #include "suites/host/guarded_call.h"
 #include "suites/host/message.h"
 #include "suites/host/windows.h"
@@ -31,8 +35,10 @@ struct BatchTime {
 
 class HostProcess {
  public:
-  // Starts qcts_host, which is next to this program. Throws std::runtime_error.
-  HostProcess(const std::filesystem::path& library, const CageRequest& cage, uint64_t memory_limit_bytes);
+  // Starts qcts_host, which is next to this program. It computes on the GPU `device`, or on the processor.
+  // Throws std::runtime_error.
+  HostProcess(const std::filesystem::path& library, const CageRequest& cage, uint64_t memory_limit_bytes,
+              std::optional<int> device = {});
   ~HostProcess();
   HostProcess(const HostProcess&) = delete;
   HostProcess& operator=(const HostProcess&) = delete;
@@ -43,8 +49,12 @@ class HostProcess {
   using WriteRequest = std::function<void(HostRequest&, RequestWriter&)>;
   // Sends what `write` puts into the request, and returns a copy of the answer. [thread-safe]
   // Throws HostFailure if the host died or answered out of turn.
-  // Throws OverrunFault if it died because it wrote to an input, or used a buffer after the call.
+  // Throws OverrunFault if it died because it wrote to an input, or used a buffer after the call, and if its
+  // work on the device failed.
   HostAnswer ask(const WriteRequest& write);
+  // As ask(), for a run on a device. The inputs come only after run() has returned, and its stream waits for
+  // them. Throws ProviderFault if run() waits for the device, or if outputs change before.
+  HostAnswer ask_gated(const WriteRequest& write);
   // As ask(), for run_batch. Calls `before` once the host is ready, and then lets it begin.
   HostAnswer ask_batch(const WriteRequest& write, const std::function<void()>& before, BatchTime& time);
 
@@ -52,6 +62,7 @@ class HostProcess {
   double cpu_seconds() const;
   pid_t pid() const { return pid_; }  // of the host itself, once the handshake is read
   HostMemory& memory() { return memory_; }
+  const Device* device() const { return device_ ? &device_->device : nullptr; }
   uint64_t round_trips() const { return round_trips_; }
 
  private:
@@ -70,13 +81,30 @@ class HostProcess {
   // Returns the number of the request.
   std::string send(size_t lane, const WriteRequest& write);
   HostAnswer receive(size_t lane, const std::string& number);
-  // Returns false if the host answers or ends instead.
-  bool await_ready(size_t lane) const;
+  // Returns false if the host answers or ends instead, or after the limit.
+  bool await_ready(size_t lane, std::optional<std::chrono::milliseconds> limit = {}) const;
+  // Returns true if the host has answered or ended.
+  bool has_answered(size_t lane) const;
   std::string next_line(size_t lane);
   [[noreturn]] void fail_dead();
 
+  // Copies what the call uses between windows and device memory.
+  void copy_to_device(const std::vector<OpenPages>& used) const;
+  void copy_junk_to_device(const std::vector<OpenPages>& used) const;
+  void copy_from_device(const std::vector<OpenPages>& used) const;
+  // Returns true if the device's outputs differ from those in the window.
+  bool outputs_changed(const std::vector<OpenPages>& used) const;
+
+  struct OnDevice {
+    Device device;
+    DeviceMemory memory;
+    OnDevice(int ordinal, const Windows& windows)
+        : device(ordinal), memory(device, windows.inputs(), windows.outputs()) {}
+  };
+
   Windows windows_;
-  HostMemory memory_{windows_};
+  std::unique_ptr<OnDevice> device_;  // nullptr: the host computes on the processor
+  HostMemory memory_;
   std::unique_ptr<ChildProcess> child_;
   pid_t pid_ = -1;
   std::mutex mutex_;  // of lanes_, and of waiting for the child

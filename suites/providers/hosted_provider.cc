@@ -19,6 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr uint32_t kFirstAbiWithDevices = 12;
 constexpr size_t kEmittedBytes = size_t{1} << 29;  // for all that a program returns; untouched pages are free
 
 // These mark the kernels of a HostedProvider: a C function does not know its provider, so provider_call calls
@@ -94,8 +95,8 @@ class CallBlock {
 }  // namespace
 
 HostedProvider::HostedProvider(const std::filesystem::path& library, const CageRequest& cage,
-                               uint64_t memory_limit_bytes)
-    : process_(library, cage, memory_limit_bytes) {
+                               uint64_t memory_limit_bytes, std::optional<int> device)
+    : process_(library, cage, memory_limit_bytes, device) {
   const Json table = process_.read_handshake();
   if (const std::string error = text_from(table, "error"); !error.empty()) throw std::runtime_error(error);
   read_table(table);
@@ -112,6 +113,9 @@ void HostedProvider::read_table(const Json& table) {
   has_run_program_ = table.at("run_program");
   table_.struct_size = sizeof table_;
   table_.abi_version = table.at("abi_version");
+  if (device() != nullptr && table_.abi_version < kFirstAbiWithDevices)
+    throw std::runtime_error(name_ + ": its ABI version is " + std::to_string(table_.abi_version) +
+                             "; problems on a device come with " + std::to_string(kFirstAbiWithDevices));
   table_.name = name_.c_str();
   table_.version = version_.c_str();
   table_.url = url_.c_str();
@@ -136,6 +140,8 @@ void HostedProvider::read_kernel(const Json& entry) {
   kernel.claims = entry.at("claims");
   kernel.numerics = words_from<qcts_numerics>(entry.at("numerics"));
   kernel.fused_sums = words_from<qcts_fused_sums>(entry.at("fused_sums"));
+  kernel.align_bytes = entry.at("align_bytes");
+  kernel.row_align_bytes = entry.at("row_align_bytes");
   const auto take = [&](const char* name, std::string& text, const char*& field) {
     if (entry.at(name).is_null()) return;
     text = entry.at(name);
@@ -172,14 +178,15 @@ FileCalls HostedProvider::file_calls() {
 }
 
 HostAnswer HostedProvider::ask_kernel(HostCall call, const Kernel& kernel, const qcts_problem& problem,
-                                      void* prepared) {
-  const HostAnswer answer = process_.ask([&](HostRequest& request, RequestWriter& writer) {
+                                      void* prepared, bool gated) {
+  const auto write = [&](HostRequest& request, RequestWriter& writer) {
     request.call = call;
     request.kernel = kernel.index;
     request.problem = writer.problem(problem);
     request.prepared = prepared;
     writer.open(prepared, HostAccess::writes);
-  });
+  };
+  const HostAnswer answer = gated ? process_.ask_gated(write) : process_.ask(write);
   throw_fault(answer.outcome, answer.text);
   const std::lock_guard lock(mutex_);
   failures_[std::this_thread::get_id()] = {answer.failure_outcome, answer.failure};
@@ -215,8 +222,8 @@ qcts_status HostedProvider::prepare(const Kernel& kernel, const qcts_problem& pr
   return status_of(ask_kernel(HostCall::prepare, kernel, problem, prepared), "prepare");
 }
 
-qcts_status HostedProvider::run(const Kernel& kernel, const qcts_problem& problem) {
-  return status_of(ask_kernel(HostCall::run, kernel, problem), "run");
+qcts_status HostedProvider::run(const Kernel& kernel, const qcts_problem& problem, bool gated) {
+  return status_of(ask_kernel(HostCall::run, kernel, problem, nullptr, gated && device() != nullptr), "run");
 }
 
 qcts_status HostedProvider::run_batch(const Kernel& kernel, std::span<const qcts_problem> problems,

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -27,8 +28,10 @@ namespace qcts {
 class HostedProvider {
  public:
   // Starts a host, which loads the library. `memory_limit_bytes` limits the private memory that the host
-  // takes after that; 0: no limit. Throws std::runtime_error with the host's reason.
-  HostedProvider(const std::filesystem::path& library, const CageRequest& cage, uint64_t memory_limit_bytes);
+  // takes after that; 0: no limit. With `device`, its problems are for that GPU.
+  // Throws std::runtime_error with the host's reason.
+  HostedProvider(const std::filesystem::path& library, const CageRequest& cage, uint64_t memory_limit_bytes,
+                 std::optional<int> device = {});
   HostedProvider(const HostedProvider&) = delete;
   HostedProvider& operator=(const HostedProvider&) = delete;
 
@@ -41,6 +44,7 @@ class HostedProvider {
   const std::string& isolation() const { return isolation_; }
   pid_t pid() const { return process_.pid(); }
   HostMemory& memory() { return process_.memory(); }
+  const Device* device() const { return process_.device(); }  // nullptr: it computes on the processor
   uint64_t round_trips() const { return process_.round_trips(); }
 
   struct Kernel : qcts_kernel {
@@ -60,7 +64,8 @@ class HostedProvider {
   uint64_t workspace_bytes(const Kernel& kernel, const qcts_problem& problem);
   uint64_t prepared_bytes(const Kernel& kernel, const qcts_problem& problem);
   qcts_status prepare(const Kernel& kernel, const qcts_problem& problem, void* prepared);
-  qcts_status run(const Kernel& kernel, const qcts_problem& problem);
+  // On a device, `gated` runs get their inputs as HostProcess::ask_gated() says.
+  qcts_status run(const Kernel& kernel, const qcts_problem& problem, bool gated = false);
   // Calls `before` once the host is ready. Returns the first status that is not QCTS_OK, which ends the
   // batch.
   qcts_status run_batch(const Kernel& kernel, std::span<const qcts_problem> problems,
@@ -78,7 +83,7 @@ class HostedProvider {
   void read_table(const nlohmann::ordered_json& table);
   void read_kernel(const nlohmann::ordered_json& entry);
   HostAnswer ask_kernel(HostCall call, const Kernel& kernel, const qcts_problem& problem,
-                        void* prepared = nullptr);
+                        void* prepared = nullptr, bool gated = false);
   Support load_save(const char* input, const char* output);
   Support run_program(const qcts_program_call& call);
 

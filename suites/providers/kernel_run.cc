@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "suites/base/process.h"
 #include "suites/providers/hosted_provider.h"
@@ -30,6 +32,16 @@ std::vector<PlaneSpec> specs_without_rows(const KernelInput& input) {
   return specs;
 }
 
+// Returns the GPU on which a kernel computes, or nullptr.
+const Device* device_of(const qcts_kernel& kernel) {
+  const HostedProvider::Kernel* hosted = HostedProvider::kernel_of(kernel);
+  return hosted ? hosted->owner->device() : nullptr;
+}
+
+size_t rounded_up(size_t bytes, uint32_t multiple) {
+  return multiple <= 1 ? bytes : (bytes + multiple - 1) / multiple * multiple;
+}
+
 }  // namespace
 
 std::vector<PlaneSpec> output_specs(const KernelInput& input) {
@@ -45,12 +57,23 @@ KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const 
     : kernel_(kernel),
       op_(input.op),
       has_no_rows_(input.has_no_rows()),
-      flush_(options.flush),
-      builder_(input, options.threads),
+      device_(device_of(kernel)),
+      // Device memory has red zones alone, and what ends with its page begins anywhere.
+      flush_(device_ || kernel.align_bytes > 1 ? Flush::none : options.flush),
+      builder_(input, device_ ? 1 : options.threads),
       problem_(builder_.problem()) {
+  if (device_) {
+    problem_.device = static_cast<uint32_t>(device_->ordinal()) + 1;
+    problem_.device_info = &device_->described();
+  }
   add_inputs(input, options);
   add_outputs(input, options);
   facts_ = provider_facts(kernel_, problem_);
+  if (device_) {
+    status_ = guard("device_status", 1, sizeof(qcts_device_status), sizeof(qcts_device_status), 0,
+                    HostAccess::writes);
+    problem_.device_status = reinterpret_cast<qcts_device_status*>(status_->data());
+  }
   if (const uint64_t bytes = facts_.workspace_bytes) {
     workspace_ = guard("workspace", 1, as_promised(bytes), as_promised(bytes), 0, HostAccess::writes);
     problem_.workspace = workspace_->data();
@@ -67,7 +90,9 @@ size_t KernelRun::as_promised(uint64_t bytes) const {
 GuardedBuffer* KernelRun::guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
                                 size_t misalign_bytes, HostAccess access) {
   const HostedProvider::Kernel* hosted = HostedProvider::kernel_of(kernel_);
-  return &buffers_.emplace_back(std::move(name), rows, row_bytes, stride_bytes, misalign_bytes,
+  const size_t row_stride = rows > 1 ? rounded_up(stride_bytes, kernel_.row_align_bytes) : stride_bytes;
+  return &buffers_.emplace_back(std::move(name), rows, row_bytes, row_stride,
+                                rounded_up(misalign_bytes, kernel_.align_bytes),
                                 hosted ? &hosted->owner->memory() : nullptr, access, flush_);
 }
 
@@ -188,12 +213,13 @@ void KernelRun::prepare_once() {
   qcts_problem at_load = problem_;
   at_load.x = at_load.bias = nullptr;
   at_load.y = nullptr;
-  const qcts_status status = provider_prepare(kernel_, at_load, buffer->data());
+  clear_device_status();
+  const qcts_status status = with_device_status(provider_prepare(kernel_, at_load, buffer->data()));
   check_untouched();
   if (status == QCTS_FAILED)
-    throw FailedFault("prepare() failed on a problem that supports() accepts" + provider_failure(kernel_));
+    throw FailedFault("prepare() failed on a problem that supports() accepts" + failure());
   if (status != QCTS_OK)
-    throw ProviderFault("prepare() failed on a problem that supports() accepts" + provider_failure(kernel_));
+    throw ProviderFault("prepare() failed on a problem that supports() accepts" + failure());
   problem_.prepared = buffer->data();
   problem_.prepared_bytes = bytes;
   inputs_.push_back({buffer, buffer->read()});
@@ -217,16 +243,37 @@ qcts_status KernelRun::attempt(Poison poison, const KernelAnswer* previous) {
     out_plane_buffers_[i]->poison(poison, previous ? std::span<const std::byte>(previous->planes[i].bytes)
                                                    : std::span<const std::byte>());
 
-  const qcts_status status = provider_run(kernel_, problem_);
+  clear_device_status();
+  const qcts_status status =
+      with_device_status(provider_run(kernel_, problem_, std::exchange(has_run_, true)));
   check_untouched();
   return status;
+}
+
+void KernelRun::clear_device_status() {
+  if (status_) status_->poison(Poison::zeros);
+}
+
+qcts_status KernelRun::with_device_status(qcts_status status) {
+  device_failure_.clear();
+  if (!status_) return status;
+  qcts_device_status said;
+  std::memcpy(&said, status_->read().data(), sizeof said);
+  if (status != QCTS_OK || said.status == QCTS_OK) return status;
+  device_failure_ =
+      ": device_status is " + std::to_string(said.status) + " at place " + std::to_string(said.place);
+  return QCTS_FAILED;
+}
+
+std::string KernelRun::failure() const {
+  return device_failure_.empty() ? provider_failure(kernel_) : device_failure_;
 }
 
 KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {
   const qcts_status status = attempt(poison, previous);
   const std::string what =
       "run() returned " + std::to_string(static_cast<int>(status)) + " on a problem that supports() accepts";
-  if (status == QCTS_FAILED) throw FailedFault(what + provider_failure(kernel_));
+  if (status == QCTS_FAILED) throw FailedFault(what + failure());
   if (status != QCTS_OK) throw ProviderFault(what);
   KernelAnswer answer;
   if (y_) answer.y = y_->read();

@@ -101,6 +101,10 @@ class KernelRun {
   size_t as_promised(uint64_t bytes) const;
   void prepare_once();
   void check_untouched() const;
+  void clear_device_status();
+  // Returns QCTS_FAILED if the call returned QCTS_OK and the device says otherwise.
+  qcts_status with_device_status(qcts_status status);
+  std::string failure() const;  // of the last call
 
   struct Readable {
     GuardedBuffer* buffer;
@@ -109,6 +113,7 @@ class KernelRun {
   const qcts_kernel& kernel_;
   Op op_;
   bool has_no_rows_;
+  const Device* const device_;  // nullptr: the kernel computes on the processor
   const Flush flush_;
   ProblemBuilder builder_;
   std::deque<GuardedBuffer> buffers_;
@@ -118,7 +123,9 @@ class KernelRun {
   std::vector<GuardedBuffer*> out_plane_buffers_;
   GuardedBuffer* y_ = nullptr;
   GuardedBuffer* workspace_ = nullptr;
-  bool prepared_ = false, keeps_workspace_ = false;
+  GuardedBuffer* status_ = nullptr;  // on a device
+  std::string device_failure_;
+  bool prepared_ = false, keeps_workspace_ = false, has_run_ = false;
   qcts_problem problem_{};
   KernelFacts facts_;
 };

@@ -58,8 +58,9 @@ qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& prob
   return guarded_status(kernel.variant, "prepare", [&] { return kernel.prepare(&problem, prepared); });
 }
 
-qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem) {
-  if (const auto* hosted = HostedProvider::kernel_of(kernel)) return hosted->owner->run(*hosted, problem);
+qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem, bool gated) {
+  if (const auto* hosted = HostedProvider::kernel_of(kernel))
+    return hosted->owner->run(*hosted, problem, gated);
   const RemoteProvider::Kernel* remote = RemoteProvider::kernel_of(kernel);
   return guarded_status(kernel.variant, "run",
                         [&] { return remote ? remote->owner->run(*remote, problem) : kernel.run(&problem); });

@@ -23,7 +23,8 @@ uint64_t provider_workspace_bytes(const qcts_kernel& kernel,
 uint64_t provider_prepared_bytes(const qcts_kernel& kernel,
                                  const qcts_problem& problem);  // returns 0 if run reads the planes
 qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& problem, void* prepared);
-qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem);
+// A `gated` run on a device gets its inputs only after it has returned (HostProcess::ask_gated).
+qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem, bool gated = false);
 // Runs the problems one after another: in a host, as one message. Calls `before` just before the first.
 // A program runs one problem at a time. Throws ProviderFault unless every call returns QCTS_OK.
 // In a host, the first `n_awake` run before that and are not timed, and each call may be slowed

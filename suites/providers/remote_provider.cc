@@ -288,7 +288,7 @@ int become_provider(const std::string& program, const CageRequest& asked, uint64
   const Namespaces namespaces =
       asked.is_wanted ? enter_namespaces(asked.covered, {program, asked.scratch}) : Namespaces{::getppid()};
   if (namespaces.are_own) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const Cage cage = asked.is_wanted ? enter_cage(asked.scratch, namespaces.are_own) : Cage();
+  const Cage cage = asked.is_wanted ? enter_cage(asked.scratch, namespaces.are_own, false) : Cage();
   std::puts(Json{{"isolation", isolation_of(cage, namespaces, nullptr, asked.covered)}}.dump().c_str());
   std::fflush(stdout);
   char* const words[] = {const_cast<char*>(program.c_str()), nullptr};

@@ -65,11 +65,13 @@ const qcts_problem* RequestWriter::problem(const qcts_problem& given) {
   copy->layout = text(given.layout);
   copy->activation = text(given.activation);
   copy->scheme_name = text(given.scheme_name);
+  copy->device_info = nullptr;  // of this process; the host has its own
   if (given.params != nullptr) copy->params = copy_to(take(sizeof *given.params), *given.params);
   copy->planes = planes(given.planes, given.n_planes, HostAccess::reads);
   copy->out_planes = planes(given.out_planes, given.n_out_planes, HostAccess::writes);
   for (const void* address : {given.x, given.bias, given.prepared}) open(address, HostAccess::reads);
-  for (const void* address : {given.y, given.workspace}) open(address, HostAccess::writes);
+  for (const void* address : {given.y, given.workspace, static_cast<void*>(given.device_status)})
+    open(address, HostAccess::writes);
   return copy;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "suites/host/message.h"
@@ -26,6 +27,8 @@ class RequestWriter {
   // Opens the block that holds `address`, or nothing for NULL. Throws std::logic_error if there is none.
   void open(const void* address, HostAccess access);
 
+  // Returns the pages that were opened, which then stay closed.
+  std::vector<OpenPages> take_open() { return std::exchange(open_, {}); }
   // Puts the pages that were opened into the request.
   void finish(HostRequest& request) const;
 

@@ -7,6 +7,7 @@
 #include "suites/base/paths.h"
 #include "suites/cases/named.h"
 #include "suites/providers/reference_provider.h"
+#include "suites/run/device_choice.h"
 
 namespace qcts {
 namespace fs = std::filesystem;
@@ -47,6 +48,26 @@ bool may_match(const std::string& provider, const std::string& filter) {
   return named.empty() || provider.empty() || named == provider;
 }
 
+// Adds the libraries of the named providers, or the one that this build has for the device.
+std::vector<std::string> with_device_providers(std::vector<std::string> words,
+                                               const std::vector<std::string>& names) {
+  for (const std::string& word : words)
+    if (!is_shared_library(word))
+      throw UsageError(word + " is a program: on a device, shared libraries are judged");
+  if (names.empty() && words.empty())
+    for (const fs::path& plugin : plugins_for_device()) words.push_back(plugin.string());
+  std::vector<fs::path> plugins = discovered_plugins();
+  if (const std::optional<fs::path> cuda = cuda_plugin()) plugins.push_back(*cuda);
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(plugins, fs::path("libqcts_" + name + ".so"),
+                                         [](const fs::path& plugin) { return plugin.filename(); });
+    if (found == plugins.end())
+      throw UsageError("no provider '" + name + "' for a device: a shared library is one");
+    words.push_back(found->string());
+  }
+  return words;
+}
+
 }  // namespace
 
 std::string provider_of_word(const std::string& word) {
@@ -78,7 +99,7 @@ bool is_asked(const ProviderSlot& slot, const RunRequest& request) {
 
 bool is_peer(const ProviderSlot& slot, const RunRequest& request) {
   if (has(request.peers, slot.given) || has(request.peers, slot.ready.provider)) return true;
-  return request.providers.empty() && !is_own(slot.given);
+  return request.providers.empty() && !request.device && !is_own(slot.given);
 }
 
 std::vector<std::string> provider_words(const RunRequest& request) {
@@ -90,6 +111,7 @@ std::vector<std::string> provider_words(const RunRequest& request) {
   for (const std::string& peer : request.peers)
     if (has(request.providers, peer)) throw UsageError("'" + peer + "' is given as --provider and as --peer");
   for (const std::string& word : words) check_provider_path(word);
+  if (request.device) return with_device_providers(std::move(words), names);
   const auto wanted = [&](const char* name) { return has(names, name); };
   const bool all = request.providers.empty();
   if (all || wanted(kFileProvider)) words.push_back(kFileProvider);
@@ -113,6 +135,7 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
   slot.options.fixture_files = Files::known;
   slot.options.memory_limit_bytes = request.memory_limit_bytes;
   slot.options.isolation = request.isolation;
+  slot.options.device = request.device;
   JudgeSettings& settings = slot.options.settings;
   settings.scratch = scratch;
   settings.targets = targets_folder();
@@ -132,6 +155,7 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
   if (request.seed != 0) add("--seed " + std::to_string(request.seed));
   if (request.threads != 1) add("--threads " + std::to_string(request.threads));
   if (request.gate_latency) add("--gate latency");
+  if (request.device) add("--device " + device_word(request.device));
   if (request.isolation == Isolation::off) add("--isolation off");
   if (request.memory_limit_bytes != kDefaultMemoryLimitBytes)
     add("--memory-limit " + std::to_string(request.memory_limit_bytes >> 20));

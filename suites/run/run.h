@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace qcts {
 
 struct RunRequest {
   std::string plan = kDefaultPlan;
-  std::string device = "cpu";  // or "cuda", for which this build has no kernels, so a run proves nothing
+  std::optional<int> device = {};  // the GPU on which kernels run; none: the processor
   Selection selection;
   // The words "qcts", a provider's name, or a path. An empty list stands for all providers that are found.
   std::vector<std::string> providers;

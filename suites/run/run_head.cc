@@ -5,6 +5,7 @@
 #include "suites/base/paths.h"
 #include "suites/cases/mustpass.h"
 #include "suites/cases/named.h"
+#include "suites/run/device_choice.h"
 #include "suites/run/environment.h"
 #include "suites/run/run_report.h"
 #include "suites/run/summary.h"
@@ -23,6 +24,7 @@ std::vector<std::string> narrowing_words(const RunRequest& request) {
   for (const std::string& provider : request.providers) words.push_back("--provider " + shell_word(provider));
   if (!request.providers.empty())  // otherwise a peer is added and nothing is left out
     for (const std::string& peer : request.peers) words.push_back("--peer " + shell_word(peer));
+  if (request.device) words.push_back("--device " + device_word(request.device));
   if (!selection.variant.empty()) words.push_back("--variant " + selection.variant);
   return words;
 }

@@ -128,10 +128,9 @@ std::string difference(const RunHead& there, const RunHead& here) {
   });
   if (!found.empty()) return found;
   if (auto other = first_other_provider(there.providers, here.providers); !other.empty()) return other;
-  for (const char* what : {"cpu_model", "cpu_family", "features", "weight_reading"}) {
+  for (const char* what : {"cpu_model", "cpu_family", "features", "weight_reading", "device"}) {
     const Json one = there.environment.value(what, Json()), other = here.environment.value(what, Json());
-    if (one != other)
-      return std::string("processor ") + what + ": " + one.dump() + " there, " + other.dump() + " here";
+    if (one != other) return std::string(what) + ": " + one.dump() + " there, " + other.dump() + " here";
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include "suites/cases/named.h"
 #include "suites/cases/unknown_names.h"
 #include "suites/providers/reference_provider.h"
+#include "suites/run/device_choice.h"
 #include "suites/run/provider_slots.h"
 
 namespace qcts {
@@ -23,27 +24,7 @@ std::vector<std::string> all_kinds() {
   return names;
 }
 
-// Kernels for a device are built, and can be judged where it is emulated, but not on it.
-[[noreturn]] void refuse_device(const RunRequest& request) {
-  const std::optional<fs::path> plugin = cuda_plugin();
-  if (!plugin)
-    throw RunError(Outcome::nothing_proved,
-                   "no provider for device cuda: this build has none (QCTS_CUDA=ON needs nvcc)");
-  const ScratchFolder scratch;
-  std::vector<ProviderSlot> slots;
-  slots.push_back(slot_for(plugin->string(), request, {}, scratch.path(), scratch.path()));
-  start_workers(slots, kStartTimeoutS);
-  const WorkerReady& ready = slots.front().ready;
-  if (!ready.error.empty()) throw RunError(Outcome::infrastructure, plugin->string() + ": " + ready.error);
-  throw RunError(Outcome::nothing_proved,
-                 "provider " + ready.provider + " has " + std::to_string(ready.offers.size()) +
-                     " kernels for device cuda, but device memory is not there yet; --provider cudaemu "
-                     "judges them, emulated");
-}
-
 void check_request(const RunRequest& request) {
-  check_words("device", {request.device}, {"cpu", "cuda"});
-  if (request.device == "cuda") refuse_device(request);
   check_words("kind", request.selection.kinds, all_kinds());
   std::vector<std::string> scheme_names = {"any", "mixed", "plain"};
   for (const Scheme* scheme : schemes()) scheme_names.emplace_back(scheme->name());
@@ -156,6 +137,7 @@ std::unique_ptr<RunSetup> set_up(const RunRequest& request, Progress& progress) 
   setup->folders = fixture_folders(request);
   check_request(request);
   setup->head = head_of(request, setup->plan, setup->folders);
+  if (request.device) setup->head.environment["device"] = device_json(*request.device);
   progress.say("reading the fixtures");
   setup->fixtures = read_fixtures(setup->folders, request.list ? Files::known : Files::checked);
   const std::vector<std::string> known = start_providers(request, progress, *setup);

@@ -254,7 +254,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"plan", "--plan defualt", 2, "'default'"},
                     Wrong{"variant", "--provider builtin --variant scalr", 2, "'scalar'"},
                     Wrong{"device_word", "--device cdua", 2, "'cuda'"},
-                    Wrong{"device", "--device cuda", 3, "for device cuda"},
+                    Wrong{"device", "--device cuda", 3, "no device cuda:0: no CUDA driver"},
                     Wrong{"library", "--provider ./none.so", 2, "./none.so"},
                     Wrong{"last_plan_counts", "--plan quick --plan defualt", 2, "'default'"},
                     Wrong{"no_program", "--provider /etc/passwd", 2, "/etc/passwd is not a provider"},

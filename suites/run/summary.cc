@@ -290,7 +290,7 @@ std::string summary_text(const RunReport& report, const std::vector<std::string>
   const std::vector<Cell> cells = cells_of(report.verdicts);
   Printout out(screen);
   out.text("qcts " + report.suite_version + " (" + report.suite_commit + "), plan " + report.plan + ", " +
-           report.environment.value("cpu_model", "") + ", " + fixed(report.wall_s, 1) + " s");
+           machine_text(report.environment) + ", " + fixed(report.wall_s, 1) + " s");
   print_counts(report, cells, out);
   print_evidence(report, verdict, cells, out);
   print_sizes(report, out);

@@ -258,6 +258,8 @@ const qcts_kernel kDequantize = {
     .fused_sums = {},
     .failure = nullptr,
     .reads_layouts = nullptr,
+    .align_bytes = 0,
+    .row_align_bytes = 0,
 };
 const qcts_kernel* const kKernels[] = {&kDequantize};
 const qcts_provider kProvider = {

@@ -76,7 +76,9 @@ constexpr qcts_kernel entry(qcts_op op, const char* scheme, const char* variant,
           .run = calls.run,
           .fused_sums = {},
           .failure = nullptr,
-          .reads_layouts = nullptr};
+          .reads_layouts = nullptr,
+          .align_bytes = 0,
+          .row_align_bytes = 0};
 }
 
 extern const qcts_kernel quantize_int8_row, dequantize_int8_row, linear_int8_row, linear_int8_row_pack,

@@ -219,6 +219,8 @@ const qcts_kernel kLinear = {
     .fused_sums = {},
     .failure = nullptr,
     .reads_layouts = nullptr,
+    .align_bytes = 0,
+    .row_align_bytes = 0,
 };
 
 const qcts_kernel* const kKernels[] = {&kLinear};

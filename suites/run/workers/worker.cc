@@ -134,7 +134,7 @@ class Worker {
   // `name` is the library's for the registry, which has none for builtin.
   void start_host(const std::filesystem::path& library, const std::string& name) {
     prepare_for_cage();
-    hosted_ = std::make_unique<HostedProvider>(library, cage(), options_.memory_limit_bytes);
+    hosted_ = std::make_unique<HostedProvider>(library, cage(), options_.memory_limit_bytes, options_.device);
     registry_.add(hosted_->table(), name, hosted_->file_calls());
     load_fault_ = hosted_->load_fault();
     host_base_bytes_ = data_bytes_of(hosted_->pid()).value_or(0);

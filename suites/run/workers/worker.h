@@ -11,6 +11,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ struct WorkerOptions {
   std::vector<std::filesystem::path> fixtures;
   Files fixture_files = Files::checked;
   Isolation isolation = Isolation::required;
-  JudgeSettings settings;  // each case gets a subfolder of settings.scratch
+  std::optional<int> device = {};  // the GPU on which the provider computes; none: the processor
+  JudgeSettings settings;          // each case gets a subfolder of settings.scratch
   uint64_t memory_limit_bytes =
       0;  // memory limit for judging, in addition to the memory after loading the provider; 0: no limit
 };

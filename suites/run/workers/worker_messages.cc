@@ -33,6 +33,7 @@ Json to_json(const WorkerOptions& options) {
           {"fixtures", fixtures},
           {"fixtures_known", options.fixture_files == Files::known},
           {"isolation", static_cast<int>(options.isolation)},
+          {"device", options.device ? Json(*options.device) : Json()},
           {"settings", to_json(options.settings)},
           {"memory_limit_bytes", options.memory_limit_bytes}};
 }
@@ -43,6 +44,7 @@ WorkerOptions worker_options_from_json(const Json& json) {
   for (const Json& folder : json.at("fixtures")) options.fixtures.emplace_back(folder.get<std::string>());
   options.fixture_files = json.at("fixtures_known").get<bool>() ? Files::known : Files::checked;
   options.isolation = static_cast<Isolation>(json.at("isolation").get<int>());
+  if (const Json& device = json.at("device"); !device.is_null()) options.device = device.get<int>();
   options.settings = judge_settings_from_json(json.at("settings"));
   options.memory_limit_bytes = json.at("memory_limit_bytes");
   return options;

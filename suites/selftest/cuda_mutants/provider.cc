@@ -14,7 +14,11 @@
 
 namespace qcts {
 
-const char* missing_feature(const char*) { return nullptr; }  // as in provider cudaemu
+// As in provider cudaemu.
+const char* missing_feature(const char*) { return nullptr; }
+const char* misplaced(const char* variant, const qcts_problem& problem) {
+  return simt::executor_refusal(variant, problem);
+}
 
 namespace cuda_mutants {
 namespace {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The state of the fake driver in one process: errors, streams, and memory.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace qcts::fakecuda {
+
+// Results of the CUDA driver API (cuda.h, CUresult).
+enum Result : int {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kInvalidDevice = 101,
+  kInvalidContext = 201,
+  kInvalidHandle = 400,
+  kIllegalAddress = 700,
+  kLaunchFailed = 719,
+  kNotPermitted = 800
+};
+
+// Errors on demand: QCTS_FAKECUDA_FAULTS (fake_driver.h).
+class Faults {
+ public:
+  Faults();
+  // Returns the error that this call of `function` has to return, or kSuccess. A hang does not return.
+  int next(const std::string& function);
+
+ private:
+  struct Fault {
+    std::string function;
+    int call, result;  // result -1: hang
+  };
+  std::vector<Fault> faults_;
+  std::map<std::string, int> calls_;
+  std::mutex mutex_;
+};
+
+// Work on a stream. run() returns NULL or why it failed.
+struct Work {
+  std::function<const char*()> run;
+  std::function<void()> drop = [] {};
+  bool is_launch = false, is_gate = false;
+};
+
+struct Stream {
+  std::deque<Work> queue;
+  std::atomic<int> gates = 0;   // in the queue, or waited for
+  std::mutex mutex;             // of the queue
+  std::recursive_mutex worked;  // held while work is done
+};
+
+struct Allocation {
+  int fd = -1;
+  size_t bytes = 0;
+};
+
+struct State {
+  Faults faults;
+  std::mutex mutex;  // of all below
+  int sticky = kSuccess;
+  std::string sticky_text;
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::map<uint64_t, Allocation> allocations;  // by handle
+  uint64_t last_handle = 0;
+  std::map<uint64_t, size_t> reserved;                     // bytes by device address
+  std::map<uint64_t, std::pair<uint64_t, size_t>> mapped;  // handle and offset by device address
+};
+
+// The state of this process.
+State& state();
+
+// Remembers an error that all later calls return.
+void stick(int result, const char* text);
+// Does the work that waits in the stream. Returns the error that sticks.
+int drain(Stream& stream);
+
+}  // namespace qcts::fakecuda

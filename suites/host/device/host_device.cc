@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/host/device/host_device.h"
+
+#include <cstring>
+#include <string>
+
+namespace qcts {
+
+void PlacedProblem::forget() {
+  constexpr int kJunk = 0x5A;
+  for (auto* list : {&planes, &out_planes})
+    if (!list->empty())
+      std::memset(static_cast<void*>(list->data()), kJunk, list->size() * sizeof(qcts_plane));
+  std::memset(static_cast<void*>(&problem), kJunk, sizeof problem);
+}
+
+HostDevice::HostDevice(int ordinal, uintptr_t inputs, uintptr_t outputs, size_t lanes)
+    : device_(ordinal), memory_(device_, inputs, outputs) {
+  for (size_t i = 0; i < lanes; ++i) streams_.emplace_back(device_);
+}
+
+PlacedProblem HostDevice::place(const qcts_problem& given, size_t lane) const {
+  PlacedProblem placed;
+  const auto planes = [&](const qcts_plane* list, uint32_t count) {
+    std::vector<qcts_plane> copies(list, list + (list == nullptr ? 0 : count));
+    for (qcts_plane& plane : copies) plane.data = place_of(plane.data);
+    return copies;
+  };
+  placed.planes = planes(given.planes, given.n_planes);
+  placed.out_planes = planes(given.out_planes, given.n_out_planes);
+  qcts_problem& problem = placed.problem = given;
+  if (given.planes != nullptr) problem.planes = placed.planes.data();
+  if (given.out_planes != nullptr) problem.out_planes = placed.out_planes.data();
+  problem.x = place_of(given.x);
+  problem.bias = place_of(given.bias);
+  problem.y = place_of(given.y);
+  problem.prepared = place_of(given.prepared);
+  problem.workspace = place_of(given.workspace);
+  problem.device_status = static_cast<qcts_device_status*>(place_of(given.device_status));
+  problem.device_info = &device_.described();
+  problem.stream = streams_[lane].get();
+  return placed;
+}
+
+void HostDevice::shut_gate(size_t lane) const {
+  const CudaDriver& driver = device_.driver();
+  const CuResult result = driver.cuStreamWaitValue32_v2(streams_[lane].get(), memory_.gate(lane), 1, 0);
+  if (result != 0) throw DeviceFault("the gate of its stream: " + result_text(driver, result));
+}
+
+// A kernel that uses another stream is still at work when its own stream has ended.
+void HostDevice::wait(size_t lane, const char* function) const {
+  const CudaDriver& driver = device_.driver();
+  CuResult result = driver.cuStreamSynchronize(streams_[lane].get());
+  if (result == 0) result = driver.cuCtxSynchronize();
+  if (result != 0)
+    throw DeviceFault(std::string(function) + "() failed on the device: " + result_text(driver, result));
+}
+
+}  // namespace qcts

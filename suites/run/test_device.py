@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Protects `qcts run --device cuda`: kernels that compute on a device are judged as on the host, and what goes wrong there is named.
+
+The device is the fake one of kernels/fakecuda, on which provider cudaemu runs the device kernels in the executor."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
+LIBRARIES = Path(os.environ.get("QCTS_BUILD", ROOT / "build/release")) / "lib"
+DRIVER = LIBRARIES / "libqcts_fakecuda.so"
+DEQUANTIZE = ["--plan", "nightly", "--filter", "numerics.dequantize/int8_row/noise_n*_f32"]
+
+
+def run(out, *arguments, driver=DRIVER, **environment):
+    command = [QCTS, "run", "--device", "cuda", "--out", str(out), "--no-progress", *map(str, arguments)]
+    environment = dict(os.environ, QCTS_CUDA_DRIVER=str(driver), **environment)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+
+
+def faulty(name):
+    return ["--provider", LIBRARIES / "selftest" / f"qcts_device_{name}.so", *DEQUANTIZE]
+
+
+def report(out):
+    return json.loads((out / "report.json").read_text())
+
+
+def test_device_kernels_pass_on_the_device(tmp_path):
+    result = run(tmp_path, "--plan", "quick_cuda", "--scheme", "int8_row", "--scheme", "fp8_sparse24_row")
+    assert result.returncode == 0, result.stdout + result.stderr
+    device = report(tmp_path)["environment"]["device"]
+    assert device["name"] == "fake GPU of qcts" and device["fake"] and len(device["driver_sha256"]) == 64
+    assert "--device cuda:0" in report(tmp_path)["run"]["selection"]
+    schema = json.loads((ROOT / "reports/report.schema.json").read_text())
+    jsonschema.validate(report(tmp_path), schema, cls=jsonschema.Draft202012Validator)
+    assert result.stdout.startswith("qcts") and "fake GPU of qcts, " in result.stdout
+
+
+def test_a_right_library_passes(tmp_path):
+    result = run(tmp_path, *faulty("none"))
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    "fault, text",
+    [
+        ("wrong", "row 1, column"),
+        ("past_end", "wrote outside its buffers: y: 1 byte written after the end, the first at +1000"),
+        ("before_start", "wrote outside its buffers: y: 1 byte written before the start, the nearest at -300"),
+        ("input", "wrote into its input qdata"),
+        ("fails", "run() failed on the device: CUDA_ERROR_LAUNCH_FAILED (an illegal memory access was encountered)"),
+        ("status", "device_status is 3 at place 0"),
+        ("host_read", "SIGSEGV"),
+        ("no_stream", "run() returned 3"),
+        ("own_stream", "wrote its outputs before its stream went on: it uses another stream"),
+        ("no_work", "not written"),
+        ("waits", "run() waits for the device: it returned only once its stream went on"),
+        ("kept_problem", "SIGSEGV"),
+    ],
+)
+def test_a_fault_is_named(tmp_path, fault, text):
+    result = run(tmp_path, *faulty(fault))
+    assert result.returncode == 1, result.stdout + result.stderr
+    failures = report(tmp_path)["failures"]
+    assert failures and all(text in json.dumps(failure) for failure in failures), failures[0]
+
+
+@pytest.mark.parametrize("faults, provider", [(None, "hangs"), ("launch:2=hang", "none")])
+def test_a_hang_costs_its_case_alone(tmp_path, faults, provider):
+    plan = json.loads((ROOT / "suites/plans/nightly.json").read_text()) | {"case_timeout_s": 5}
+    (tmp_path / "hasty.json").write_text(json.dumps(plan))
+    arguments = [*faulty(provider)[:2], "--plan", tmp_path / "hasty.json", "--filter", "numerics.dequantize/int8_row/columns_n12_k22_f32"]
+    result = run(tmp_path / "out", *arguments, **({"QCTS_FAKECUDA_FAULTS": faults} if faults else {}))
+    assert result.returncode == 1 and report(tmp_path / "out")["counts"]["by_status"]["timeout"] == 1, result.stdout + result.stderr
+
+
+def test_an_error_of_the_device_is_named_in_each_case_that_has_it(tmp_path):
+    """The third launch of each host fails, and a host that has failed computes no more."""
+    result = run(tmp_path, *faulty("none"), QCTS_FAKECUDA_FAULTS="launch:3=700")
+    failures = report(tmp_path)["failures"]
+    assert result.returncode == 1 and failures
+    assert all("CUDA_ERROR_ILLEGAL_ADDRESS" in json.dumps(failure) for failure in failures), failures[0]
+
+
+@pytest.mark.parametrize("arguments, code, text", [
+    (["--provider", "builtin"], 2, "no provider 'builtin' for a device"),
+    (["--kind", "latency"], 2, "--kind latency is not judged on a device"),
+    (["--provider", "/bin/true"], 2, "is a program"),
+])  # fmt: skip
+def test_what_cannot_be_asked_is_said(tmp_path, arguments, code, text):
+    result = run(tmp_path, *arguments)
+    assert result.returncode == code and text in result.stderr, result.stdout + result.stderr
+
+
+def test_no_driver_proves_nothing(tmp_path):
+    result = run(tmp_path, "--plan", "quick", driver="/nonexistent/libcuda.so.1")
+    assert result.returncode == 3 and "no device cuda:0: no CUDA driver" in result.stderr
+
+
+def test_an_older_gpu_is_asked_what_it_can_run(tmp_path):
+    result = run(tmp_path, "--plan", "quick_cuda", "--scheme", "fp8_row", QCTS_FAKECUDA_CAPABILITY="80")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert {row["variant"] for row in report(tmp_path)["cells"] if row["passes"]} == {"sm80"}
+
+
+def test_the_driver_may_refuse(tmp_path):
+    result = run(tmp_path, "--plan", "quick", QCTS_FAKECUDA_FAULTS="cuMemCreate:1=2")
+    assert result.returncode == 5 and "CUDA_ERROR_OUT_OF_MEMORY" in result.stdout + result.stderr

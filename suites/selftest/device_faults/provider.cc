@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A provider for the fake device with one fault, which its file name says: qcts_device_wrong.so. It
+// dequantizes int8_row on a stream of the fake driver; "none" has no fault.
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <dlfcn.h>
+
+#include "kernels/abi/problem.h"
+#include "kernels/abi/qcts_kernel.h"
+#include "kernels/fakecuda/fake_driver.h"
+
+namespace {
+
+std::string fault_of_file() {
+  Dl_info info{};
+  ::dladdr(reinterpret_cast<const void*>(&fault_of_file), &info);
+  const std::string path = info.dli_fname, prefix = "qcts_device_";
+  const size_t first = path.rfind(prefix) + prefix.size();
+  return path.substr(first, path.rfind('.') - first);
+}
+const std::string fault = fault_of_file();
+
+void* driver() {
+  static void* const library = ::dlopen(std::getenv("QCTS_CUDA_DRIVER"), RTLD_NOW);
+  return library;
+}
+
+template <class Function>
+Function* driver_function(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(driver(), name));
+}
+
+// The work of one call: what a kernel on a GPU would get as its arguments.
+struct Work {
+  int64_t n, k, row_bytes;
+  const int8_t* codes;
+  const float* scales;
+  float* y;
+  qcts_device_status* status;
+  const qcts_problem* problem;  // of the call, which has returned
+};
+
+const char* compute(void* context) {
+  Work work = *static_cast<Work*>(context);
+  if (fault == "kept_problem") work.n = work.problem->n, work.k = work.problem->k;
+  const int8_t* codes = qcts::real_place(work.codes);
+  const float* scales = qcts::real_place(work.scales);
+  auto* y = reinterpret_cast<std::byte*>(qcts::real_place(work.y));
+  if (fault == "fails") return "an illegal memory access was encountered";
+  while (fault == "hangs") std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (fault == "status") qcts::real_place(work.status)->status |= QCTS_FAILED;
+  for (int64_t row = 0; row < work.n; ++row)
+    for (int64_t i = 0; i < work.k; ++i) {
+      const float scale = scales[fault == "wrong" ? 0 : row];
+      const float value = static_cast<float>(codes[row * work.k + i]) * scale;
+      std::memcpy(y + row * work.row_bytes + i * 4, &value, sizeof value);
+    }
+  if (fault == "past_end") *(y + (work.n - 1) * work.row_bytes + work.k * 4 + 1000) = std::byte{1};
+  if (fault == "before_start") *(y - 300) = std::byte{1};
+  if (fault == "input") *const_cast<int8_t*>(codes) ^= 1;
+  return nullptr;
+}
+
+void drop(void* context) { delete static_cast<Work*>(context); }
+
+const qcts_plane& plane_of(const qcts_problem& p, std::string_view name) {
+  for (uint32_t i = 0; i < p.n_planes; ++i)
+    if (p.planes[i].name == name) return p.planes[i];
+  std::abort();
+}
+
+qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
+  const bool serves =
+      problem->device != 0 && problem->w_dtype == QCTS_F32 && problem->device_info->capability >= 80;
+  if (serves) return QCTS_OK;
+  std::strncpy(why, "float32 on a device of capability 8.0 or newer", why_size - 1);
+  return QCTS_UNSUPPORTED;
+}
+
+qcts_status run(const qcts_problem* problem) {
+  const qcts_problem& p = *problem;
+  auto* const work = new Work{p.n,
+                              p.k,
+                              p.ldy_bytes,
+                              static_cast<const int8_t*>(plane_of(p, "qdata").data),
+                              static_cast<const float*>(plane_of(p, "scale").data),
+                              static_cast<float*>(p.y),
+                              p.device_status,
+                              problem};
+  void* stream = p.stream;
+  if (fault == "host_read" && work->codes[0] == 1) return QCTS_FAILED;
+  if (fault == "no_stream") stream = nullptr;
+  if (fault == "own_stream") driver_function<int(void**, unsigned)>("cuStreamCreate")(&stream, 1);
+  if (fault == "no_work") return QCTS_OK;
+  const auto enqueue = reinterpret_cast<qcts::FakeEnqueue>(::dlsym(driver(), qcts::kFakeEnqueue));
+  if (enqueue(stream, compute, drop, work) != 0) return QCTS_FAILED;
+  if (fault == "waits") driver_function<int(void*)>("cuStreamSynchronize")(stream);
+  return QCTS_OK;
+}
+
+const qcts_kernel kKernel = {.struct_size = sizeof kKernel,
+                             .op = QCTS_OP_DEQUANTIZE,
+                             .scheme = "int8_row",
+                             .variant = "fake",
+                             .description = "a loop",
+                             .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC |
+                                       QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_EMULATED,
+                             .reserved = 0,
+                             .numerics = {},
+                             .supports = supports,
+                             .workspace_bytes = nullptr,
+                             .prepared_bytes = nullptr,
+                             .prepare = nullptr,
+                             .run = run,
+                             .fused_sums = {},
+                             .failure = nullptr,
+                             .reads_layouts = nullptr,
+                             .align_bytes = 0,
+                             .row_align_bytes = 0};
+const qcts_kernel* const kKernels[] = {&kKernel};
+const qcts_provider kProvider = {.struct_size = sizeof kProvider,
+                                 .abi_version = QCTS_ABI_VERSION,
+                                 .name = "onfake",
+                                 .version = "1",
+                                 .url = nullptr,
+                                 .choices = nullptr,
+                                 .n_kernels = 1,
+                                 .claims = 0,
+                                 .kernels = kKernels,
+                                 .load_save = nullptr,
+                                 .run_program = nullptr};
+
+}  // namespace
+
+extern "C" const qcts_provider* qcts_provider_entry(uint32_t host_abi_version) {
+  return host_abi_version >= QCTS_ABI_VERSION ? &kProvider : nullptr;
+}
