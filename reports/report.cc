@@ -260,6 +260,7 @@ Json report_json(const RunReport& report) {
                  {"started", report.started_utc},
                  {"wall_s", report.wall_s},
                  {"seed", report.seed},
+                 {"seed_sha256", report.seed_sha256},
                  {"shard", report.shard},
                  {"arguments", report.arguments},
                  {"selection", report.selection},

@@ -42,6 +42,7 @@ struct RunReport {
   double wall_s = 0;
   uint64_t host_round_trips = 0;  // for these verdicts; told by the summary alone
   uint64_t seed = 0;
+  std::string seed_sha256;  // of the file with a secret seed, or ""
   bool gate_latency = false;
   std::vector<std::string> fixtures;
 

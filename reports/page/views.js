@@ -333,7 +333,7 @@ function environmentView(model) {
     waivers.length ? plainTable(["cases", "provider", "issue", "expires", "state", "matched"], waivers.map(one => [code(one.case), one.provider, one.issue, `${one.expires} (${one.days_left} days left, ${one.age_days} old)`, one.state, grouped(one.matched_total)])) : h("p", {}, "None."),
     h("h2", {}, "Environment"),
     facts([...Object.entries(model.environment).map(([key, value]) => [key.replaceAll("_", " "), shown(value)]),
-      ["plan", model.run.plan], ["selection", model.run.selection.join(" ")], ["fixtures", model.run.fixtures.join(" ")], ["seed", String(model.run.seed)]]),
+      ["plan", model.run.plan], ["selection", model.run.selection.join(" ")], ["fixtures", model.run.fixtures.join(" ")], ["seed", model.run.seed_sha256 ? `secret, file with SHA-256 ${model.run.seed_sha256}` : String(model.run.seed)]]),
     h("h3", {}, "Command"), commandLine(["qcts", ...model.run.arguments].join(" ")),
   ];
 }

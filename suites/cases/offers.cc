@@ -105,9 +105,10 @@ std::string input_kind_of_verdict(const Case& c) {
   return std::string(input_kind_name(kind_of(c).kind));
 }
 
-std::string problem_of_verdict(const Case& c, uint64_t seed) {
+std::string problem_of_verdict(const Case& c, std::optional<uint64_t> seed) {
   if (!c.synthetic() || !c.synthetic()->draw) return {};
-  return "seed " + std::to_string(seed) + ": " + problem_text(*c.synthetic(), c.id.op);
+  return (seed ? "seed " + std::to_string(*seed) : "secret seed") + ": " +
+         problem_text(*c.synthetic(), c.id.op);
 }
 
 std::string_view Offer::family() const { return std::string_view(scheme).substr(0, scheme.find(':')); }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,8 +69,9 @@ class OfferTable {
 KindOfInput kind_of(const Case& c);
 // Returns the name of that kind for a verdict, or "" if the case judges files or latency.
 std::string input_kind_of_verdict(const Case& c);
-// Returns "seed 7: m 3, n 37, ..." for a drawn case and "" for others. `seed` is that of the run.
-std::string problem_of_verdict(const Case& c, uint64_t seed);
+// Returns "seed 7: m 3, n 37, ..." for a drawn case and "" for others. `seed` is that of the run, or nullopt
+// if it is a secret.
+std::string problem_of_verdict(const Case& c, std::optional<uint64_t> seed);
 
 // Returns true if an offer may judge `c`, which has an op of kernels.
 // This is true for more cases than offers_for() finds offers for, because no kernel is asked.

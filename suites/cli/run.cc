@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "suites/base/secret_seed.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/run/device_choice.h"
@@ -46,6 +47,11 @@ Outcome run_command(RunArguments& words) {
   options.progress = !words.no_progress;
   options.device = device_from_word(words.device);
   if (options.device) options.selection = selection_for_device(options.selection);
+  if (!options.seed_file.empty()) {
+    const SecretSeed secret = read_secret_seed(options.seed_file);
+    options.seed = secret.seed;
+    options.seed_sha256 = secret.sha256;
+  }
   if (words.history.empty() || options.list) return run(options);
   if (options.selection.shards > 1)
     throw UsageError("--history wants a whole run: give it to qcts merge, which joins the shards");
@@ -114,9 +120,14 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
           "all the same; off: without limits, for gdb, perf and valgrind")
       ->check(CLI::IsMember({"required", "best", "off"}))
       ->capture_default_str();
-  command->add_option("--seed", options.seed, "mixed into synthetic inputs")
-      ->check(not_negative())
-      ->capture_default_str();
+  CLI::Option* seed = command->add_option("--seed", options.seed, "mixed into synthetic inputs")
+                          ->check(not_negative())
+                          ->capture_default_str();
+  command
+      ->add_option("--seed-file", options.seed_file,
+                   "a file whose bytes make the seed, such as 32 random ones; the record tells their SHA-256 "
+                   "alone")
+      ->excludes(seed);
   command->add_option("--threads", options.threads, "threads of each kernel call")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

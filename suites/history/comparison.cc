@@ -64,7 +64,7 @@ std::vector<FieldChange> environment_changes(const RunHead& before, const RunHea
   const Json a = to_json(before), b = to_json(after);
   for (const char* field :
        {"suite_version", "suite_commit", "plan_sha256", "fixtures_sha256", "mustpass_sha256", "seed",
-        "threads", "memory_limit_bytes", "gate_latency", "infrastructure"})
+        "seed_sha256", "threads", "memory_limit_bytes", "gate_latency", "infrastructure"})
     add_field(changes, field, a[field], b[field]);
   std::set<std::string> names;
   for (const Json* environment : {&before.environment, &after.environment})
@@ -121,7 +121,8 @@ void add_case(const CaseState* before, const CaseState& now, RunComparison& resu
 void compare_cases(const RecordedRun& before, const RecordedRun& after, RunComparison& result) {
   auto old = before.cases.begin();
   // Another seed draws other problems: what they were asked before says nothing of today's.
-  const bool draws_anew = before.head.seed != after.head.seed;
+  const bool draws_anew =
+      before.head.seed != after.head.seed || before.head.seed_sha256 != after.head.seed_sha256;
   const auto is_anew = [&](const CaseState& c) {
     const std::optional<CaseId> id = parse_case_id(c.id);
     return draws_anew && id && is_drawn(*id);

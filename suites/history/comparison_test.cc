@@ -309,6 +309,14 @@ TEST(RunComparison, NamesWhatChangedInTheEnvironment) {
       "provider aten: absent -> present\n");
 }
 
+TEST(RunComparison, AnotherSecretSeedDrawsAnew) {
+  const RecordedRun before = sample_run({sample_case("numerics.linear/int8_row/drawn_00")});
+  RecordedRun now = before;
+  now.head.seed_sha256 = std::string(64, 'a');
+  EXPECT_EQ(compare(before, before).drawn_anew, 0u);
+  EXPECT_EQ(compare(before, now).drawn_anew, 1u);
+}
+
 TEST(RunComparison, NamesSizesThatChanged) {
   CaseState before = sample_case("size.file/int8_row/a"), now = before;
   before.bytes = {{"file_bytes", 10}, {"payload_bytes", 5}};

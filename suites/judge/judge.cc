@@ -109,7 +109,7 @@ Verdict judge(const Case& c, const JudgeContext& context) {
   verdict.provider = c.provider();
   verdict.variant = c.variant();
   verdict.input_kind = input_kind_of_verdict(c);
-  verdict.problem = problem_of_verdict(c, context.seed);
+  verdict.problem = problem_of_verdict(c, told_seed(context));
   // A variant that cannot run here is never replaced by another.
   const std::string refusal =
       c.implementation == nullptr ? std::string() : c.implementation->machine_refusal();

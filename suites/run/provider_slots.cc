@@ -143,6 +143,7 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
   settings.threads = request.threads;
   settings.gate_latency = request.gate_latency;
   settings.seed = request.seed;
+  settings.is_seed_secret = !request.seed_sha256.empty();
   auto& rerun = settings.rerun_options;
   const auto add = [&](const std::string& text) { rerun += (rerun.empty() ? "" : " ") + text; };
   const fs::path plan = plan_path(request.plan);
@@ -152,7 +153,10 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
   const auto plugins = discovered_plugins();
   if (library && std::find(plugins.begin(), plugins.end(), word) == plugins.end())
     add((has(request.peers, word) ? "--peer " : "--provider ") + shell_word(path_word(word)));
-  if (request.seed != 0) add("--seed " + std::to_string(request.seed));
+  if (!request.seed_file.empty())
+    add("--seed-file " + shell_word(path_word(request.seed_file)));
+  else if (request.seed != 0)
+    add("--seed " + std::to_string(request.seed));
   if (request.threads != 1) add("--threads " + std::to_string(request.threads));
   if (request.gate_latency) add("--gate latency");
   if (request.device) add("--device " + device_word(request.device));

@@ -34,6 +34,9 @@ struct RunRequest {
   uint64_t memory_limit_bytes = kDefaultMemoryLimitBytes;
   Isolation isolation = Isolation::required;
   uint64_t seed = 0;
+  // The file with the secret seed and the SHA-256 of its bytes (secret_seed.h); "" if the seed is no secret.
+  std::filesystem::path seed_file;
+  std::string seed_sha256;
   uint32_t threads = 1;
   unsigned jobs = 0;  // 0: one per logical CPU, at most 4
   std::string commit;

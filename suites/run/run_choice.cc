@@ -13,13 +13,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Asks the builtin kernels, of which this process calls none.
-Candidates empty_candidates(RunSetup& setup) {
+Candidates empty_candidates(const RunRequest& request, RunSetup& setup) {
   return Candidates(
       setup.fixtures, setup.offers, setup.slot_of,
       [&setup](std::span<const SupportQuestion> questions) {
         return ask_support(setup.slots[setup.slot_of.at("builtin")], questions, setup.plan.case_timeout_s);
       },
-      setup.head.seed);
+      request.seed);
 }
 
 // If --variant cannot run, that is an error; there is no fallback.
@@ -76,7 +76,7 @@ std::string meant(const std::string& id) { return id.empty() ? "" : " (did you m
 RunChoice choose_cases(const RunRequest& request, RunSetup& setup) {
   const Selection& selection = request.selection;
   if (!selection.variant.empty()) check_variant(selection.variant, setup.slots);
-  RunChoice choice{empty_candidates(setup), {}, 0};
+  RunChoice choice{empty_candidates(request, setup), {}, 0};
   choice.candidates.add(setup.plan, selection);
   choice.candidates.add_exact(named_plan(kFullPlan), selection);
   Selection unsharded = selection;
@@ -103,7 +103,7 @@ std::string why_none_is_chosen(const RunRequest& request, RunSetup& setup) {
            (*provider)["name"].get<std::string>() +
            " does not declare representable_inputs (kernels/abi/README.md)";
   std::string hint;
-  Candidates everything = empty_candidates(setup);
+  Candidates everything = empty_candidates(request, setup);
   everything.add(setup.plan, {});
   for (const std::string& filter : request.selection.filters) {
     Selection alone;

@@ -43,7 +43,8 @@ RunHead head_of(const RunRequest& request, const Plan& plan,
       mustpass_sha256(load_mustpass(repository_root() / "suites" / "mustpass" / "default.txt"));
   head.started_utc = utc_now();
   head.arguments = request.arguments;
-  head.seed = request.seed;
+  if (request.seed_sha256.empty()) head.seed = request.seed;
+  head.seed_sha256 = request.seed_sha256;
   head.threads = request.threads;
   head.memory_limit_bytes = request.memory_limit_bytes;
   head.gate_latency = request.gate_latency;

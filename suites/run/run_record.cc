@@ -60,6 +60,7 @@ void for_each_field(Head& head, Visit visit) {
   visit("environment", head.environment);
   visit("providers", head.providers);
   visit("seed", head.seed);
+  visit("seed_sha256", head.seed_sha256);
   visit("memory_limit_bytes", head.memory_limit_bytes);
   visit("threads", head.threads);
   visit("gate_latency", head.gate_latency);
@@ -72,6 +73,8 @@ void for_each_field(Head& head, Visit visit) {
 
 const std::set<std::string> kMayDiffer = {"started",     "latency_note", "arguments", "fixtures",
                                           "environment", "providers",    "shard",     "cases"};
+// Older records lack it.
+constexpr std::string_view kMayLack = "seed_sha256";
 
 // Returns the properties of the providers that determine their verdicts.
 Json identity(const Json& providers) {
@@ -109,6 +112,7 @@ RunHead run_head_from_json(const Json& json) {
     throw std::runtime_error("not the head of a run with schema " + std::to_string(kRunRecordSchema));
   RunHead head;
   for_each_field(head, [&](const char* name, auto& field) {
+    if (name == kMayLack && !json.contains(name)) return;
     try {
       field = json.at(name).get<std::decay_t<decltype(field)>>();
     } catch (const nlohmann::json::exception&) {

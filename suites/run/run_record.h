@@ -24,6 +24,7 @@ struct RunHead {
   nlohmann::ordered_json environment = nlohmann::ordered_json::object();
   nlohmann::ordered_json providers = nlohmann::ordered_json::array();  // each with the sha256 of its library
   uint64_t seed = 0, memory_limit_bytes = 0;
+  std::string seed_sha256;  // of the file with a secret seed, for which `seed` is 0 here
   uint32_t threads = 1;
   bool gate_latency = false;
   uint32_t shard = 1, shards = 1;

@@ -143,6 +143,7 @@ RunReport report_from(const RunHead& head, const Fixtures& fixtures) {
   report.selection = selection_of(head);
   if (head.shards > 1) report.shard = std::to_string(head.shard) + "/" + std::to_string(head.shards);
   report.seed = head.seed;
+  report.seed_sha256 = head.seed_sha256;
   report.gate_latency = head.gate_latency;
   report.fixtures = head.fixtures;
   report.environment = head.environment;

@@ -20,6 +20,7 @@ Json to_json(const JudgeSettings& settings) {
           {"gate_latency", settings.gate_latency},
           {"is_peer", settings.is_peer},
           {"seed", settings.seed},
+          {"is_seed_secret", settings.is_seed_secret},
           {"diagnose", settings.diagnose}};
 }
 
@@ -35,8 +36,13 @@ JudgeSettings judge_settings_from_json(const Json& json) {
   settings.gate_latency = json.at("gate_latency");
   settings.is_peer = json.at("is_peer");
   settings.seed = json.at("seed");
+  settings.is_seed_secret = json.at("is_seed_secret");
   settings.diagnose = json.at("diagnose");
   return settings;
+}
+
+std::optional<uint64_t> told_seed(const JudgeSettings& settings) {
+  return settings.is_seed_secret ? std::nullopt : std::optional(settings.seed);
 }
 
 std::string rerun_line(const JudgeSettings& settings, const std::string& full_id) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -21,16 +22,19 @@ struct JudgeSettings {
   uint32_t threads = 1;           // used by numerics; determinism also tries other numbers
   double latency_budget_s = 3.0;  // budget per latency case
   Purpose purpose = Purpose::conformance;
-  bool gate_latency = false;  // a missed latency target or speed claim fails
-  bool is_peer = false;       // the provider is not under judgement, so its latency never gates
-  uint64_t seed = 0;          // mixed into synthetic inputs
-  bool diagnose = true;       // numerics: name the fault of the weights that explains a failure
+  bool gate_latency = false;    // a missed latency target or speed claim fails
+  bool is_peer = false;         // the provider is not under judgement, so its latency never gates
+  uint64_t seed = 0;            // mixed into synthetic inputs
+  bool is_seed_secret = false;  // verdicts do not tell the seed
+  bool diagnose = true;         // numerics: name the fault of the weights that explains a failure
 };
 
 nlohmann::ordered_json to_json(const JudgeSettings& settings);
 // Throws nlohmann::json::exception if a member is missing or has another type.
 JudgeSettings judge_settings_from_json(const nlohmann::ordered_json& json);
 
+// Returns the seed that a verdict may tell.
+std::optional<uint64_t> told_seed(const JudgeSettings& settings);
 // Returns "build/release/bin/qcts run --filter 'FULL_ID' ...".
 std::string rerun_line(const JudgeSettings& settings, const std::string& full_id);
 

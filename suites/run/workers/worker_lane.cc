@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/run/workers/worker_lane.h"
 
+#include <optional>
 #include <utility>
 
 #include "suites/base/memory.h"
@@ -10,13 +11,14 @@ namespace qcts {
 namespace {
 
 // Says what was asked, for which neither the kernel nor a file is needed.
-void describe_question(const std::string& line, uint64_t seed, Verdict& verdict) {
+void describe_question(const std::string& line, std::optional<uint64_t> seed, Verdict& verdict) {
   nlohmann::ordered_json key = nlohmann::ordered_json::parse(line);
   if (!key.contains("question") || needs_fixtures(key)) return;
   key.erase("variant");
   const Case c = case_of_key(key, {}, Registry());
   verdict.input_kind = input_kind_of_verdict(c);
-  verdict.problem = problem_of_verdict(c, key.value("seed", seed));
+  if (key.contains("seed")) seed = key["seed"].get<uint64_t>();
+  verdict.problem = problem_of_verdict(c, seed);
 }
 
 }  // namespace
@@ -95,7 +97,7 @@ bool WorkerLane::finish_broken(Status status, const std::string& reason) {
   verdict.variant = task_->name.variant;
   verdict.status = status;
   verdict.reason = reason;
-  describe_question(task_->key, slot_->options.settings.seed, verdict);
+  describe_question(task_->key, told_seed(slot_->options.settings), verdict);
   if (!verdict.problem.empty()) verdict.reason += " (" + verdict.problem + ")";
   verdict.rerun = rerun_line(slot_->options.settings, task_->name.full_id);
   verdict.wall_us = std::chrono::duration<double, std::micro>(RunClock::now() - began_).count();

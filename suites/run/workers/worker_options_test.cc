@@ -25,6 +25,7 @@ WorkerOptions every_option() {
   settings.gate_latency = true;
   settings.is_peer = true;
   settings.seed = ~uint64_t{0};
+  settings.is_seed_secret = true;
   settings.diagnose = false;
   return options;
 }
