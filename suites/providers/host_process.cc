@@ -21,8 +21,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Kernels are loaded with their library: one that is loaded in its first call may wait for the device.
-const std::vector<std::string> kEnvironment = {"CUDA_MODULE_LOADING=EAGER"};
+const std::vector<std::string> kEnvironment = {
+    // Kernels are loaded with their library: one that is loaded in its first call may wait for the device.
+    "CUDA_MODULE_LOADING=EAGER",
+    // A kernel goes by its problem's number of threads, whatever the environment says.
+    "OMP_NUM_THREADS=4"};
 
 // Both ends lie above the descriptors that the host gets by number.
 struct LanePipe {

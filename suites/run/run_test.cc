@@ -158,11 +158,20 @@ TEST_P(PlantedSideEffect, IsSeenInDeterminism) {
   EXPECT_EQ(result.cases[0]["status"], GetParam().status);
   EXPECT_THAT(result.cases[0]["reason"].get<std::string>(), HasSubstr(GetParam().reason));
 }
-INSTANTIATE_TEST_SUITE_P(Run, PlantedSideEffect,
-                         testing::Values(Planted{"keeps_memory", "fail", "keeps memory: "},
-                                         Planted{"keeps_descriptor", "fail", "leaves descriptors open: "},
-                                         Planted{"says_much", "fail", "writes to its standard output"}),
-                         [](const auto& info) { return std::string(info.param.fault); });
+INSTANTIATE_TEST_SUITE_P(
+    Run, PlantedSideEffect,
+    testing::Values(Planted{"keeps_memory", "fail", "keeps memory: "},
+                    Planted{"keeps_descriptor", "fail", "leaves descriptors open: "},
+                    Planted{"says_much", "fail", "writes to its standard output"},
+                    Planted{"starts_threads", "fail", "starts threads where 1 was asked"},
+                    Planted{"asks_environment", "fail", "starts threads where 1 was asked"}),
+    [](const auto& info) { return std::string(info.param.fault); });
+
+TEST_F(RunProgram, APoolThatRestsIsNoSideEffect) {
+  const Result result = run("--provider " + faulty("keeps_pool") +
+                            " --filter determinism.dequantize/int8_row/noise_n37_k216_f32 --plan full");
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
 
 // A library that computes nothing, and makes its process write "pass" for "fail".
 TEST_F(RunProgram, AProviderCannotForgeItsVerdicts) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -33,6 +34,7 @@ namespace {
   FAULT(sets_ftz) FAULT(sets_ftz_at_load) FAULT(writes_to_fds) FAULT(writes_past_end) FAULT(writes_far) \
   FAULT(aborts_when_asked) FAULT(hangs_when_asked) FAULT(writes_input) FAULT(patches_host) FAULT(writes_later) FAULT(spawns) \
   FAULT(reads_past_end) FAULT(reads_before_start) FAULT(keeps_child) FAULT(keeps_memory) FAULT(keeps_descriptor) FAULT(says_much) \
+  FAULT(starts_threads) FAULT(asks_environment) FAULT(keeps_pool) \
   /* of load_save */ \
   FAULT(copies_unread) FAULT(refuses_all) FAULT(supports_no_file) FAULT(writes_no_file) FAULT(keeps_failed_output) \
   FAULT(flips_bit) FAULT(changes_input) FAULT(aborts_on_file)
@@ -89,7 +91,14 @@ const Fault kFault = [] {
   return fault;
 }();
 
-const bool kIsInEveryCall = kFault == keeps_memory || kFault == keeps_descriptor || kFault == says_much;
+const bool kIsInEveryCall = kFault == keeps_memory || kFault == keeps_descriptor || kFault == says_much ||
+                            kFault == starts_threads || kFault == asks_environment || kFault == keeps_pool;
+
+// Starts so many threads beside this one, and waits for them.
+void work_in_threads(int count) {
+  std::vector<std::jthread> others;
+  for (int i = 1; i < count; ++i) others.emplace_back([] {});
+}
 
 const void* plane(const qcts_problem* problem, const char* name) {
   for (uint32_t i = 0; i < problem->n_planes; ++i)
@@ -160,6 +169,23 @@ void strike(const qcts_problem* problem) {
       std::puts("a planted line");
       std::fflush(stdout);
       return;
+    case starts_threads:
+      return work_in_threads(4);
+    case asks_environment: {
+      const char* own = std::getenv("OMP_NUM_THREADS");
+      return work_in_threads(own == nullptr ? 1 : std::atoi(own));
+    }
+    case keeps_pool: {  // no fault: threads that the first call starts and that do nothing
+      static const bool has_started = [] {
+        for (int i = 0; i < 3; ++i)
+          std::thread([] {
+            for (;;) ::pause();
+          }).detach();
+        return true;
+      }();
+      static_cast<void>(has_started);
+      return;
+    }
     case writes_far:  // far beyond, where a heap would keep other things
       return put(problem, problem->n - 1, problem->k + 10'000, 1.0f);
     case leaks:
