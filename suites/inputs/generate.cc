@@ -363,8 +363,8 @@ Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& 
     made = zero_codes(scheme, synthetic, seed);
   } else if (op == Op::linear && swamps) {
     made = swamped(scheme, synthetic, seed);
-  } else if (op == Op::linear && synthetic.generator == Generator::one_sign) {
-    one_sign(scheme, synthetic, made.input);
+  } else if (op == Op::linear && (generator == Generator::one_sign || generator == Generator::end_pairs)) {
+    (generator == Generator::one_sign ? one_sign : end_pairs)(scheme, synthetic, made.input);
     add_policy_planes(scheme, synthetic, made.input);
   } else if (op == Op::linear && synthetic.generator == Generator::cancelling) {
     cancelling(scheme, synthetic, seed, made.input);

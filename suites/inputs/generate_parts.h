@@ -93,6 +93,11 @@ void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
 // Puts every code at an end of its range, with all but one code of a group at the same end.
 // All elements of x have one magnitude and one sign.
 void one_sign(const Scheme& scheme, const Synthetic& synthetic, KernelInput& input);
+// Puts pairs of k at the ends of 8-bit codes, in the weight and in x, with sums of 0 wherever both reach
+// their ends. A recipe rounds some of the largest magnitudes to -127, so only others are taken.
+void end_pairs(const Scheme& scheme, const Synthetic& synthetic, KernelInput& input);
+// Does the scheme have weights of 8-bit codes, and the policy x in such codes, each chosen from its own data?
+bool has_end_pairs(const Scheme& scheme, Policy policy);
 
 // Makes every other element of a float16 x subnormal.
 void make_half_subnormal(Floats& x);

@@ -2,6 +2,8 @@
 // Weights and rows of x whose sums are hard to compute accurately, or lie at the ends of y's range.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <vector>
 
 #include "reference/numerics/noise.h"
 #include "reference/numerics/soft_float.h"
@@ -38,6 +40,55 @@ void one_sign(const Scheme& scheme, const Synthetic& synthetic, KernelInput& inp
   for (int64_t i = 0; i < synthetic.m; ++i)
     for (int64_t c = 0; c < shape.k; ++c)
       x.at(i, c) = std::ldexp(i % 2 == 0 ? 127.0 : -127.0, static_cast<int>(i) - 6);
+  input.planes = quantized(scheme, shape, w.bytes());
+  input.x = x.bytes();
+}
+
+namespace {
+
+// Returns the magnitudes whose negative becomes the code -128, or 1 if there is none.
+template <class PlanesOf>
+std::vector<double> reaching_magnitudes(DType dtype, int64_t k, const PlanesOf& planes_of) {
+  constexpr int kSteps = 128;  // those of bfloat16
+  std::vector<double> found;
+  for (int step = 0; step < kSteps; ++step) {
+    Floats row(dtype, 1, k);
+    for (double& value : row.values) value = -1 - static_cast<double>(step) / kSteps;
+    Planes planes = planes_of(row.bytes());
+    if (std::ranges::count(codes_plane(planes).bytes, std::byte{0x80}) != 0)
+      found.push_back(-row.values.front());
+  }
+  return found.empty() ? std::vector<double>{1} : found;
+}
+
+}  // namespace
+
+bool has_end_pairs(const Scheme& scheme, Policy policy) {
+  return scheme.params().code_min == -128 && policy.name().starts_with("dyn_");
+}
+
+// In codes: (-128, -128), (127, 127), (2, 0). With x of -128, the products are 32768, -32512 and -256.
+void end_pairs(const Scheme& scheme, const Synthetic& synthetic, KernelInput& input) {
+  constexpr double kBlock[] = {-1, -1, 1, 1, 2 / 127.5, 0};
+  constexpr int64_t kWidth = std::size(kBlock);
+  const WeightShape& shape = synthetic.weight;
+  const WeightShape row{shape.dtype, 1, shape.k};
+  const std::vector<double> of_weight =
+      reaching_magnitudes(shape.dtype, shape.k,
+                          [&](const std::vector<std::byte>& bytes) { return quantized(scheme, row, bytes); });
+  const std::vector<double> of_x =
+      reaching_magnitudes(shape.dtype, shape.k, [&](const std::vector<std::byte>& bytes) {
+        return scheme.quantize_activation({shape.dtype, 1, shape.k, bytes}, synthetic.activation, {});
+      });
+  const bool has_one_scale = scheme.params().group_rows == 0;
+  Floats w(shape.dtype, shape.n, shape.k), x(shape.dtype, synthetic.m, shape.k);
+  for (int64_t c = 0; c < shape.k / kWidth * kWidth; ++c) {
+    for (int64_t r = 0; r < shape.n; ++r)
+      w.at(r, c) =
+          kBlock[c % kWidth] * of_weight[has_one_scale ? 0 : static_cast<size_t>(r) % of_weight.size()];
+    for (int64_t i = 0; i < synthetic.m; ++i)
+      x.at(i, c) = (i % 2 == 0 ? -1 : 1) * of_x[static_cast<size_t>(i) % of_x.size()];
+  }
   input.planes = quantized(scheme, shape, w.bytes());
   input.x = x.bytes();
 }

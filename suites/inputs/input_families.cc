@@ -269,6 +269,14 @@ const std::vector<InputFamily>& families() {
        .every_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
+      {.generator = Generator::end_pairs,
+       .hunts =
+           "two products of 8-bit codes that saturate at 16 bits: -128 by -128 twice in a pair of k, beside "
+           "others that cancel them",
+       .ops = {Op::linear},
+       .is_asked_in_each_dtype = true,
+       .excluded_from_sampling = true,
+       .max_shapes = 1},
   };
   return table;
 }

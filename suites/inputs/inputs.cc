@@ -58,6 +58,7 @@ bool has_rows_of_x(Op op) { return op == Op::linear || op == Op::quantize_activa
 // Does the operation have inputs of the family under the policy?
 bool suits(Generator generator, Op op, const Scheme& scheme, Policy policy) {
   if (is_of_size(generator) && !is_first_of_its_kind(scheme, policy)) return false;
+  if (generator == Generator::end_pairs) return false;  // synthetic_inputs() adds them after the others
   if (policy == kWeightOnly) return op != Op::quantize_activation && generator != Generator::hard_x;
   return has_rows_of_x(op) && suits_policy(generator);
 }
@@ -94,6 +95,7 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
   if (generator == Generator::zero_codes) return {1, 6};
   if (generator == Generator::wide_sums) return {17, 33};
   if (generator == Generator::tiny_sums) return {5};
+  if (generator == Generator::end_pairs) return {1, 9};
   if (generator == Generator::odd_scales) return {1, 9, 14};
   if (generator == Generator::models) return model_batches(shape, first);
   if (is_wide(generator) || is_half(generator) || generator == Generator::big_x) return {5};
@@ -310,6 +312,9 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
       add_family(input_family(Generator::zero_points), request, out);
       add_family(input_family(Generator::one_sign), request, last);
       add_other_dtypes(input_family(Generator::one_sign), request, last);
+      if (!has_end_pairs(scheme, policy)) continue;
+      add_family(input_family(Generator::end_pairs), request, last);
+      add_other_dtypes(input_family(Generator::end_pairs), request, last);
     }
   // Sampling depends on the positions of the others.
   out.insert(out.end(), last.begin(), last.end());

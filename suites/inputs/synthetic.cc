@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, kGeneratorCount> kGeneratorNames = {
     "rows",          "columns",        "wide_bias",    "wide_y",       "wide_x",       "big_x",
     "half_overflow", "half_subnormal", "block_scales", "outliers",     "one_sign",     "swamped",
     "deep",          "batches",        "tall",         "zero_codes",   "models",       "drawn",
-    "tied_sums",     "odd_scales",     "wide_sums",    "tiny_sums",    "huge_weights",
+    "tied_sums",     "odd_scales",     "wide_sums",    "tiny_sums",    "huge_weights", "end_pairs",
 };
 static_assert(!kGeneratorNames.back().empty());
 

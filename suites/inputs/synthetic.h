@@ -60,8 +60,9 @@ enum class Generator : uint8_t {
   wide_sums,
   tiny_sums,
   huge_weights,
+  end_pairs,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::huge_weights) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::end_pairs) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);

@@ -77,6 +77,24 @@ TEST(Generate, SomeHugeWeightsOverflow) {
   EXPECT_LT(infinite, std::ssize(y) / 2);
 }
 
+// A signed 16-bit sum of two products holds all of them but 2 * 128 * 128.
+TEST(Generate, EndPairsReachTheLargestPairOfProducts) {
+  for (const char* name : {"int8_row", "int8_tensor"}) {
+    const Scheme& scheme = *find_scheme(name);
+    for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32}) {
+      Generated made =
+          generate(scheme, Op::linear, kPlain,
+                   {Generator::end_pairs, {dtype, 37, 216}, 9, 11, scheme.policy_named("dyn_row_sym")}, 11);
+      const Planes x = scheme.quantize_activation({dtype, 9, 216, made.input.x}, made.input.activation, {});
+      const auto ends = [](const Planes& planes) {
+        return std::ranges::count(planes.front().bytes, std::byte{0x80});
+      };
+      EXPECT_EQ(ends(x), 5 * 216) << name << " " << dtype_name(dtype);
+      EXPECT_EQ(ends(made.input.planes), 37 * 72) << name << " " << dtype_name(dtype);
+    }
+  }
+}
+
 TEST(Generate, TinySumsAreSubnormalInEveryOtherRow) {
   for (const char* name : {"int8_row", "int4_plain_g64", "int8_g32", "fp8_row", "mxfp8_e4m3_floor"})
     for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32}) {

@@ -76,6 +76,8 @@ double products(const Side& s, int64_t first, int64_t last) {
   for (int64_t k = first; k < last; k += 2) {
     int64_t pair =
         (s.x[k] + 128) * weight_code(s, k) + (k + 1 < last ? (s.x[k + 1] + 128) * weight_code(s, k + 1) : 0);
+    const int64_t added = 128 * (weight_code(s, k) + (k + 1 < last ? weight_code(s, k + 1) : 0));
+    if (planted(w8_signed_pairs_saturate)) pair = std::min<int64_t>(pair - added, 32767) + added;
     if (planted(w8_pairs_saturate)) pair = std::clamp<int64_t>(pair, -32768, 32767);
     if (planted(w8_last_odd_k_dropped) && k + 1 == last) pair = 128 * weight_code(s, k);
     if (planted(w8_restarts_at_1024) && (k - first) % 1024 == 0) sum = 0;
