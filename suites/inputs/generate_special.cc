@@ -2,7 +2,9 @@
 #include "suites/inputs/generate_special.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "reference/numerics/noise.h"
@@ -167,6 +169,35 @@ void make_odd(KernelInput& input) {
   input.bias.clear();  // it would hide small answers
 }
 
+// Bits of numbers that are none, in turn: two NaNs with a payload, quiet and signalling, and the infinities.
+// float8 formats have NaN alone.
+std::array<uint32_t, 4> nan_bits(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return {0x7FC12345, 0xFF812345, 0x7F800000, 0xFF800000};
+    case DType::bfloat16:
+      return {0x7FC5, 0xFF85, 0x7F80, 0xFF80};
+    case DType::float16:
+      return {0x7E55, 0xFC55, 0x7C00, 0xFC00};
+    case DType::float8_e8m0fnu:
+      return {0xFF, 0xFF, 0xFF, 0xFF};
+    default:
+      return {0x7F, 0xFF, 0x7F, 0xFF};
+  }
+}
+
+// Scale and zero of a pair become NaN together.
+void make_nan(KernelInput& input) {
+  for (Plane& plane : input.planes) {
+    if (!may_be_nan({plane.name, plane.dtype, plane.shape})) continue;
+    const size_t bytes = dtype_bytes(plane.dtype), alike = plane.shape.size() == 3 ? 2 : 1;
+    const std::array<uint32_t, 4> bits = nan_bits(plane.dtype);
+    for (size_t i = 0; i < plane.bytes.size() / bytes; ++i)
+      if (const size_t turn = i / alike; turn % 2 == 1)
+        std::memcpy(plane.bytes.data() + i * bytes, &bits[turn / 2 % bits.size()], bytes);
+  }
+}
+
 void make_positive(DType dtype, std::vector<std::byte>& elements, double least) {
   for (uint64_t i = 0; i < elements.size() / dtype_bytes(dtype); ++i)
     store_float(dtype, elements, i, least + std::fabs(load_float(dtype, elements, i)));
@@ -222,6 +253,11 @@ bool may_be_odd(std::string_view plane, DType dtype) {
   return has_float_elements(dtype) && std::ranges::find(kNames, plane) != std::end(kNames);
 }
 
+bool may_be_nan(const PlaneSpec& spec) {
+  constexpr int64_t kEnough = 8;
+  return may_be_odd(spec.name, spec.dtype) && numel_of(spec.shape) >= kEnough;
+}
+
 double odd_factor(DType dtype) {
   if (dtype == DType::float8_e4m3fn) return 1;
   return dtype == DType::float16 ? 16 : 0x1p10;
@@ -253,6 +289,7 @@ bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape
   if (generator == Generator::odd_scales)
     return std::ranges::any_of(scheme.plane_specs(shape),
                                [](const PlaneSpec& spec) { return may_be_odd(spec.name, spec.dtype); });
+  if (generator == Generator::nan_scales) return std::ranges::any_of(scheme.plane_specs(shape), may_be_nan);
   if (generator == Generator::tiny_sums) return has_wide_parameters(scheme, shape);
   if (generator == Generator::tiny_scales)
     return shape.dtype != DType::float16 && has_wide_parameters(scheme, shape);
@@ -295,6 +332,8 @@ bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint6
     spread_block_scales(input.weight, input.planes), input.bias.clear();
   else if (generator == Generator::odd_scales)
     make_odd(input);
+  else if (generator == Generator::nan_scales)
+    make_nan(input);
   else if (generator == Generator::given_scales)
     give_scale(input);
   else if (generator == Generator::overflow || generator == Generator::half_overflow)

@@ -28,6 +28,8 @@ bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape
 
 // Returns true for a plane of scales that "odd_scales" edits: one of each scheme.
 bool may_be_odd(std::string_view plane, DType dtype);
+// Does "nan_scales" leave enough of the scales of this plane as they are?
+bool may_be_nan(const PlaneSpec& spec);
 // Returns the factor of the large scales of "odd_scales".
 double odd_factor(DType dtype);
 
@@ -47,10 +49,10 @@ bool spreads_zero_points(const Scheme& scheme, Op op, Generator generator);
 // block_scales   Scales of blocks in e4m3 and e8m0 have one value per row.
 //                The values are subnormals, the largest, and exponents far from 0.
 // odd_scales     Scales of the weight are negative, zero of both signs, subnormal, the smallest normal number
-// or
-//                large, one kind in each row. If all rows share a scale, m chooses its kind.
+//                or large, one kind in each row. If all rows share a scale, m chooses its kind.
 // given_scales   The given scale of x is one that no quantizer finds. Some of x is zero. There is no bias.
-// overflow       Answers of odd rows are sums of positive terms beyond the largest finite number.
+// nan_scales     Every other scale of the weight is a NaN with a payload, quiet or signalling, or an
+// infinity. overflow       Answers of odd rows are sums of positive terms beyond the largest finite number.
 //                Answers of even rows are small.
 // half_overflow  The same as overflow, but in float16.
 bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint64_t seed, KernelInput& input);

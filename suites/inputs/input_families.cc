@@ -277,6 +277,14 @@ const std::vector<InputFamily>& families() {
        .is_asked_in_each_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
+      {.generator = Generator::nan_scales,
+       .hunts = "a NaN or an infinity among the weight's scales lost, or its bits not carried: quiet and "
+                "signalling "
+                "NaNs with a payload, infinities of both signs",
+       .ops = {Op::dequantize, Op::pack, Op::unpack},
+       .is_asked_in_each_dtype = true,
+       .excluded_from_sampling = true,
+       .max_shapes = 1},
   };
   return table;
 }

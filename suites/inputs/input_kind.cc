@@ -181,6 +181,10 @@ void draw_planes(const Scheme& scheme, Op op, const Synthetic& synthetic, Drawin
       const double least = spec.dtype == DType::float8_e8m0fnu ? 0x1p-127 : -most;
       return ValueRange{least, most * odd_factor(spec.dtype), range.nan};
     });
+  } else if (generator == Generator::nan_scales) {
+    drawing.edit(kOfNoise, may_be_nan, [](const PlaneSpec&, ValueRange) {
+      return ValueRange{-kAboveAll, kAboveAll, true};
+    });
   } else if (generator == Generator::block_scales) {
     draw_block_scales(drawing);
   } else if (generator == Generator::non_finite) {

@@ -61,8 +61,9 @@ enum class Generator : uint8_t {
   tiny_sums,
   huge_weights,
   end_pairs,
+  nan_scales,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::end_pairs) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::nan_scales) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -93,6 +94,21 @@ TEST(Generate, EndPairsReachTheLargestPairOfProducts) {
       EXPECT_EQ(ends(made.input.planes), 37 * 72) << name << " " << dtype_name(dtype);
     }
   }
+}
+
+TEST(Generate, NanScalesHavePayloadsAndInfinities) {
+  const Generated made = generate(*find_scheme("int8_row"), Op::dequantize, kPlain,
+                                  {Generator::nan_scales, {DType::bfloat16, 37, 216}, 1, 11}, 11);
+  std::multiset<uint32_t> found;
+  for (const Plane& plane : made.input.planes)
+    for (size_t i = 0; plane.name == "scale" && i < plane.bytes.size(); i += sizeof(uint32_t)) {
+      uint32_t bits = 0;
+      std::memcpy(&bits, &plane.bytes[i], sizeof bits);
+      found.insert(bits);
+    }
+  EXPECT_EQ(found.size(), 37u);
+  for (const uint32_t bits : {0x7FC12345u, 0xFF812345u, 0x7F800000u, 0xFF800000u})
+    EXPECT_GE(found.count(bits), 4u) << std::hex << bits;
 }
 
 TEST(Generate, TinySumsAreSubnormalInEveryOtherRow) {
