@@ -94,6 +94,7 @@ ORDER = {
         "suites/cli",
         "suites/cli/files",
         "suites/fuzz",
+        "suites/python",
         "suites/readers",
         "suites",
     ],

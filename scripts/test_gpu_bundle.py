@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Protects the way to a machine with a GPU and back: the archive of gpu_bundle, unpacked in an empty folder, judges kernels on the fake device."""
+"""Protects the way to a machine with a GPU and back: the archive of gpu_bundle, in an empty folder, judges kernels on the fake device."""
 
 import gzip
 import json
@@ -18,16 +18,16 @@ BUILD = os.environ.get("QCTS_BUILD", str(ROOT / "build/release"))
 def unpacked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gpu")
     archive = folder / "gpu.tar.xz"
-    made = subprocess.run([ROOT / "scripts/gpu_bundle", "--fake", archive], env=dict(os.environ, QCTS_BUILD=BUILD), capture_output=True, text=True)
+    environment = dict(os.environ, QCTS_BUILD=BUILD)
+    made = subprocess.run([ROOT / "scripts/gpu_bundle", "--fake", archive], env=environment, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     subprocess.run(["tar", "xf", archive, "-C", folder], check=True)
     return folder / "qcts_gpu"
 
 
 def confirm(unpacked, out, part, seconds):
-    return subprocess.run(
-        [unpacked / "gpu_confirm", str(part), out], env=dict(os.environ, QCTS_GPU_SECONDS=str(seconds)), capture_output=True, text=True, timeout=600
-    )
+    environment = dict(os.environ, QCTS_GPU_SECONDS=str(seconds))
+    return subprocess.run([unpacked / "gpu_confirm", str(part), out], env=environment, capture_output=True, text=True, timeout=600)
 
 
 def test_a_part_that_is_cut_off_goes_on(unpacked, tmp_path):

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The process that runs a judged callable: a provider of one kernel that speaks line-JSON (qcts_provider.py)."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pickle
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+_BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def load(how: dict[str, str]) -> Any:
+    if "pickled" in how:
+        return pickle.loads(Path(how["pickled"]).read_bytes())
+    found: Any = importlib.import_module(how["module"])
+    for name in how["name"].split("."):
+        found = getattr(found, name)
+    return found
+
+
+class Torch:
+    """Gives tensors to the callable and takes them from it."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self.torch = torch
+
+    def give(self, array: np.ndarray, dtype: str) -> Any:
+        if array.size == 0:
+            return self.torch.empty(array.shape, dtype=getattr(self.torch, dtype))
+        bits = np.ascontiguousarray(array).view(_BITS[array.dtype.itemsize]).view(np.uint8)
+        return self.torch.from_numpy(bits.copy()).view(getattr(self.torch, dtype)).reshape(array.shape)
+
+    def take(self, answer: Any, place: np.ndarray, dtype: str, what: str) -> None:
+        wanted = getattr(self.torch, dtype)
+        if not isinstance(answer, self.torch.Tensor) or answer.dtype != wanted or tuple(answer.shape) != place.shape:
+            got = f"{answer.dtype} of shape {tuple(answer.shape)}" if isinstance(answer, self.torch.Tensor) else type(answer).__name__
+            raise TypeError(f"{what} is {got}, and must be {wanted} of shape {place.shape}")
+        if place.size == 0:
+            return
+        flat = answer.detach().cpu().contiguous().reshape(-1).view(self.torch.uint8).numpy()
+        place[...] = flat.view(place.dtype).reshape(place.shape)
+
+
+class Numpy:
+    """The same with NumPy arrays, in which bfloat16 and float8 are their bits."""
+
+    def give(self, array: np.ndarray, dtype: str) -> Any:
+        return np.ascontiguousarray(array).copy()
+
+    def take(self, answer: Any, place: np.ndarray, dtype: str, what: str) -> None:
+        answer = np.asarray(answer)
+        if answer.dtype != place.dtype or answer.shape != place.shape:
+            raise TypeError(f"{what} is {answer.dtype} of shape {answer.shape}, and must be {place.dtype} of shape {place.shape}")
+        place[...] = answer
+
+
+def dtypes_of(request_planes: dict[str, Any]) -> dict[str, str]:
+    return {name: tensor["dtype"] for name, tensor in request_planes.items()}
+
+
+def main() -> None:
+    spec = json.loads(Path(sys.argv[0]).with_suffix(".json").read_text())
+    sys.path[:0] = [*spec["path"], spec["adapter"]]
+    from qcts_provider import Provider
+
+    arrays = Torch() if spec["arrays"] == "torch" else Numpy()
+    function = load(spec["function"])
+
+    class Judged(Provider):
+        """Keeps the dtypes of planes, which NumPy's arrays do not tell."""
+
+        def _problem(self, request: dict[str, Any]) -> Any:
+            problem = super()._problem(request)
+            fields = request["problem"]
+            problem.plane_dtypes = dtypes_of(fields["planes"]) | dtypes_of(fields["out_planes"])
+            return problem
+
+    provider = Judged(spec["provider"], version=spec["version"], choices=spec["choices"])
+
+    def supports(problem: Any) -> str | None:
+        for name, allowed in spec["only"].items():
+            if getattr(problem, name) not in allowed:
+                return f"{name} {getattr(problem, name)}"
+        return None
+
+    @provider.kernel(spec["op"], spec["scheme"], "python", claims=spec["claims"], numerics=spec["numerics"] or None, supports=supports)
+    def kernel(problem: Any) -> None:
+        planes = {name: arrays.give(array, problem.plane_dtypes[name]) for name, array in problem.planes.items()}
+        hidden = ("x", "y", "bias", "planes", "out_planes")
+        shown = SimpleNamespace(**{name: value for name, value in vars(problem).items() if name not in hidden})
+        if spec["op"] == "linear":
+            bias = None if problem.bias is None else arrays.give(problem.bias, problem.bias_dtype)
+            arrays.take(function(arrays.give(problem.x, problem.x_dtype), planes, bias, shown), problem.y, problem.y_dtype, "y")
+        elif spec["op"] == "dequantize":
+            arrays.take(function(planes, shown), problem.y, problem.w_dtype, "the weight")
+        else:
+            x = arrays.give(problem.x, problem.w_dtype if spec["op"] == "quantize" else problem.x_dtype)
+            answer = function(x, shown)
+            for name, place in problem.out_planes.items():
+                arrays.take(answer[name], place, problem.plane_dtypes[name], name)
+
+    provider.serve()

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The program qcts, which the wheel carries."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from ._errors import Failed, Refused
+
+_HERE = Path(__file__).resolve().parent
+
+
+def program_path() -> Path:
+    """The program: $QCTS_BIN, or the one of this package."""
+    return Path(os.environ.get("QCTS_BIN") or _HERE / "bin" / "qcts")
+
+
+def main() -> int:
+    """Becomes the program, with the arguments of this process: the command `qcts`."""
+    program = str(program_path())
+    os.execv(program, [program, *sys.argv[1:]])
+
+
+def run(*words: str | os.PathLike[str]) -> subprocess.CompletedProcess[str]:
+    """Runs the program with these words and returns how it ended."""
+    return subprocess.run([str(program_path()), *map(os.fspath, words)], capture_output=True, text=True)
+
+
+def run_json(*words: str | os.PathLike[str], codes: tuple[int, ...] = (0,)) -> tuple[int, Any]:
+    """Runs the program and returns its exit code and the JSON that it prints. Raises Failed for an exit code that is not in `codes`."""
+    ended = run(*words, "--json")
+    if ended.returncode not in codes or not ended.stdout.strip():
+        said = ended.stderr or ended.stdout
+        start, _, detail = said.strip().partition("refused: ")
+        if detail:
+            name, _, rest = detail.partition(": ")
+            raise Refused(name, rest or start)
+        raise Failed(ended.returncode, said)
+    return ended.returncode, json.loads(ended.stdout)

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Protects the Python package as `pip install` gives it: in an environment of its own, without a compiler, away from the repository."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFEST = json.loads((ROOT / "fixtures/manifest.json").read_text())
+GOLDEN = ROOT / "fixtures" / MANIFEST["goldens"][0]["file"]
+
+
+@pytest.fixture(scope="session")
+def wheel():
+    made = subprocess.run([ROOT / "scripts/wheel"], capture_output=True, text=True, cwd=ROOT)
+    assert made.returncode == 0, made.stdout + made.stderr
+    return next((ROOT / "dist").glob("qcts-*.whl"))
+
+
+@pytest.fixture(scope="session")
+def environment(wheel, tmp_path_factory):
+    """A virtual environment with the wheel. It finds NumPy, torch and safetensors in the one that runs the tests."""
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    python = folder / "bin/python"
+    subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", "--quiet", wheel], check=True)
+    asked = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    site = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    (Path(site) / "others.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")) + "\n")
+    return folder
+
+
+def call(environment, cwd, *words):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("QCTS_", "PYTHON"))}
+    clean["PATH"] = str(environment / "bin")  # no compiler
+    return subprocess.run([*map(str, words)], capture_output=True, text=True, cwd=cwd, env=clean, timeout=600)
+
+
+def python(environment, cwd, program):
+    ended = call(environment, cwd, environment / "bin/python", "-c", textwrap.dedent(program))
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_the_wheel_is_small_and_tagged(wheel):
+    assert wheel.stat().st_size < 40 << 20
+    assert "manylinux" in wheel.name and "linux_x86_64.whl" not in wheel.name.replace("manylinux", "")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "qcts/py.typed" in names and "qcts/bin/qcts" in names and "qcts/include/qcts/qcts_kernel.h" in names
+    assert not [name for name in names if "aten" in name.rsplit("/", 1)[-1]]
+
+
+def test_the_program_is_on_the_path(environment, tmp_path):
+    ended = call(environment, tmp_path, environment / "bin/qcts", "check", GOLDEN)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    run = call(environment, tmp_path, environment / "bin/qcts", "run", "--plan", "quick", "--scheme", "int8_row", "--no-progress")
+    assert run.returncode == 0 and (tmp_path / "out/report.html").exists(), run.stdout + run.stderr
+
+
+def test_every_golden_dequantizes_as_by_the_program(environment, tmp_path):
+    """One file in six, drawn by its id."""
+    files = [str(ROOT / "fixtures" / golden["file"]) for golden in MANIFEST["goldens"]]
+    (tmp_path / "files.json").write_text(json.dumps(files[::6]))
+    compared = python(
+        environment,
+        tmp_path,
+        """
+        import json, pathlib, qcts
+        compared = 0
+        for file in json.loads(pathlib.Path("files.json").read_text()):
+            try:
+                checkpoint = qcts.open(file)
+            except qcts.Refused:
+                assert qcts.run("inspect", file).returncode != 0, file
+                continue
+            assert list(checkpoint) == [tensor["name"] for tensor in qcts.inspect(file)["tensors"]], file
+            out = pathlib.Path("dense.safetensors")
+            out.unlink(missing_ok=True)
+            if qcts.run("dequantize", file, out, "--partial").returncode != 0:
+                continue
+            dense = qcts.open(out)
+            for name in dense:
+                ours, theirs = checkpoint[name]._held.dequantize(""), dense[name]._held.dequantize("")
+                assert ours[1:] == theirs[1:] and ours[0].tobytes() == theirs[0].tobytes(), (file, name)
+                compared += 1
+        print(compared)
+        """,
+    )
+    assert int(compared) > 150
+
+
+def test_every_refusal_is_raised_by_name(environment, tmp_path):
+    wanted = [
+        [str(ROOT / "fixtures" / bad["file"]), bad["refusal"], bad.get("security", False)]
+        for bad in MANIFEST["malformed"]
+        if "refusal" in bad and "strict" in bad["options"]
+    ]
+    (tmp_path / "wanted.json").write_text(json.dumps(wanted))
+    said = python(
+        environment,
+        tmp_path,
+        """
+        import json, pathlib, qcts
+        classes = set()
+        for file, error, security in json.loads(pathlib.Path("wanted.json").read_text()):
+            try:
+                qcts.open(file)
+            except qcts.Refused as refused:
+                assert (refused.refusal, refused.security) == (error, security) and refused.detail, (file, error, refused)
+                classes.add(error)
+            else:
+                raise AssertionError(file)
+        print(len(classes))
+        """,
+    )
+    assert int(said) > 15
+
+
+def test_a_large_file_is_mapped_and_not_read(environment, tmp_path):
+    header = json.dumps({"w": {"dtype": "F32", "shape": [1 << 14, 1 << 14], "data_offsets": [0, 1 << 30]}}).encode()
+    header += b" " * (-len(header) % 8)
+    with (tmp_path / "large.safetensors").open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + (1 << 30))
+    said = python(
+        environment,
+        tmp_path,
+        """
+        import resource, qcts
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        weight = qcts.open("large.safetensors")["w"].dequantize()
+        assert weight.shape == (1 << 14, 1 << 14) and weight[-1, -1] == 0
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+        """,
+    )
+    assert int(said) < 32 << 10  # KiB
+
+
+def test_quantize_is_the_scheme_s(environment, tmp_path):
+    python(
+        environment,
+        tmp_path,
+        """
+        import numpy as np, qcts
+        weight = np.linspace(-3, 3, 8 * 64, dtype=np.float32).reshape(8, 64)
+        planes = qcts.quantize(weight, "int8_row")
+        scale = np.abs(weight).max(axis=1, keepdims=True) / np.float32(127.5)
+        assert planes["qdata"].dtype == np.int8 and planes["qdata"].shape == (8, 64)
+        assert np.allclose(planes["scale"], scale, rtol=1e-6)
+        assert "int8_row" in qcts.schemes()
+        for wrong in (lambda: qcts.quantize(weight, "int8_rov"), lambda: qcts.quantize(weight[0], "int8_row")):
+            try:
+                wrong()
+            except (ValueError, TypeError) as error:
+                assert str(error)
+            else:
+                raise AssertionError("no error")
+        """,
+    )
+
+
+def test_check_and_convert(environment, tmp_path):
+    python(
+        environment,
+        tmp_path,
+        f"""
+        import pathlib, qcts
+        golden = {str(GOLDEN)!r}
+        assert qcts.check(golden).ok
+        damaged = bytearray(pathlib.Path(golden).read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        pathlib.Path("damaged.pt").write_bytes(damaged)
+        for judge in (qcts.check, qcts.open):
+            try:
+                judge("damaged.pt")
+            except qcts.Refused as refused:
+                assert refused.refusal == "CrcMismatch", refused
+            else:
+                raise AssertionError("a damaged file passed")
+        qcts.convert(golden, "copy.safetensors")
+        names = set(qcts.open(golden))
+        assert set(qcts.open("copy.safetensors")) == names
+        try:
+            qcts.open("none.pt")
+        except qcts.Unreadable as error:
+            assert error.errno == 2
+        """,
+    )
+
+
+KERNELS = """
+import torch
+
+def floats(planes, problem):
+    codes = planes["qdata"].double() - planes["zero_point"].reshape(-1, 1).double()
+    return codes * planes["scale"].reshape(-1, 1).double()
+
+def dequantize(planes, problem):
+    return floats(planes, problem).float().to(getattr(torch, problem.w_dtype))
+
+def first_scale(planes, problem):
+    codes = planes["qdata"].float() - planes["zero_point"].reshape(-1, 1).float()
+    return (codes * planes["scale"][0].float()).to(getattr(torch, problem.w_dtype))
+
+def linear(x, planes, bias, problem):
+    codes = planes["qdata"].double() - planes["zero_point"].reshape(-1, 1).double()
+    y = (x.double() @ codes.T * planes["scale"].reshape(1, -1).double()).float()
+    return (y if bias is None else y + bias.float()).to(getattr(torch, problem.y_dtype))
+
+def other_dtype(planes, problem):
+    return floats(planes, problem)
+
+def reads_the_judge(planes, problem):
+    import glob
+    for path in glob.glob("/proc/[0-9]*/mem"):
+        try:
+            open(path, "r+b").close()
+            raise SystemError("opened " + path)
+        except (PermissionError, FileNotFoundError, OSError):
+            pass
+    return first_scale(planes, problem)
+
+def looks_at_frames(planes, problem):
+    import gc, sys
+    frame = sys._getframe()
+    while frame is not None:
+        for value in frame.f_locals.values():
+            if type(value).__name__ in ("TestVector", "Expectation"):
+                return value
+        frame = frame.f_back
+    return first_scale(planes, problem)
+
+def patches_torch(planes, problem):
+    torch.empty = lambda *a, **k: (_ for _ in ()).throw(SystemError("patched"))
+    torch.Tensor.float = lambda self: self
+    return first_scale(planes, problem)
+"""
+
+
+@pytest.fixture(scope="session")
+def judged(environment, tmp_path_factory):
+    pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("judged")
+    (folder / "kernels.py").write_text(KERNELS)
+
+    def judge(function, op="dequantize", more=""):
+        return python(
+            environment,
+            folder,
+            f"""
+            import json, sys
+            sys.path.insert(0, ".")
+            import qcts
+            answer = qcts.judge("kernels:{function}", op="{op}", scheme="int8_row", plan="quick"{more})
+            print(json.dumps([answer.ok, answer.passed, answer.failed, [cause["title"] for cause in answer.causes], str(answer)]))
+            """,
+        )
+
+    return lambda *words: json.loads(judge(*words))
+
+
+def test_a_right_callable_passes(judged):
+    for words in (
+        ("dequantize",),
+        (
+            "linear",
+            "linear",
+            ', numerics={"accumulator": "float64", "output_cast": "float32", "scale_after_sum": True, "bias_in_output_cast": True}',
+        ),
+    ):
+        ok, passed, failed, _, said = judged(*words)
+        assert ok and passed > 5 and failed == 0 and said.startswith("right"), said
+
+
+@pytest.mark.parametrize(
+    "function, title",
+    [
+        ("first_scale", "scale of the first row"),
+        ("other_dtype", "the weight is torch.float64"),
+        ("reads_the_judge", "scale of the first row"),
+        ("looks_at_frames", "scale of the first row"),
+        ("patches_torch", ""),
+    ],
+)
+def test_a_wrong_callable_is_named(judged, function, title):
+    ok, passed, failed, titles, said = judged(function)
+    assert not ok and passed == 0 and failed > 5 and any(title in each for each in titles), said
