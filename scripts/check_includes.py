@@ -29,6 +29,7 @@ ORDER = {
         "reference/dialects/names",
         "reference/dialects",
         "reference/dialects/foreign",
+        "reference/dialects/joins",
         "reference/dialects/encoders",
         "reference/comparison",
         "reference/values",

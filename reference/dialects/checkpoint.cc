@@ -229,6 +229,26 @@ void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget
   checkpoint.dialect = "tinyq";
 }
 
+namespace {
+
+bool may_hold_parts(const Checkpoint& checkpoint) {
+  return std::ranges::any_of(checkpoint.tensors, [](const NamedTensor& tensor) {
+    return tensor.dtype != DType::float32 && tensor.dtype != DType::float16 &&
+           tensor.dtype != DType::bfloat16;
+  });
+}
+
+// Joins and names the weights that other libraries quantized. Floats alone need no configuration.
+void read_others(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget& budget) {
+  if (!options.dialect.empty()) return;
+  std::string why;
+  if (may_hold_parts(checkpoint) || !options.config.empty())
+    why = join_foreign_parts(checkpoint, quant_config_of_file(checkpoint.path, options), budget);
+  name_foreign(checkpoint, "", why, budget);
+}
+
+}  // namespace
+
 Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOptions& options) {
   check_dialect_name(options.dialect);
   Checkpoint checkpoint;
@@ -251,7 +271,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
     read_pickled(checkpoint, std::move(file), options, budget);
     note_further(checkpoint);
     join_by_keys(checkpoint, options, budget);
-    if (options.dialect.empty()) name_foreign(checkpoint, "", budget);
+    read_others(checkpoint, options, budget);
     return checkpoint;
   }
   checkpoint.format = Format::safetensors;
@@ -266,7 +286,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
   view.metadata = checkpoint.safetensors.front()->metadata;
   fill_from_safetensors(checkpoint, view, options);
   join_by_keys(checkpoint, options, view.budget);
-  if (options.dialect.empty()) name_foreign(checkpoint, "", view.budget);
+  read_others(checkpoint, options, view.budget);
   return checkpoint;
 }
 

@@ -49,7 +49,7 @@ struct NotStored {
 
 struct Checkpoint {
   Format format = Format::torch_zip;
-  std::string dialect;  // one of dialect_names(), or a ForeignFormat's name
+  std::string dialect;  // one of dialect_names(), or a ForeignFormat's name, read by its join or not
   std::filesystem::path path;
   uint64_t file_bytes = 0;
   std::vector<NamedTensor> tensors;  // in file order; names are unique
@@ -70,6 +70,7 @@ struct OpenOptions {
   bool lenient = false;
   bool config_is_a_plan = false;             // config.json may describe how to quantize float tensors
   std::string dialect;                       // empty: detect the dialect
+  std::filesystem::path config;              // the config.json of a file; empty: the one beside it
   std::vector<std::string> allow;            // globals to keep as opaque objects
   std::vector<std::string> allow_locations;  // storage tags to allow in addition to torch's
   std::vector<std::pair<std::string, std::string>> map_locations;  // as TorchOptions::map_locations

@@ -2,6 +2,7 @@
 #include "reference/dialects/dense.h"
 
 #include "reference/dialects/classes/affine.h"
+#include "reference/dialects/classes/coded_weight.h"
 #include "reference/dialects/input_scale.h"
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/choices.h"
@@ -31,6 +32,7 @@ bool is_empty_weight(const NamedTensor& tensor) {
 std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout) {
   if (is_plain(tensor)) return tensor.payload[0].tensor;
   if (!tensor.foreign.empty()) return std::nullopt;
+  if (tensor.coded) return dense_of_coded(*tensor.coded, tensor.shape);
   if (const std::optional<NamedTensor> inside = weight_behind_input_scale(tensor))
     return dense_of(*inside, cpu_layout);
   const std::optional<SchemeTensor> quantized = scheme_tensor(tensor, cpu_layout);

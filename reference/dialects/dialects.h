@@ -172,13 +172,26 @@ void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget
 Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
 // Throws Refused: StJson for malformed JSON, LimitExceeded beyond 256 MiB or 64 levels.
 nlohmann::ordered_json read_json_file(const std::filesystem::path& path);
-// Returns the method that config.json names; empty if it names none, or torchao's.
-// Three more files of a directory count too:
+// How a checkpoint says that it is quantized.
+struct QuantConfig {
+  std::string method;  // quant_method in lower case; empty if there is none, or torchao's
+  nlohmann::ordered_json said = nlohmann::ordered_json::object();  // the object that names the method
+  std::optional<DType> dtype{};                                    // the model's, as config.json names it
+};
+// Returns what config.json says. Three more files of a directory count too:
 // hf_quant_config.json (ModelOpt), quantize_config.json (GPTQ) and quant_config.json (AWQ).
-std::string foreign_method(const nlohmann::ordered_json& config, const std::filesystem::path& directory);
+QuantConfig quant_config(const nlohmann::ordered_json& config, const std::filesystem::path& directory);
+// Returns what --config says, or the config.json beside a file; nothing if there is none.
+QuantConfig quant_config_of_file(const std::filesystem::path& file, const OpenOptions& options);
+// Joins the plain tensors of each weight that the configuration describes, and sets the dialect.
+// Adds a finding for each weight that contradicts it.
+// Returns why the first weight that stays apart is not read; empty if there is none.
+// Throws Refused (DuplicateEntry, SubclassSchema) for two weights that share a name or a part.
+std::string join_foreign_parts(Checkpoint& checkpoint, const QuantConfig& config, ReadBudget& budget);
 // Marks the tensors of foreign formats (foreign/foreign.h), sets the dialect and adds the findings.
-// `method` is the result of foreign_method().
-void name_foreign(Checkpoint& checkpoint, const std::string& method, ReadBudget& budget);
+// `method` is QuantConfig::method, and `why` the result of join_foreign_parts().
+void name_foreign(Checkpoint& checkpoint, const std::string& method, const std::string& why,
+                  ReadBudget& budget);
 TorchOptions torch_options(const OpenOptions& options);
 SafetensorsOptions safetensors_options(const OpenOptions& options);
 

@@ -110,8 +110,15 @@ class ShardMetadata {
   std::set<Json> listed_;  // in names_
 };
 
+void read_others_of_folder(Checkpoint& checkpoint, const QuantConfig& config, const OpenOptions& options,
+                           ReadBudget& budget) {
+  if (!options.dialect.empty()) return;
+  const std::string why = join_foreign_parts(checkpoint, config, budget);
+  name_foreign(checkpoint, config.method, why, budget);
+}
+
 void read_safetensors_shards(Checkpoint& checkpoint, const std::vector<Shard>& shards,
-                             const std::string& method, const OpenOptions& options) {
+                             const QuantConfig& config, const OpenOptions& options) {
   SafetensorsView view;
   view.budget = ReadBudget::none();
   ShardMetadata metadata;
@@ -140,10 +147,10 @@ void read_safetensors_shards(Checkpoint& checkpoint, const std::vector<Shard>& s
   view.metadata = metadata.take();
   fill_from_safetensors(checkpoint, view, options);
   join_by_keys(checkpoint, options, view.budget);
-  if (options.dialect.empty()) name_foreign(checkpoint, method, view.budget);
+  read_others_of_folder(checkpoint, config, options, view.budget);
 }
 
-void read_pickled_shards(Checkpoint& checkpoint, const std::vector<Shard>& shards, const std::string& method,
+void read_pickled_shards(Checkpoint& checkpoint, const std::vector<Shard>& shards, const QuantConfig& config,
                          const OpenOptions& options) {
   std::set<std::string> held;
   ReadBudget budget = ReadBudget::none();
@@ -166,7 +173,7 @@ void read_pickled_shards(Checkpoint& checkpoint, const std::vector<Shard>& shard
   }
   note_further(checkpoint);
   join_by_keys(checkpoint, options, budget);
-  if (options.dialect.empty()) name_foreign(checkpoint, method, budget);
+  read_others_of_folder(checkpoint, config, options, budget);
 }
 
 }  // namespace
@@ -180,11 +187,11 @@ Checkpoint open_directory(const fs::path& path, const OpenOptions& options) {
   const std::vector<Shard> shards = find_shards(path, checkpoint.warnings);
   const bool safe =
       std::ranges::all_of(shards, [](const Shard& shard) { return shard.name.ends_with(".safetensors"); });
-  const std::string method = foreign_method(checkpoint.config, path);
+  const QuantConfig config = quant_config(checkpoint.config, path);
   if (safe)
-    read_safetensors_shards(checkpoint, shards, method, options);
+    read_safetensors_shards(checkpoint, shards, config, options);
   else
-    read_pickled_shards(checkpoint, shards, method, options);
+    read_pickled_shards(checkpoint, shards, config, options);
   check_config(checkpoint, options);
   return checkpoint;
 }

@@ -11,6 +11,10 @@ namespace qcts {
 
 std::optional<ReadWeight> ValueCollector::add(const NamedTensor& named) {
   if (!named.foreign.empty() || named.payload.empty()) return std::nullopt;
+  if (named.coded) {
+    add_coded(named);
+    return std::nullopt;
+  }
   const std::optional<SchemeTensor> tensor = scheme_tensor(named, cpu_layout_);
   if (!tensor) {
     if (is_plain(named))

@@ -7,6 +7,7 @@
 
 #include "reference/dialects/classes/affine.h"
 #include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/coded_weight.h"
 #include "reference/dialects/classes/lookup.h"
 #include "reference/numerics/soft_float.h"
 #include "reference/numerics/special_values.h"
@@ -91,6 +92,22 @@ void ValueCollector::add_affine(const NamedTensor& named) {
   for (const double zero : numbers_of(*affine->zero_point))
     zero_points.look_at(zero, zero >= least && zero <= greatest);
   zero_points.add_to(found_.findings);
+}
+
+void ValueCollector::add_coded(const NamedTensor& named) {
+  for (const CodedFault& fault : coded_faults(*named.coded)) {
+    const bool scale = fault.kind == CodedFault::Kind::scale;
+    found_.findings.push_back(
+        {.rule = scale ? ValueRule::scale : ValueRule::idle_bits,
+         .tensor = named.name,
+         .plane = scale ? "scale" : "codes",
+         .place = (scale ? "scale " : "word ") + std::to_string(fault.first),
+         .value = scale ? number_text(fault.value) : "bits above the codes",
+         .expected =
+             named.coded->scheme + (scale ? ": scales are finite and not negative" : ": idle bits are 0"),
+         .count = fault.count,
+         .total = fault.total});
+  }
 }
 
 void ValueCollector::add_parts(const NamedTensor& named) {

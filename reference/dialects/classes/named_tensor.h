@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@
 #include "reference/schemes/scheme.h"
 
 namespace qcts {
+
+struct CodedWeight;  // classes/coded_weight.h
 
 struct InnerTensor {
   // A dotted name, depth-first in flatten order: "qdata", "tensor_impl.int_data"; "data" for a plain tensor.
@@ -31,6 +34,7 @@ struct NamedTensor {
   std::vector<int64_t> shape;    // the shape that the model sees
   DType dtype = DType::float32;  // its logical dtype
   std::string_view foreign{};    // ForeignFormat::name for a part of a weight in a format that is not read
+  std::shared_ptr<const CodedWeight> coded{};  // set for a weight of another library that a join describes
   std::vector<InnerTensor> payload;
   nlohmann::ordered_json attributes =
       nlohmann::ordered_json::object();  // reference/dialects/classes/attributes.h

@@ -2,8 +2,10 @@
 // Finds the method of quantization that the JSON files of a directory name.
 #include <algorithm>
 
+#include "reference/dialects/config.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/foreign/foreign.h"
+#include "reference/formats/refusal.h"
 
 namespace qcts {
 namespace {
@@ -62,26 +64,40 @@ bool names_quantization(std::string_view key) {
   return key == "quantization_config" || key == "compression_config";
 }
 
-std::string method_in(const Json& config, int depth) {
-  if (!config.is_object()) return "";
+// The dtype of the model, or of the first part of it that names one.
+std::optional<DType> dtype_in(const Json& config, int depth) {
+  if (!config.is_object()) return std::nullopt;
+  if (const std::optional<DType> found = config_dtype(config)) return found;
+  for (const auto& [key, part] : config.items())
+    if (depth > 0 && key.ends_with("_config") && !names_quantization(key))
+      if (const std::optional<DType> found = dtype_in(part, depth - 1)) return found;
+  return std::nullopt;
+}
+
+QuantConfig config_in(const Json& config, int depth) {
+  if (!config.is_object()) return {};
   for (const char* key : {"quantization_config", "compression_config"})
     if (config.contains(key))
-      if (const std::string method = method_of(config[key]); !method.empty()) return method;
+      if (const std::string method = method_of(config[key]); !method.empty())
+        return {method, config[key], std::nullopt};
   const auto mlx = config.find("quantization");
   if (mlx != config.end() && mlx->is_object() && mlx->contains("bits") && mlx->contains("group_size"))
-    return "mlx";
+    return {"mlx", *mlx, std::nullopt};
   // The parts of a model of several: text_config, llm_config, thinker_config.
   for (const auto& [key, part] : config.items())
     if (depth > 0 && key.ends_with("_config") && !names_quantization(key))
-      if (const std::string method = method_in(part, depth - 1); !method.empty()) return method;
-  return "";
+      if (QuantConfig found = config_in(part, depth - 1); !found.method.empty()) return found;
+  return {};
 }
 
 }  // namespace
 
-std::string foreign_method(const Json& config, const std::filesystem::path& directory) {
-  if (const std::string method = method_in(config, 2); !method.empty()) return method;
-  if (config.is_object() && config.contains("quantization_config")) return "";
+QuantConfig quant_config(const Json& config, const std::filesystem::path& directory) {
+  if (QuantConfig found = config_in(config, 2); !found.method.empty()) {
+    found.dtype = dtype_in(config, 2);
+    return found;
+  }
+  if (config.is_object() && config.contains("quantization_config")) return {};
   const auto neighbour = [&](const char* name) {
     std::error_code error;
     const std::filesystem::path path = directory / name;
@@ -90,10 +106,24 @@ std::string foreign_method(const Json& config, const std::filesystem::path& dire
   const Json modelopt = neighbour("hf_quant_config.json");
   if (modelopt.is_object() && modelopt.contains("quantization") &&
       !text_at(modelopt["quantization"], "quant_algo").empty())
-    return "modelopt";
+    return {"modelopt", modelopt["quantization"], std::nullopt};
   const Json gptq = neighbour("quantize_config.json"), awq = neighbour("quant_config.json");
-  if (gptq.is_object() && gptq.contains("bits")) return "gptq";
-  return awq.is_object() && (awq.contains("w_bit") || text_at(awq, "quant_method") == "awq") ? "awq" : "";
+  if (gptq.is_object() && gptq.contains("bits")) return {"gptq", gptq, std::nullopt};
+  const bool names_awq = awq.is_object() && (awq.contains("w_bit") || text_at(awq, "quant_method") == "awq");
+  return names_awq ? QuantConfig{"awq", awq, std::nullopt} : QuantConfig();
+}
+
+QuantConfig quant_config_of_file(const std::filesystem::path& file, const OpenOptions& options) {
+  const std::filesystem::path folder = file.parent_path(), beside = folder / "config.json";
+  if (!options.config.empty())
+    return quant_config(read_json_file(options.config), options.config.parent_path());
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(beside, error)) return {};
+  try {
+    return quant_config(read_json_file(beside), folder);
+  } catch (const Refused&) {  // nobody named that file
+    return {};
+  }
 }
 
 }  // namespace qcts

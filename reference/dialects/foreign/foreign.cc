@@ -89,8 +89,8 @@ bool has_plain_data(const NamedTensor& tensor) {
 
 class ForeignNamer {
  public:
-  ForeignNamer(Checkpoint& checkpoint, const std::string& method, ReadBudget& budget)
-      : checkpoint_(checkpoint), method_(method), by_method_(foreign_by_method(method)) {
+  ForeignNamer(Checkpoint& checkpoint, const std::string& method, const std::string& why, ReadBudget& budget)
+      : checkpoint_(checkpoint), method_(method), why_(why), by_method_(foreign_by_method(method)) {
     budget.take_bytes(kPlaceBytes * checkpoint.tensors.size());
     budget.give_back_bytes(kPlaceBytes * checkpoint.tensors.size());
     places_.reserve(checkpoint.tensors.size());
@@ -330,14 +330,16 @@ class ForeignNamer {
           (is_scaled_dtype(first_unscaled_->dtype) ? "float8"
                                                    : std::string(dtype_name(first_unscaled_->dtype))) +
           " without a scale beside it, read as plain numbers");
-    if (!method_.empty() && by_method_ != nullptr && weights_ == 0) {
+    const bool read =
+        std::ranges::any_of(checkpoint_.tensors, [](const auto& t) { return t.coded != nullptr; });
+    if (!method_.empty() && by_method_ != nullptr && weights_ == 0 && !read) {
       contradict("", "config.json says " + method_ + ", but no tensor is quantized so");
     }
     const ForeignFormat* format = by_method_ && weights_ > 0 ? by_method_ : first_;
     if (format == nullptr && (method_.empty() || by_method_ != nullptr)) return;
     const std::string name = format ? std::string(format->name) : method_;
     std::string text = format ? name + " (" + std::string(format->what) + ")" : name + " (config.json)";
-    text += ", which is not read here";
+    text += ", which is not read here" + (why_.empty() ? "" : " (" + why_ + ")");
     if (!first_name_.empty()) {
       text += ": " + first_name_;
       if (weights_ > 1) text += ", " + std::to_string(weights_) + " weights in all";
@@ -348,6 +350,7 @@ class ForeignNamer {
 
   Checkpoint& checkpoint_;
   const std::string& method_;
+  const std::string& why_;
   const ForeignFormat* by_method_;
   std::vector<WeightPattern> patterns_ = weight_patterns();
   // Sorted: a file can choose names that a hash table holds badly.
@@ -372,10 +375,11 @@ const ForeignFormat* foreign_by_method(std::string_view method) {
   return nullptr;
 }
 
-void name_foreign(Checkpoint& checkpoint, const std::string& method, ReadBudget& budget) {
+void name_foreign(Checkpoint& checkpoint, const std::string& method, const std::string& why,
+                  ReadBudget& budget) {
   // Most models hold floats alone, the largest ones too, and need no search.
   if (method.empty() && std::ranges::none_of(checkpoint.tensors, may_hold_codes)) return;
-  ForeignNamer(checkpoint, method, budget).name();
+  ForeignNamer(checkpoint, method, why, budget).name();
 }
 
 }  // namespace qcts

@@ -2,7 +2,7 @@
 // Recognizes weights that are quantized in formats of other libraries.
 // config.json, or the names and dtypes of the tensors, reveal such weights.
 // Such weights are neither judged nor dequantized.
-// If someone writes a reader for a format, the row of the format is removed.
+// Weights that a join reads (../joins/join.h) are no longer among them.
 #pragma once
 
 #include <span>

@@ -92,6 +92,9 @@ void add_file_options(CLI::App& command, FileOptions& options, const std::string
   for (std::string_view name : dialect_names())
     dialects += (dialects.empty() ? "" : ", ") + std::string(name);
   command.add_option(dialect, options.open.dialect, "read as this dialect: " + dialects);
+  command.add_option(
+      "--config", options.open.config,
+      "the config.json that says how the weights of a file are quantized; otherwise the one beside it");
   command.add_flag("--lenient", options.open.lenient, "accept what the formats' own libraries tolerate");
   command.add_flag("--no-crc", options.no_crc, "do not verify the checksums of a torch zip's records");
   command

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "reference/comparison/words.h"
+#include "reference/dialects/classes/coded_weight.h"
 #include "reference/dialects/config.h"
 #include "reference/dialects/dense.h"
 #include "reference/dialects/own_metadata.h"
@@ -69,8 +70,13 @@ Json inner_json(const InnerTensor& inner, const StorageNames& names) {
   return json;
 }
 
+// Is any weight of the dialect left apart?
 bool is_foreign_dialect(const Checkpoint& checkpoint) {
-  return std::ranges::find(dialect_names(), checkpoint.dialect) == dialect_names().end();
+  const auto is_foreign = [](const CheckpointFinding& finding) {
+    return finding.kind == CheckpointFinding::Kind::foreign;
+  };
+  return std::ranges::find(dialect_names(), checkpoint.dialect) == dialect_names().end() &&
+         std::ranges::any_of(checkpoint.findings, is_foreign);
 }
 
 bool holds_foreign(const Checkpoint& checkpoint) {
@@ -142,7 +148,9 @@ Json checkpoint_json(const Checkpoint& checkpoint) {
   for (const NamedTensor& tensor : checkpoint.tensors) {
     Json entry;
     entry["name"] = tensor.name;
-    entry["scheme"] = tensor.scheme.empty() ? Json(nullptr) : Json(tensor.scheme);
+    entry["scheme"] = tensor.coded            ? Json(tensor.coded->scheme)
+                      : tensor.scheme.empty() ? Json(nullptr)
+                                              : Json(tensor.scheme);
     if (!tensor.foreign.empty()) entry["foreign"] = tensor.foreign;
     entry["type"] = tensor.type;
     entry["shape"] = tensor.shape;
@@ -164,6 +172,7 @@ std::string shape_word(const std::vector<int64_t>& shape) {
 
 std::string scheme_text(const NamedTensor& tensor) {
   if (!tensor.foreign.empty()) return "(" + std::string(tensor.foreign) + ")";
+  if (tensor.coded) return tensor.coded->scheme;
   if (tensor.scheme.empty()) return "-";
   return !tensor.layout ? tensor.scheme : tensor.scheme + "/" + std::string(layout_name(tensor.layout));
 }

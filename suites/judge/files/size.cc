@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "reference/dialects/classes/coded_weight.h"
 #include "reports/waivers.h"
 #include "suites/judge/files/container_size.h"
 #include "suites/judge/files/file_kinds.h"
@@ -76,9 +77,21 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
       element_bytes += bytes_of(inner.tensor.dtype, inner.tensor.shape);
       if (storage == nullptr) continue;
       // A float tensor is expected to have its storage's size.
-      const bool whole = !tensor && !of_weights.contains(storage);
+      const bool whole = !tensor && !named.coded && !of_weights.contains(storage);
       if (tensor && bytes.reached(*storage) == 0) of_weights.insert(storage);
       fresh_bytes += whole ? bytes.add_whole(*storage) : bytes.add(inner.tensor);
+    }
+    // Several layers may share one static scale of x, which is stored once.
+    const uint64_t shared_bytes = element_bytes - std::min(element_bytes, fresh_bytes);
+    if (named.coded) {
+      WeightSize weight;
+      weight.name = named.name;
+      weight.expected_bytes = weight.plain_bytes = named.coded->law_bytes;
+      weight.element_bytes = element_bytes;
+      weight.dense_bytes = bytes_of(named.dtype, named.shape);
+      count.expected_bytes += weight.expected_bytes - std::min(weight.expected_bytes, shared_bytes);
+      count.weights.push_back(weight);
+      continue;
     }
     if (!tensor) {
       count.expected_bytes += fresh_bytes;
@@ -96,8 +109,6 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
         weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, kPlain, kWeightOnly);
     weight.element_bytes = element_bytes;
     weight.dense_bytes = bytes_of(weight.shape.dtype, std::vector<int64_t>{weight.shape.n, weight.shape.k});
-    // Several layers may share one static scale of x, which is stored once.
-    const uint64_t shared_bytes = element_bytes - std::min(element_bytes, fresh_bytes);
     count.expected_bytes += weight.expected_bytes - std::min(weight.expected_bytes, shared_bytes);
     count.weights.push_back(weight);
   }
@@ -143,7 +154,7 @@ std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targ
 }
 
 std::optional<double> minimum_reduction(const WeightSize& weight, const Json& targets) {
-  if (weight.expected_bytes > weight.plain_bytes) return std::nullopt;
+  if (weight.scheme == nullptr || weight.expected_bytes > weight.plain_bytes) return std::nullopt;
   for (const auto& [name, target] : targets.at("minimum_reduction").at("schemes").items()) {
     if (!glob_match(name, weight.scheme->name())) continue;
     if (weight.shape.k < target.at("min_k").get<int64_t>()) return std::nullopt;

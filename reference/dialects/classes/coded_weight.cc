@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "reference/dialects/classes/coded_weight.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "reference/numerics/soft_float.h"
+
+namespace qcts {
+namespace {
+
+constexpr std::array<int, 8> kAwqPlaces = {0, 4, 1, 5, 2, 6, 3, 7};  // of the columns in a word
+
+uint64_t word_at(std::span<const std::byte> bytes, int bits, int64_t index) {
+  const size_t width = static_cast<size_t>(bits) / 8;
+  uint64_t word = 0;
+  std::memcpy(&word, bytes.data() + static_cast<size_t>(index) * width, width);
+  return word;
+}
+
+// Reads the codes of a matrix, one after the other.
+class CodeReader {
+ public:
+  explicit CodeReader(const CodeMatrix& matrix)
+      : matrix_(matrix), bytes_(row_major_view(matrix.words, scratch_)), values_(values_of(matrix)) {}
+
+  uint64_t bits_at(int64_t line, int64_t position) const {
+    const int word_bits = matrix_.word_bits, bits = matrix_.bits;
+    int64_t word, shift;
+    if (matrix_.packing == CodePacking::padded) {
+      const int64_t per_word = word_bits / bits;
+      word = position / per_word;
+      shift = position % per_word * bits;
+    } else if (matrix_.packing == CodePacking::awq) {
+      word = position / 8;
+      shift = kAwqPlaces[static_cast<size_t>(position % 8)] * bits;
+    } else {
+      word = position * bits / word_bits;
+      shift = position * bits % word_bits;
+    }
+    const int64_t at = line * matrix_.line_stride + word * matrix_.word_stride;
+    uint64_t field = word_at(bytes_, word_bits, at) >> shift;
+    if (shift + bits > word_bits)
+      field |= word_at(bytes_, word_bits, at + matrix_.word_stride) << (word_bits - shift);
+    return field & ((uint64_t{1} << bits) - 1);
+  }
+  float value(uint64_t bits) const { return values_[bits]; }
+  float at(int64_t line, int64_t position) const { return values_[bits_at(line, position)]; }
+
+ private:
+  static float value_of(const CodeMatrix& matrix, int field) {
+    const int half = 1 << (matrix.bits - 1);
+    switch (matrix.kind) {
+      case CodeKind::unsigned_integer:
+        return static_cast<float>(field);
+      case CodeKind::offset_integer:
+        return static_cast<float>(field - half);
+      case CodeKind::signed_integer:
+        return static_cast<float>(field < half ? field : field - 2 * half);
+      case CodeKind::float8_e4m3:
+        return static_cast<float>(decode_float(DType::float8_e4m3fn, static_cast<uint64_t>(field)));
+      case CodeKind::float6_e2m3:
+        return static_cast<float>(decode_float(DType::float6_e2m3fn, static_cast<uint64_t>(field)));
+      case CodeKind::float4_e2m1:
+        return static_cast<float>(decode_float(DType::float4_e2m1fn_x2, static_cast<uint64_t>(field)));
+    }
+    return 0;
+  }
+  static std::vector<float> values_of(const CodeMatrix& matrix) {
+    std::vector<float> values(size_t{1} << matrix.bits);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = value_of(matrix, static_cast<int>(i));
+    return values;
+  }
+
+  const CodeMatrix& matrix_;
+  std::vector<std::byte> scratch_;
+  std::span<const std::byte> bytes_;
+  std::vector<float> values_;
+};
+
+std::vector<float> floats_of(const Tensor& tensor) {
+  std::vector<std::byte> scratch;
+  const std::span<const std::byte> bytes = row_major_view(tensor, scratch);
+  const DType dtype = tensor.dtype == DType::uint8 ? DType::float8_e8m0fnu : tensor.dtype;
+  return load_floats(dtype, bytes);
+}
+
+// The scales as they are multiplied by, [rows, columns].
+std::vector<float> effective_scales(const CodedWeight& weight) {
+  const ScaleMatrix& scales = weight.scales;
+  const std::vector<float> stored = floats_of(scales.values);
+  const float global = scales.global ? floats_of(*scales.global).at(0) : 1;
+  std::vector<float> result(stored.size());
+  for (int64_t row = 0; row < scales.rows; ++row)
+    for (int64_t column = 0; column < scales.columns; ++column) {
+      const int64_t from = scales.transposed ? column * scales.rows + row : row * scales.columns + column;
+      float scale = stored[static_cast<size_t>(from)];
+      if (scales.global) scale = scales.divides_by_global ? scale / global : scale * global;
+      if (scales.rounded_first) scale = round_to(weight.dtype, scale);
+      result[static_cast<size_t>(row * scales.columns + column)] = scale;
+    }
+  return result;
+}
+
+// The zero points of one row, one for each group of columns.
+void read_zeros(const CodedWeight& weight, const std::optional<CodeReader>& reader, int64_t row,
+                std::vector<float>& zeros) {
+  for (int64_t group = 0; group < weight.scales.columns; ++group) {
+    auto zero = static_cast<float>(weight.zero);
+    const int64_t line = row / weight.scales.row_block;
+    if (reader) zero += weight.zeros->lines_are_rows ? reader->at(line, group) : reader->at(group, line);
+    zeros[static_cast<size_t>(group)] = zero;
+  }
+}
+
+std::vector<size_t> groups_of(const CodedWeight& weight) {
+  std::vector<size_t> groups(static_cast<size_t>(weight.columns));
+  const std::vector<int64_t> named =
+      weight.group_of ? read_integers(*weight.group_of) : std::vector<int64_t>();
+  for (size_t j = 0; j < groups.size(); ++j)
+    groups[j] =
+        weight.group_of ? static_cast<size_t>(named[j]) : j / static_cast<size_t>(weight.scales.column_block);
+  return groups;
+}
+
+// Counts the words of a line that have a bit above their codes, or above the last code of the line.
+void find_idle_bits(const CodeMatrix& matrix, std::vector<CodedFault>& faults) {
+  if (matrix.packing == CodePacking::awq) return;
+  std::vector<std::byte> scratch;
+  const std::span<const std::byte> bytes = row_major_view(matrix.words, scratch);
+  const int64_t per_word = matrix.packing == CodePacking::padded ? matrix.word_bits / matrix.bits : 0;
+  CodedFault fault{.kind = CodedFault::Kind::idle_bits};
+  for (int64_t line = 0; line < matrix.lines; ++line)
+    for (int64_t word = 0; word < matrix.line_words(); ++word) {
+      const int64_t used =
+          per_word
+              ? std::min(per_word, matrix.length - word * per_word) * matrix.bits
+              : std::min<int64_t>(matrix.word_bits, matrix.length * matrix.bits - word * matrix.word_bits);
+      const int64_t at = line * matrix.line_stride + word * matrix.word_stride;
+      ++fault.total;
+      if (used < matrix.word_bits && word_at(bytes, matrix.word_bits, at) >> used != 0 && fault.count++ == 0)
+        fault.first = at;
+    }
+  if (fault.count > 0) faults.push_back(fault);
+}
+
+}  // namespace
+
+int64_t CodeMatrix::line_words() const {
+  const int64_t per_word = packing == CodePacking::awq ? 8 : word_bits / bits;
+  return packing == CodePacking::dense ? (length * bits + word_bits - 1) / word_bits
+                                       : (length + per_word - 1) / per_word;
+}
+
+namespace {
+
+std::string size_contradiction(const std::string& what, int64_t held, int64_t wanted) {
+  return held == wanted ? ""
+                        : what + " hold " + std::to_string(held) + " elements, not " + std::to_string(wanted);
+}
+
+std::string matrix_contradiction(const std::string& what, const CodeMatrix& matrix) {
+  if (static_cast<int>(dtype_bits(matrix.words.dtype)) != matrix.word_bits)
+    return what + " are " + std::string(dtype_name(matrix.words.dtype));
+  return size_contradiction(what, matrix.words.numel(), matrix.lines * matrix.line_words());
+}
+
+std::string group_contradiction(const CodedWeight& weight) {
+  if (!weight.group_of) return "";
+  if (weight.group_of->dtype != DType::int32) return "the groups of columns are no int32";
+  const std::string size =
+      size_contradiction("the groups of columns", weight.group_of->numel(), weight.columns);
+  if (!size.empty()) return size;
+  const std::vector<int64_t> groups = read_integers(*weight.group_of);
+  for (size_t i = 0; i < groups.size(); ++i)
+    if (groups[i] < 0 || groups[i] >= weight.scales.columns)
+      return "column " + std::to_string(i) + " is in group " + std::to_string(groups[i]) + " of " +
+             std::to_string(weight.scales.columns);
+  return "";
+}
+
+bool covers(int64_t blocks, int64_t block, int64_t length) {
+  return block > 0 && blocks == (length + block - 1) / block;
+}
+
+}  // namespace
+
+uint64_t law_bytes_of(const CodedWeight& weight) {
+  const auto of_matrix = [](const CodeMatrix& matrix) {
+    return static_cast<uint64_t>(matrix.lines * matrix.line_words() * matrix.word_bits / 8);
+  };
+  const ScaleMatrix& scales = weight.scales;
+  return of_matrix(weight.codes) + (weight.zeros ? of_matrix(*weight.zeros) : 0) +
+         static_cast<uint64_t>(scales.rows * scales.columns) * dtype_bytes(scales.values.dtype) +
+         (scales.global ? 4 : 0) + (weight.group_of ? 4 * static_cast<uint64_t>(weight.columns) : 0);
+}
+
+std::string coded_contradiction(const CodedWeight& weight) {
+  const ScaleMatrix& scales = weight.scales;
+  const CodeMatrix& codes = weight.codes;
+  const bool by_row = codes.lines_are_rows;
+  if (codes.lines != (by_row ? weight.rows : weight.columns) ||
+      codes.length != (by_row ? weight.columns : weight.rows))
+    return "the codes have another shape than the weight";
+  if (std::string text = matrix_contradiction("the codes", codes); !text.empty()) return text;
+  if (!covers(scales.rows, scales.row_block, weight.rows) ||
+      (!weight.group_of && !covers(scales.columns, scales.column_block, weight.columns)))
+    return "the scales do not cover the weight";
+  if (std::string text =
+          size_contradiction("the scales", scales.values.numel(), scales.rows * scales.columns);
+      !text.empty())
+    return text;
+  if (scales.global && (scales.global->numel() != 1 || scales.global->dtype != DType::float32))
+    return "the global scale is not one float32";
+  if (weight.zeros) {
+    const CodeMatrix& zeros = *weight.zeros;
+    const bool by_scale_row = zeros.lines_are_rows;
+    if (zeros.lines != (by_scale_row ? scales.rows : scales.columns) ||
+        zeros.length != (by_scale_row ? scales.columns : scales.rows))
+      return "there are not as many zero points as scales";
+    if (std::string text = matrix_contradiction("the zero points", zeros); !text.empty()) return text;
+  }
+  return group_contradiction(weight);
+}
+
+Tensor dense_of_coded(const CodedWeight& weight, const std::vector<int64_t>& shape) {
+  const CodeReader codes(weight.codes);
+  std::optional<CodeReader> zero_codes;
+  if (weight.zeros) zero_codes.emplace(*weight.zeros);
+  const std::vector<float> scales = effective_scales(weight);
+  const std::vector<size_t> groups = groups_of(weight);
+  std::vector<float> zeros(static_cast<size_t>(weight.scales.columns));
+  std::vector<std::byte> bytes(bytes_of(weight.dtype, shape));
+  const int64_t expert_rows = weight.rows / std::max<int64_t>(1, weight.experts);
+  for (int64_t row = 0; row < weight.rows; ++row) {
+    read_zeros(weight, zero_codes, row, zeros);
+    const float* scale = scales.data() + row / weight.scales.row_block * weight.scales.columns;
+    for (int64_t column = 0; column < weight.columns; ++column) {
+      const size_t group = groups[static_cast<size_t>(column)];
+      float code = weight.codes.lines_are_rows ? codes.at(row, column) : codes.at(column, row);
+      if (weight.plain_zero && code == 0) code = 0;
+      const float value = (code - zeros[group]) * scale[group];
+      const int64_t place =
+          weight.transposed ? (row / expert_rows * weight.columns + column) * expert_rows + row % expert_rows
+                            : row * weight.columns + column;
+      store_float(weight.dtype, bytes, static_cast<size_t>(place), value);
+    }
+  }
+  return make_tensor(weight.dtype, shape, std::move(bytes), weight.scheme);
+}
+
+std::vector<CodedFault> coded_faults(const CodedWeight& weight) {
+  std::vector<CodedFault> faults;
+  CodedFault scale;
+  const std::vector<float> scales = effective_scales(weight);
+  for (size_t i = 0; i < scales.size(); ++i)
+    if (!(std::isfinite(scales[i]) && scales[i] >= 0) && scale.count++ == 0)
+      scale.first = static_cast<int64_t>(i), scale.value = static_cast<double>(scales[i]);
+  scale.total = scales.size();
+  if (scale.count > 0) faults.push_back(scale);
+  find_idle_bits(weight.codes, faults);
+  if (weight.zeros) find_idle_bits(*weight.zeros, faults);
+  return faults;
+}
+
+std::vector<int64_t> fields_of(const CodeMatrix& matrix) {
+  const CodeReader reader(matrix);
+  std::vector<int64_t> fields;
+  fields.reserve(static_cast<size_t>(matrix.lines * matrix.length));
+  for (int64_t line = 0; line < matrix.lines; ++line)
+    for (int64_t i = 0; i < matrix.length; ++i)
+      fields.push_back(static_cast<int64_t>(reader.bits_at(line, i)));
+  return fields;
+}
+
+std::vector<int64_t> read_integers(const Tensor& tensor) {
+  std::vector<std::byte> scratch;
+  const std::span<const std::byte> bytes = row_major_view(tensor, scratch);
+  const int bits = static_cast<int>(dtype_bits(tensor.dtype));
+  std::vector<int64_t> values(static_cast<size_t>(tensor.numel()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint64_t word = word_at(bytes, bits, static_cast<int64_t>(i));
+    values[i] = static_cast<int64_t>(word << (64 - bits)) >> (64 - bits);
+  }
+  return values;
+}
+
+}  // namespace qcts

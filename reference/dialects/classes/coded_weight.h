@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A weight [rows, columns] of codes, scales and zero points, as libraries beside torchao store it.
+// The parts are described as data, so that one decoder reads the formats of all of them:
+//   w = round_dtype(float32((code - zero) * scale))
+// The difference is exact, and the product is rounded to float32 as ATen rounds it before it is narrowed.
+// Sources: compressed-tensors 0.20.0, quantization/lifecycle/forward.py, _dequantize;
+// GPTQModel 7.7.0, nn_modules/qlinear/torch.py, dequantize_weight; AutoAWQ 0.2.9, utils/packing_utils.py,
+// dequantize_gemm; transformers 5.24.0, integrations/finegrained_fp8.py and integrations/mxfp4.py.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/dialects/classes/named_tensor.h"
+
+namespace qcts {
+
+// How the bits of one code become a number.
+enum class CodeKind : uint8_t {
+  unsigned_integer,
+  offset_integer,  // minus 2^(bits - 1)
+  signed_integer,  // two's complement
+  float8_e4m3,
+  float6_e2m3,
+  float4_e2m1,
+};
+
+// How codes lie in the words of a line.
+enum class CodePacking : uint8_t {
+  dense,   // a stream of bits, lowest first; a code may cross into the next word
+  padded,  // 32 / bits codes in each word, with idle bits above them
+  awq,     // eight codes of four bits, in the order 0 2 4 6 1 3 5 7
+};
+
+// A matrix of codes. The words of a line follow each other by `word_stride`.
+struct CodeMatrix {
+  Tensor words;  // row-major
+  int word_bits = 32;
+  int bits = 4;
+  CodePacking packing = CodePacking::dense;
+  CodeKind kind = CodeKind::unsigned_integer;
+  int64_t lines = 0, length = 0;  // length: codes in a line
+  int64_t line_stride = 0, word_stride = 1;
+  bool lines_are_rows = true;  // of the weight; otherwise columns of codes, or groups of zero points
+
+  // Returns the number of words in a line that holds `length` codes.
+  int64_t line_words() const;
+};
+
+struct ScaleMatrix {
+  // float32, float16, bfloat16 or float8_e4m3fn; uint8 and float8_e8m0fnu stand for 2^(byte - 127).
+  Tensor values;
+  int64_t row_block = 1;     // rows that share a scale
+  int64_t column_block = 1;  // columns that share a scale, unless CodedWeight::group_of says otherwise
+  int64_t rows = 1, columns = 1;
+  bool transposed = false;       // stored as [columns, rows]
+  std::optional<Tensor> global;  // one float32 for the whole weight
+  bool divides_by_global = false;
+  bool rounded_first = false;  // to the dtype of the weight, before the product
+};
+
+struct CodedWeight {
+  std::string scheme;  // the format, the codes and their groups: "ct_int4_g128_sym"
+  int64_t rows = 0, columns = 0;
+  DType dtype = DType::bfloat16;  // of the dequantized weight
+  CodeMatrix codes;
+  ScaleMatrix scales;
+  std::optional<CodeMatrix> zeros;  // as many as scales
+  int64_t zero = 0;                 // added to each of `zeros`; without them, the zero point of all groups
+  std::optional<Tensor> group_of;   // int32 [columns]: the group of each column
+  bool plain_zero = false;          // a code of -0 is read as +0
+  int64_t experts = 1;              // matrices that are stacked along the rows
+  bool transposed = false;          // the model sees each of them as [columns, rows]
+  uint64_t law_bytes = 0;           // of all parts, by the format's formula
+};
+
+// Returns the bytes that the codes, scales and zero points take by their sizes.
+uint64_t law_bytes_of(const CodedWeight& weight);
+// Returns what contradicts the sizes of the weight, such as "scales hold 12 values, not 16". Returns "" if
+// every code, scale and zero point of the weight lies in its part.
+std::string coded_contradiction(const CodedWeight& weight);
+
+// Dequantizes a weight to `shape` in its dtype. Requires that coded_contradiction() is empty.
+Tensor dense_of_coded(const CodedWeight& weight, const std::vector<int64_t>& shape);
+
+// Values that the format cannot mean: scales that are negative or not finite, and idle bits that are set.
+struct CodedFault {
+  enum class Kind : uint8_t { scale, idle_bits } kind = Kind::scale;
+  int64_t first = 0;  // index of the first one among the scales, or among the words
+  double value = 0;   // the scale
+  uint64_t count = 0, total = 0;
+};
+std::vector<CodedFault> coded_faults(const CodedWeight& weight);
+
+// Returns the bits of all codes of a matrix as unsigned integers, line by line.
+// Requires that the words hold them all.
+std::vector<int64_t> fields_of(const CodeMatrix& matrix);
+// Reads a tensor of int8, int16, int32 or int64.
+std::vector<int64_t> read_integers(const Tensor& tensor);
+
+}  // namespace qcts

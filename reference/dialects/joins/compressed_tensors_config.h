@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The configuration that compressed-tensors writes into config.json (compressed-tensors 0.20.0,
+// quantization/quant_config.py and quant_args.py).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "reference/formats/tensor.h"
+
+namespace qcts {
+
+enum class CompressedFormat : uint8_t {
+  packed_integers,  // pack-quantized
+  bytes,            // int-quantized, float-quantized, naive-quantized
+  nvfp4,
+  mxfp4,
+  mxfp6,
+  mxfp8,
+};
+enum class CompressedStrategy : uint8_t { tensor, channel, group, block };
+
+// How the weights of one config group are stored.
+struct CompressedRecipe {
+  CompressedFormat format = CompressedFormat::packed_integers;
+  CompressedStrategy strategy = CompressedStrategy::channel;
+  int bits = 0;
+  bool is_float = false;
+  bool symmetric = true;
+  int64_t group_size = 0;                     // of strategy `group`
+  int64_t block_rows = 0, block_columns = 0;  // of strategy `block`
+  bool operator==(const CompressedRecipe&) const = default;
+};
+
+// Returns why no weight of the configuration is read, or an empty text: Hadamard transforms, sparsity.
+std::string refuse_compressed(const nlohmann::ordered_json& config);
+// Returns the recipe of the one config group whose targets name the module.
+// A target is the name of a module, "re:" and a regular expression, or a class, in this order.
+// Throws NotJoined for a module that no group or several unlike groups target, or that `ignore` lists.
+CompressedRecipe compressed_recipe(const std::string& module, const nlohmann::ordered_json& config);
+// Returns a name such as "ct_int4_g128_sym".
+std::string compressed_scheme(const CompressedRecipe& recipe);
+
+bool is_wide_float(DType dtype);
+
+}  // namespace qcts

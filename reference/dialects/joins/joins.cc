@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <memory>
+
+#include "reference/dialects/dialects.h"
+#include "reference/dialects/foreign/foreign.h"
+#include "reference/dialects/joins/join.h"
+#include "reference/formats/refusal.h"
+
+namespace qcts {
+
+#define QCTS_JOIN(name) extern const Join kJoin_##name;
+#include "reference/dialects/joins/joins.inc"
+#undef QCTS_JOIN
+
+namespace {
+
+#define QCTS_JOIN(name) &kJoin_##name,
+const Join* const kJoins[] = {
+#include "reference/dialects/joins/joins.inc"
+};
+#undef QCTS_JOIN
+
+const Join* join_of(const std::string& method) {
+  const ForeignFormat* format = foreign_by_method(method);
+  for (const Join* join : kJoins)
+    if (format != nullptr && join->format == format->name) return join;
+  return nullptr;
+}
+
+bool is_lone_data(const NamedTensor& tensor) {
+  return (tensor.type == "Tensor" || tensor.type == "Parameter") && tensor.payload.size() == 1 &&
+         tensor.payload[0].name == "data" && tensor.payload[0].tensor.storage != nullptr;
+}
+
+class Joiner {
+ public:
+  Joiner(Checkpoint& checkpoint, const Join& join, const QuantConfig& config, ReadBudget& budget)
+      : checkpoint_(checkpoint), join_(join), config_(config), budget_(budget) {}
+
+  // Returns why the first weight that is left apart is not read.
+  std::string run() {
+    if (const std::string why = join_.refuse(config_.said); !why.empty()) return why;
+    budget_.take_bytes(kPlaceBytes * checkpoint_.tensors.size());
+    for (size_t i = 0; i < checkpoint_.tensors.size(); ++i)
+      if (is_lone_data(checkpoint_.tensors[i])) places_.emplace(checkpoint_.tensors[i].name, i);
+    taken_.resize(checkpoint_.tensors.size());
+    for (const auto& [name, place] : places_) try_codes(std::string(name), place);
+    if (!layers_.empty()) replace();
+    return why_not_;
+  }
+
+ private:
+  static constexpr uint64_t kPlaceBytes = 2 * (sizeof(NamedTensor) + 160);
+
+  void try_codes(const std::string& name, size_t place) {
+    if (checkpoint_.tensors[place].payload[0].tensor.numel() == 0) return;
+    for (std::string_view ending : join_.codes) {
+      const bool lone = ending.starts_with('.') && name == ending.substr(1);
+      if (!lone && !name.ends_with(ending)) continue;
+      const std::string stem = lone ? "" : name.substr(0, name.size() - ending.size());
+      LayerParts parts(stem, places_, checkpoint_.tensors);
+      try {
+        if (std::optional<CodedWeight> coded = join_.read(parts, config_))
+          add(name, place, parts, std::move(*coded));
+      } catch (const NotJoined& why) {
+        note(name, why);
+      }
+      return;
+    }
+  }
+
+  void note(const std::string& name, const NotJoined& why) {
+    if (why.cause() == NotJoined::Cause::contradiction)
+      checkpoint_.findings.push_back(
+          {CheckpointFinding::Kind::contradiction, name, name + ": " + why.what()});
+    if (why_not_.empty()) why_not_ = why.what();
+  }
+
+  void add(const std::string& codes, size_t place, const LayerParts& parts, CodedWeight coded) {
+    NamedTensor layer;
+    layer.name = parts.stem().empty() && join_.weight.starts_with('.')
+                     ? std::string(join_.weight.substr(1))
+                     : parts.stem() + std::string(join_.weight);
+    if (layer.name != codes && places_.contains(layer.name))
+      refuse(RefusalClass::DuplicateEntry, layer.name + " beside " + codes + ": two weights of one module");
+    layer.type = std::string(join_.format);
+    layer.dtype = coded.dtype;
+    layer.shape = {coded.rows, coded.columns};
+    if (coded.experts > 1 || coded.transposed) {
+      layer.shape = {coded.experts, coded.rows / coded.experts, coded.columns};
+      if (coded.transposed) std::swap(layer.shape[1], layer.shape[2]);
+    }
+    for (const auto& [index, inner] : parts.used()) {
+      if (taken_[index])
+        refuse(RefusalClass::SubclassSchema, checkpoint_.tensors[index].name + " belongs to two weights");
+      taken_[index] = true;
+      layer.payload.push_back({inner, checkpoint_.tensors[index].payload[0].tensor});
+    }
+    layer.coded = std::make_shared<const CodedWeight>(std::move(coded));
+    budget_.take_bytes(sizeof(CodedWeight) + heap_bytes_of(layer));
+    layers_.emplace(place, std::move(layer));
+  }
+
+  // Puts each weight in the place of its codes.
+  void replace() {
+    std::vector<NamedTensor> joined;
+    joined.reserve(checkpoint_.tensors.size());
+    for (size_t i = 0; i < checkpoint_.tensors.size(); ++i) {
+      if (const auto layer = layers_.find(i); layer != layers_.end())
+        joined.push_back(std::move(layer->second));
+      else if (!taken_[i])
+        joined.push_back(std::move(checkpoint_.tensors[i]));
+    }
+    places_.clear();
+    checkpoint_.tensors = std::move(joined);
+    checkpoint_.dialect = std::string(join_.format);
+  }
+
+  Checkpoint& checkpoint_;
+  const Join& join_;
+  const QuantConfig& config_;
+  ReadBudget& budget_;
+  PlainPlaces places_;
+  std::vector<bool> taken_;
+  std::map<size_t, NamedTensor> layers_;  // by the place of their codes
+  std::string why_not_;
+};
+
+}  // namespace
+
+std::string join_foreign_parts(Checkpoint& checkpoint, const QuantConfig& config, ReadBudget& budget) {
+  const Join* join = join_of(config.method);
+  if (join == nullptr || checkpoint.dialect != "plain") return "";
+  return Joiner(checkpoint, *join, config, budget).run();
+}
+
+}  // namespace qcts
