@@ -40,7 +40,6 @@ FORMATS = {
         ".weight:U8:64x32 .weight_scale:F8_E4M3:64x4 .weight_scale_2:F32: .input_scale:F32:",
     ),
     "modelopt_by_keys": (None, "modelopt", ".weight:U8:64x32 .weight_scale:F8_E4M3:64x4 .weight_scale_2:F32:"),
-    "gpt_oss": ("mxfp4", "mxfp4", ".experts.gate_up_proj_blocks:U8:2x64x2x16 .experts.gate_up_proj_scales:U8:2x64x2"),
     "gpt_oss_by_keys": (None, "mxfp4", ".experts.down_proj_blocks:U8:2x64x2x16 .experts.down_proj_scales:U8:2x64x2"),
     "bnb_int8": ("bitsandbytes", "bitsandbytes", ".weight:I8:64x64 .SCB:F32:64"),
     "bnb_nf4": (
