@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Joins the weights of GPTQ (GPTQModel 7.7.0, nn_modules/qlinear/__init__.py; AutoGPTQ 0.7.1 alike):
+//   qweight  int32 [k b / 32, n]       b = 2, 3, 4 or 8 bits, a stream along k
+//   qzeros   int32 [groups, n b / 32]  a stream along n; v1 (`gptq`) stores the zero point minus 1, gptq_v2
+//   stores it scales   [groups, n] g_idx    int32 [k]: the group of each column
+// A zero point of 0 in v1 is a field whose bits are all set. GPTQModel borrows it from the next field,
+// AutoGPTQ sets all fields above it, and readers disagree: such a weight is left apart.
+#include <algorithm>
+
+#include "reference/dialects/joins/words_by_column.h"
+
+namespace qcts {
+namespace {
+
+constexpr std::string_view kGptqCodes[] = {".qweight"};
+
+std::string refuse_gptq(const nlohmann::ordered_json& config) {
+  const std::string format = json_text(config, "checkpoint_format"), pack = json_text(config, "pack_dtype");
+  if (json_flag(config, "is_marlin_format").value_or(false) || format == "marlin")
+    return "marlin's tiles are not read";
+  if (!format.empty() && format != "gptq" && format != "gptq_v2")
+    return "checkpoint_format " + format + " is not read";
+  if (!pack.empty() && pack != "int32") return "pack_dtype " + pack + " is not read";
+  const int64_t bits = json_integer(config, "bits").value_or(0);
+  if (bits != 2 && bits != 3 && bits != 4 && bits != 8)
+    return bits == 0 ? "config.json names no bits" : std::to_string(bits) + " bits are not read";
+  if (!json_integer(config, "group_size")) return "config.json names no group_size";
+  const auto dynamic = config.find("dynamic");
+  if (dynamic != config.end() && dynamic->is_object())
+    for (const auto& [pattern, rule] : dynamic->items())
+      if (!pattern.starts_with("-:")) return "the rules of dynamic are not read";
+  return "";
+}
+
+// Returns true if every zero point that the file stores is this one.
+bool all_stored_zeros(const std::vector<int64_t>& zeros, int64_t value) {
+  return std::ranges::all_of(zeros, [&](int64_t zero) { return zero == value; });
+}
+
+// Decides between v1 and v2, and throws NotJoined if the zero points contradict what config.json says.
+void set_version(CodedWeight& weight, const nlohmann::ordered_json& config) {
+  const bool second = json_text(config, "checkpoint_format") == "gptq_v2";
+  const int64_t middle = int64_t{1} << (weight.codes.bits - 1), largest = 2 * middle - 1;
+  const std::vector<int64_t> stored = fields_of(*weight.zeros);
+  if (json_flag(config, "sym").value_or(false) && !all_stored_zeros(stored, second ? middle : middle - 1)) {
+    const bool other = all_stored_zeros(stored, second ? middle - 1 : middle);
+    contradict_layer(other ? "its zero points are those of " + std::string(second ? "gptq" : "gptq_v2") +
+                                 ", but config.json says " + (second ? "gptq_v2" : "gptq")
+                           : "config.json says sym, but its zero points are not all alike");
+  }
+  if (!second && std::ranges::find(stored, largest) != stored.end())
+    leave_apart("a zero point of 0 or " + std::to_string(largest + 1) +
+                " in checkpoint_format gptq, which its readers take differently");
+  weight.zero = second ? 0 : 1;
+}
+
+void set_group_order(CodedWeight& weight, const Tensor& order, const nlohmann::ordered_json& config) {
+  if (order.dtype != DType::int32 || order.numel() != weight.columns)
+    contradict_layer("g_idx has another size");
+  const std::vector<int64_t> groups = read_integers(order);
+  bool in_order = true;
+  std::vector<int64_t> sizes(static_cast<size_t>(weight.scales.columns)), wanted = sizes;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const auto own = static_cast<int64_t>(i) / weight.scales.column_block;
+    in_order = in_order && groups[i] == own;
+    ++wanted[static_cast<size_t>(own)];
+    if (groups[i] >= 0 && groups[i] < weight.scales.columns) ++sizes[static_cast<size_t>(groups[i])];
+  }
+  if (!in_order && !json_flag(config, "desc_act").value_or(false))
+    contradict_layer("g_idx is out of order, but config.json does not say desc_act");
+  if (sizes != wanted) contradict_layer("g_idx does not fill the groups");
+  weight.group_of = order;
+}
+
+std::optional<CodedWeight> read_gptq(LayerParts& parts, const QuantConfig& config) {
+  const Tensor& words = parts.need(".qweight", {DType::int32});
+  if (words.shape.size() != 2) leave_apart("a weight that is not two-dimensional");
+  const auto bits = static_cast<int>(*json_integer(config.said, "bits"));
+  const int64_t group_size = *json_integer(config.said, "group_size");
+  CodedWeight weight;
+  weight.rows = words.shape[1];
+  weight.columns = words.shape[0] * 32 / bits;
+  if (words.shape[0] * 32 % bits != 0)
+    contradict_layer("its words do not hold whole codes of " + std::to_string(bits) + " bits");
+  weight.codes = rows_of_codes(words, bits, CodeKind::unsigned_integer, weight.rows, weight.columns);
+  weight.codes.line_stride = 1;
+  weight.codes.word_stride = weight.rows;
+  const Tensor& scales = parts.need(".scales", {DType::float16, DType::bfloat16, DType::float32});
+  weight.dtype = scales.dtype;
+  set_groups(weight, scales, parts.need(".qzeros", {DType::int32}), group_size);
+  if (const Tensor* order = parts.find(".g_idx")) set_group_order(weight, *order, config.said);
+  parts.require_no_others({"bias"});
+  finish_coded(weight, {});
+  set_version(weight, config.said);
+  const bool symmetric = json_flag(config.said, "sym").value_or(false);
+  weight.scheme =
+      "gptq_int" + std::to_string(bits) + "_" + group_word(group_size) + (symmetric ? "_sym" : "_asym");
+  return weight;
+}
+
+}  // namespace
+
+extern const Join kJoin_gptq = {"gptq", kGptqCodes, ".weight", refuse_gptq, read_gptq};
+
+}  // namespace qcts

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Weights that other libraries quantized: read bit for bit as their own CPU code reads them, or refused by name."""
+
+import copy
+import json
+import shutil
+
+import pytest
+from dialect_files import FIXTURES, GOLDENS, read_safetensors, write_safetensors
+from qcts_program import inspect, qcts
+
+PEERS = [id for id, golden in GOLDENS.items() if "peer" in golden["flags"]]
+INTEGERS = "compressed_tensors_0_20_0/integers_fp16"
+GPTQ = "gptqmodel_7_7_0/int4_g32_act_order"
+AWQ = "autoawq_0_2_9/int4_g32"
+BLOCKS = "transformers_5_24_0_peers/fp8_blocks"
+EXPERTS = "transformers_5_24_0_peers/gpt_oss"
+
+
+def folder_of(id):
+    return FIXTURES / GOLDENS[id]["file"]
+
+
+class Model:
+    """A copy of a golden whose tensors and configuration a test may change."""
+
+    def __init__(self, id, folder):
+        self.folder = folder / "model"
+        shutil.copytree(folder_of(id), self.folder)
+        self.tensors = read_safetensors(self.folder / "model.safetensors")
+        self.config = json.loads((self.folder / "config.json").read_text())
+
+    @property
+    def said(self):
+        return self.config["quantization_config"]
+
+    def write(self):
+        write_safetensors(self.folder / "model.safetensors", self.tensors)
+        (self.folder / "config.json").write_text(json.dumps(self.config))
+        return self.folder
+
+    def change(self, name, place, value):
+        dtype, shape, data = self.tensors[name]
+        self.tensors[name] = dtype, shape, data[:place] + bytes([value]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize("id", PEERS)
+def test_dequantize_gives_the_bits_of_the_producer(id, tmp_path):
+    """Protects: the meaning of every format that is read, and that no weight of a golden is left out."""
+    qcts("dequantize", folder_of(id), tmp_path / "out.safetensors")
+    written = read_safetensors(tmp_path / "out.safetensors")
+    expected = read_safetensors(FIXTURES / GOLDENS[id]["expected"])
+    assert expected and {key.removesuffix("|dequant") for key in expected} <= written.keys()
+    for key, value in expected.items():
+        assert written[key.removesuffix("|dequant")] == value, key
+
+
+@pytest.mark.parametrize("id", PEERS)
+def test_the_file_is_judged_and_saved_again_byte_for_byte(id, tmp_path):
+    """Protects: sizes by the format's formula, logical shapes, and a payload that nobody touches."""
+    folder = folder_of(id)
+    qcts("check", folder)
+    qcts("resave", folder, tmp_path / "again")
+    for file in folder.glob("*.safetensors"):
+        assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes()
+    told = inspect(folder)
+    assert told["dense_bytes"] == GOLDENS[id]["dense_bytes"] and not told["findings"]
+    assert all(tensor["scheme"] for tensor in told["tensors"] if tensor["name"].endswith(("weight", "proj")))
+
+
+def without(*keys):
+    def change(model):
+        for key in keys:
+            model.said.pop(key, None)
+
+    return change
+
+
+def saying(**words):
+    return lambda model: model.said.update(words)
+
+
+def of_groups(**words):
+    def change(model):
+        for group in model.said["config_groups"].values():
+            group["weights"].update(words)
+
+    return change
+
+
+def of_formats(format):
+    def change(model):
+        for group in model.said["config_groups"].values():
+            group["format"] = format
+
+    return change
+
+
+def two_groups(model):
+    groups = model.said["config_groups"]
+    groups["other"] = copy.deepcopy(groups["group_0"])
+    groups["other"]["weights"]["symmetric"] = not groups["other"]["weights"]["symmetric"]
+
+
+def extra_part(name):
+    return lambda model: model.tensors.update({name: ("F32", [1], bytes(4))})
+
+
+def zero_point_of_zero(model):
+    model.said["sym"] = False
+    model.change("model.0.qzeros", 0, 0x7F)
+
+
+# what is changed -> golden, change, a word of the refusal
+NOT_READ = {
+    "ct_transform": (INTEGERS, saying(transform_config={"config_groups": {"u": {}}}), "transform_config"),
+    "ct_sparsity": (INTEGERS, saying(sparsity_config={"format": "sparse-24-bitmask"}), "sparsity_config"),
+    "ct_marlin": (INTEGERS, of_formats("marlin-24"), "marlin-24"),
+    "ct_strategy": (INTEGERS, of_groups(strategy="attn_head"), "attn_head"),
+    "ct_no_groups": (INTEGERS, without("config_groups"), "config_groups"),
+    "ct_two_groups": (INTEGERS, two_groups, "two groups"),
+    "ct_two_weights": (INTEGERS, extra_part("int4_g32.weight"), "part weight is not known"),
+    "ct_extra_part": (INTEGERS, extra_part("int4_g32.weight_secret"), "weight_secret"),
+    "gptq_no_bits": (GPTQ, without("bits"), "bits"),
+    "gptq_5_bits": (GPTQ, saying(bits=5), "5 bits"),
+    "gptq_marlin": (GPTQ, saying(checkpoint_format="marlin"), "marlin"),
+    "gptq_dynamic": (GPTQ, saying(dynamic={"+:.*down.*": {"bits": 8}}), "dynamic"),
+    "gptq_zero": (GPTQ, zero_point_of_zero, "readers take differently"),
+    "awq_gemv": (AWQ, saying(version="gemv"), "gemv"),
+    "awq_no_version": (AWQ, without("version"), "version"),
+    "awq_llm_awq": (AWQ, saying(backend="llm-awq"), "llm-awq"),
+    "fp8_no_block": (BLOCKS, without("weight_block_size"), "weight_block_size"),
+    "fp8_extra_part": (BLOCKS, extra_part("model.0.pre_scale"), "pre_scale"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_READ)
+def test_what_is_not_understood_is_refused_by_name(case, tmp_path):
+    """Protects: a variant of a format never becomes wrong weights with exit code 0."""
+    id, change, word = NOT_READ[case]
+    model = Model(id, tmp_path)
+    change(model)
+    folder = model.write()
+    assert word in qcts("check", folder, code=3, COLUMNS="1000").stdout
+    assert word in qcts("dequantize", folder, tmp_path / "out.safetensors", code=1).stderr
+    assert not (tmp_path / "out.safetensors").exists()
+
+
+def mislabelled(model):
+    model.said["checkpoint_format"] = "gptq_v2"
+
+
+def group_out_of_range(model):
+    model.change("model.0.g_idx", 0, 250)
+
+
+def scale_of_no_number(model):
+    model.change("model.layers.0.mlp.experts.gate_up_proj_scales", 5, 255)
+
+
+def other_shape(model):
+    model.change("int4_g32.weight_shape", 8, 96)
+
+
+CONTRADICTIONS = {
+    "ct_bits": (INTEGERS, of_groups(num_bits=7), "7 bits"),
+    "ct_group": (INTEGERS, of_groups(group_size=16), "scales"),
+    "ct_ignored": (INTEGERS, saying(ignore=["int4_g32"]), "ignores it"),
+    "ct_untargeted": (INTEGERS, lambda model: model.said["config_groups"].pop("group_0"), "no group"),
+    "ct_shape": (INTEGERS, other_shape, "words"),
+    "gptq_mislabelled": (GPTQ, mislabelled, "those of gptq"),
+    "gptq_order": (GPTQ, saying(desc_act=False), "out of order"),
+    "gptq_groups": (GPTQ, group_out_of_range, "g_idx"),
+    "gptq_bits": (GPTQ, saying(bits=8), "ask for"),
+    "awq_group": (AWQ, saying(group_size=64), "groups of 64"),
+    "fp8_block": (BLOCKS, saying(weight_block_size=[64, 64]), "blocks of 64"),
+    "gpt_oss_scale": (EXPERTS, scale_of_no_number, "255"),
+}
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_a_configuration_that_contradicts_the_tensors_fails_the_check(case, tmp_path):
+    """Protects: files that say one thing and hold another, such as gptq_v2's zero points under `gptq`."""
+    id, change, word = CONTRADICTIONS[case]
+    model = Model(id, tmp_path)
+    change(model)
+    folder = model.write()
+    qcts("check", folder, code=1)
+    assert any(word in finding["text"] for finding in inspect(folder)["findings"])
+    qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
+    assert not (tmp_path / "out.safetensors").exists()
+
+
+@pytest.mark.parametrize("id", [INTEGERS, GPTQ, AWQ, BLOCKS, EXPERTS])
+def test_a_part_that_is_missing_is_no_weight(id, tmp_path):
+    model = Model(id, tmp_path)
+    name = next(name for name in model.tensors if "scale" in name)
+    del model.tensors[name]
+    folder = model.write()
+    assert inspect(folder)["findings"]
+    qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
+
+
+def idle_bit(model):
+    """Sets a bit above the five zero points of 3 bits that a word holds."""
+    name = "int3_g32_asym.weight_zero_point"
+    model.change(name, len(model.tensors[name][2]) - 1, 0x80)
+
+
+def negative_scale(model):
+    model.change("int4_g32.weight_scale", 1, 0xBC)
+
+
+@pytest.mark.parametrize("change, rule", [(idle_bit, "idle_bits"), (negative_scale, "scale")])
+def test_values_that_the_format_cannot_mean_are_findings(change, rule, tmp_path):
+    model = Model(INTEGERS, tmp_path)
+    change(model)
+    report = json.loads(qcts("check", model.write(), "--json", code=1).stdout)
+    assert [finding["rule"] for finding in report["values"]["findings"]] == [rule]
+
+
+def test_one_changed_code_changes_one_element(tmp_path):
+    """Protects: that the bits of the file are what is dequantized."""
+    model = Model(GPTQ, tmp_path)
+    before = read_safetensors(FIXTURES / GOLDENS[GPTQ]["expected"])
+    model.change("model.0.qweight", 0, model.tensors["model.0.qweight"][2][0] ^ 1)
+    qcts("dequantize", model.write(), tmp_path / "out.safetensors")
+    after = read_safetensors(tmp_path / "out.safetensors")
+    elements = {
+        name: sum(a[i : i + 2] != b[i : i + 2] for i in range(0, len(a), 2))
+        for name, a, b in ((name, after[name][2], before[name + "|dequant"][2]) for name in after)
+    }
+    assert elements == {"model.0.weight": 1, "model.1.weight": 0}
+
+
+@pytest.mark.parametrize("id", [INTEGERS, GPTQ, AWQ, BLOCKS, EXPERTS])
+def test_parts_may_lie_in_different_files(id, tmp_path):
+    model = Model(id, tmp_path)
+    places = {name: f"model-{number % 3}.safetensors" for number, name in enumerate(model.tensors)}
+    (model.folder / "model.safetensors").unlink()
+    for file in set(places.values()):
+        write_safetensors(model.folder / file, {name: t for name, t in model.tensors.items() if places[name] == file})
+    (model.folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+    qcts("dequantize", model.folder, tmp_path / "out.safetensors")
+    written = read_safetensors(tmp_path / "out.safetensors")
+    for key, value in read_safetensors(FIXTURES / GOLDENS[id]["expected"]).items():
+        assert written[key.removesuffix("|dequant")] == value
+
+
+@pytest.mark.parametrize("id", [INTEGERS, GPTQ, AWQ, BLOCKS, EXPERTS])
+def test_a_file_alone_needs_its_configuration(id, tmp_path):
+    """Protects: the config.json beside a file or after --config is used, and nothing is guessed without one."""
+    folder = folder_of(id)
+    assert inspect(folder / "model.safetensors")["dialect"] == inspect(folder)["dialect"]
+    qcts("check", folder / "model.safetensors")
+    lone = shutil.copy(folder / "model.safetensors", tmp_path / "lone.safetensors")
+    qcts("check", lone, code=3)
+    qcts("check", lone, "--config", folder / "config.json")
+    assert all(not tensor.get("foreign") for tensor in inspect(lone, "--config", folder / "config.json")["tensors"])
