@@ -93,8 +93,9 @@ QuantConfig config_in(const Json& config, int depth) {
 }  // namespace
 
 QuantConfig quant_config(const Json& config, const std::filesystem::path& directory) {
+  const std::optional<DType> dtype = dtype_in(config, 2);
   if (QuantConfig found = config_in(config, 2); !found.method.empty()) {
-    found.dtype = dtype_in(config, 2);
+    found.dtype = dtype;
     return found;
   }
   if (config.is_object() && config.contains("quantization_config")) return {};
@@ -106,11 +107,11 @@ QuantConfig quant_config(const Json& config, const std::filesystem::path& direct
   const Json modelopt = neighbour("hf_quant_config.json");
   if (modelopt.is_object() && modelopt.contains("quantization") &&
       !text_at(modelopt["quantization"], "quant_algo").empty())
-    return {"modelopt", modelopt["quantization"], std::nullopt};
+    return {"modelopt", modelopt["quantization"], dtype};
   const Json gptq = neighbour("quantize_config.json"), awq = neighbour("quant_config.json");
-  if (gptq.is_object() && gptq.contains("bits")) return {"gptq", gptq, std::nullopt};
+  if (gptq.is_object() && gptq.contains("bits")) return {"gptq", gptq, dtype};
   const bool names_awq = awq.is_object() && (awq.contains("w_bit") || text_at(awq, "quant_method") == "awq");
-  return names_awq ? QuantConfig{"awq", awq, std::nullopt} : QuantConfig();
+  return names_awq ? QuantConfig{"awq", awq, dtype} : QuantConfig();
 }
 
 QuantConfig quant_config_of_file(const std::filesystem::path& file, const OpenOptions& options) {

@@ -61,15 +61,17 @@ bool uses_all_bits(const Tensor& words, int bits) {
   return false;
 }
 
-// The width of the words tells how the codes of pack-quantized are packed, or else their bits.
-CodePacking packing_of(const Tensor& packed, int bits, int64_t codes) {
+// The width of the words tells how the codes of pack-quantized are packed, or else their bits or the writer.
+CodePacking packing_of(const Tensor& packed, int bits, int64_t codes, bool padding_writer) {
   const int64_t words = packed.shape[1];
   const int64_t dense = (codes * bits + 31) / 32, padded = (codes + 32 / bits - 1) / (32 / bits);
   if (words != dense && words != padded)
     contradict_layer("config.json asks for " + std::to_string(bits) + " bits, which take " +
                      std::to_string(dense) + " words, not " + std::to_string(words));
-  if (dense == padded && 32 % bits != 0 && !uses_all_bits(packed, bits))
+  if (dense == padded && 32 % bits != 0 && !uses_all_bits(packed, bits)) {
+    if (padding_writer) return CodePacking::padded;
     leave_apart("its words may be packed densely or padded, and neither their number nor their bits tell");
+  }
   return words == dense ? CodePacking::dense : CodePacking::padded;
 }
 
@@ -132,7 +134,7 @@ CodedWeight read_packed_integers(LayerParts& parts, const CompressedRecipe& reci
   weight.columns = size.columns;
   const Tensor& scale = parts.need(".weight_scale", kScaleFloats);
   weight.dtype = scale.dtype;
-  const CodePacking packing = packing_of(words, recipe.bits, size.columns);
+  const CodePacking packing = packing_of(words, recipe.bits, size.columns, recipe.padding_writer);
   weight.codes = rows_of_codes(words, recipe.bits, CodeKind::offset_integer, size.rows, size.columns);
   weight.codes.packing = packing;
   weight.codes.line_stride = weight.codes.line_words();

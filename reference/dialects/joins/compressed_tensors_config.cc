@@ -69,6 +69,15 @@ void require_combination(const CompressedRecipe& recipe) {
   }
 }
 
+// "0.9.4" or "0.12.2", but not "0.13.0".
+bool is_padding_version(const std::string& version) {
+  if (!version.starts_with("0.")) return false;
+  const std::string minor = version.substr(2, version.find('.', 2) - 2);
+  const bool number =
+      !minor.empty() && minor.size() <= 2 && minor.find_first_not_of("0123456789") == minor.npos;
+  return number && std::stoi(minor) <= 12;
+}
+
 CompressedRecipe recipe_of(const Json& group, const Json& config) {
   if (!group.is_object() || !group.contains("weights") || !group["weights"].is_object())
     leave_apart("config.json names no recipe for weights");
@@ -92,6 +101,7 @@ CompressedRecipe recipe_of(const Json& group, const Json& config) {
     if (!block) leave_apart("config.json names no block_structure");
     std::tie(recipe.block_rows, recipe.block_columns) = *block;
   }
+  recipe.padding_writer = is_padding_version(json_text(config, "version"));
   require_combination(recipe);
   return recipe;
 }
