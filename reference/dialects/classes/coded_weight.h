@@ -3,8 +3,8 @@
 // The parts are described as data, so that one decoder reads the formats of all of them:
 //   w = round_dtype(float32((code - zero) * scale))
 // The difference is exact, and the product is rounded to float32 as ATen rounds it before it is narrowed.
-// Sources: compressed-tensors 0.20.0, quantization/lifecycle/forward.py, _dequantize;
-// GPTQModel 7.7.0, nn_modules/qlinear/torch.py, dequantize_weight; AutoAWQ 0.2.9, utils/packing_utils.py,
+// Sources: compressed-tensors 0.20.0, quantization/lifecycle/forward.py, dequantize;
+// GPTQModel 7.7.0, nn_modules/qlinear/__init__.py, dequantize_weight; AutoAWQ 0.2.9, utils/packing_utils.py,
 // dequantize_gemm; transformers 5.24.0, integrations/finegrained_fp8.py and integrations/mxfp4.py.
 #pragma once
 

@@ -23,6 +23,8 @@ std::string refuse_awq(const nlohmann::ordered_json& config) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   if (version != "gemm")
     return version.empty() ? "config.json names no version" : "version " + version + " is not read";
+  if (json_text(config, "quant_method").find("marlin") != std::string::npos)
+    return "marlin's tiles are not read";
   const std::string backend = json_text(config, "backend");
   if (!backend.empty() && backend != "autoawq") return "backend " + backend + " is not read";
   if (awq_integer(config, "bits", "w_bit") != 4) return "other codes than those of 4 bits are not read";

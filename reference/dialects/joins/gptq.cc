@@ -21,6 +21,8 @@ std::string refuse_gptq(const nlohmann::ordered_json& config) {
   if (!format.empty() && format != "gptq" && format != "gptq_v2")
     return "checkpoint_format " + format + " is not read";
   if (!pack.empty() && pack != "int32") return "pack_dtype " + pack + " is not read";
+  if (json_text(config, "quant_method").find("marlin") != std::string::npos)
+    return "marlin's tiles are not read";
   const int64_t bits = json_integer(config, "bits").value_or(0);
   if (bits != 2 && bits != 3 && bits != 4 && bits != 8)
     return bits == 0 ? "config.json names no bits" : std::to_string(bits) + " bits are not read";
@@ -88,7 +90,10 @@ std::optional<CodedWeight> read_gptq(LayerParts& parts, const QuantConfig& confi
   const Tensor& scales = parts.need(".scales", {DType::float16, DType::bfloat16, DType::float32});
   weight.dtype = scales.dtype;
   set_groups(weight, scales, parts.need(".qzeros", {DType::int32}), group_size);
-  if (const Tensor* order = parts.find(".g_idx")) set_group_order(weight, *order, config.said);
+  const Tensor* order = parts.find(".g_idx");
+  if (order == nullptr && json_flag(config.said, "desc_act").value_or(false))
+    leave_apart("config.json says desc_act, but it has no g_idx");
+  if (order != nullptr) set_group_order(weight, *order, config.said);
   parts.require_no_others({"bias"});
   finish_coded(weight, {});
   set_version(weight, config.said);
