@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFEST = json.loads((ROOT / "fixtures/manifest.json").read_text())
-GOLDEN = ROOT / "fixtures" / MANIFEST["goldens"][0]["file"]
+PICKLES = [golden["file"] for golden in MANIFEST["goldens"] if "torchao_0_18_0" in golden["id"] and golden["file"].endswith(".pt")]
+GOLDEN = ROOT / "fixtures" / PICKLES[0]
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +54,7 @@ def test_the_wheel_is_small_and_tagged(wheel):
     assert "manylinux" in wheel.name and "linux_x86_64.whl" not in wheel.name.replace("manylinux", "")
     names = zipfile.ZipFile(wheel).namelist()
     assert "qcts/py.typed" in names and "qcts/bin/qcts" in names and "qcts/include/qcts/qcts_kernel.h" in names
-    assert not [name for name in names if "aten" in name.rsplit("/", 1)[-1]]
+    assert not [name for name in names if "libqcts_aten" in name]
 
 
 def test_the_program_is_on_the_path(environment, tmp_path):
@@ -86,7 +87,12 @@ def test_every_golden_dequantizes_as_by_the_program(environment, tmp_path):
                 continue
             dense = qcts.open(out)
             for name in dense:
-                ours, theirs = checkpoint[name]._held.dequantize(""), dense[name]._held.dequantize("")
+                try:
+                    ours = checkpoint[name]._held.dequantize("")
+                except qcts.Refused as refused:
+                    assert "which CPU packed it" in str(refused), refused
+                    continue
+                theirs = dense[name]._held.dequantize("")
                 assert ours[1:] == theirs[1:] and ours[0].tobytes() == theirs[0].tobytes(), (file, name)
                 compared += 1
         print(compared)
@@ -110,7 +116,9 @@ def test_every_refusal_is_raised_by_name(environment, tmp_path):
         classes = set()
         for file, error, security in json.loads(pathlib.Path("wanted.json").read_text()):
             try:
-                qcts.open(file)
+                checkpoint = qcts.open(file)
+                for name in checkpoint:
+                    checkpoint[name].parts
             except qcts.Refused as refused:
                 assert (refused.refusal, refused.security) == (error, security) and refused.detail, (file, error, refused)
                 classes.add(error)

@@ -32,13 +32,13 @@ def run(*words: str | os.PathLike[str]) -> subprocess.CompletedProcess[str]:
 
 
 def run_json(*words: str | os.PathLike[str], codes: tuple[int, ...] = (0,)) -> tuple[int, Any]:
-    """Runs the program and returns its exit code and the JSON that it prints. Raises Failed for an exit code that is not in `codes`."""
+    """Runs the program and returns its exit code and the JSON that it prints. Raises Refused for a
+    refused file, and Failed for an exit code that is not in `codes`."""
     ended = run(*words, "--json")
-    if ended.returncode not in codes or not ended.stdout.strip():
-        said = ended.stderr or ended.stdout
-        start, _, detail = said.strip().partition("refused: ")
-        if detail:
-            name, _, rest = detail.partition(": ")
-            raise Refused(name, rest or start)
-        raise Failed(ended.returncode, said)
-    return ended.returncode, json.loads(ended.stdout)
+    data = json.loads(ended.stdout) if ended.stdout.startswith("{") else {}
+    if data.get("qcts") == "refusal":
+        why = data["refusal"]
+        raise Refused(why["class"], why["detail"], why.get("offset"), why["security"], why.get("allow", ()))
+    if ended.returncode not in codes or not data:
+        raise Failed(ended.returncode, ended.stderr or ended.stdout)
+    return ended.returncode, data
