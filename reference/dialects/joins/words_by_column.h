@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What GPTQ and AWQ share: weights stored as [columns, rows], with scales and zero points by group.
+// GPTQ and AWQ alike store weights as [columns, rows], with scales and zero points by group.
 #pragma once
 
 #include "reference/dialects/joins/join.h"

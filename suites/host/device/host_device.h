@@ -37,7 +37,7 @@ class HostDevice {
   // `problem` must outlive the result, of which it keeps the strings.
   PlacedProblem place(const qcts_problem& problem, size_t lane) const;
   void* place_of(const void* of_window) const { return memory_.place_of(of_window); }
-  // What is put on the lane's stream from now on runs once the judge has opened the gate.
+  // Work that is put on the lane's stream from now on runs once the judge has opened the gate.
   void shut_gate(size_t lane) const;
   // Waits until all that `function`() of a kernel started on the device has ended. Throws DeviceFault.
   void wait(size_t lane, const char* function) const;
