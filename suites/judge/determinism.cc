@@ -127,9 +127,10 @@ class DeterminismJudge {
     }
   }
 
+  // A device's driver has memory and threads of its own.
   void judge_side_effects(const KernelRun& base) {
     std::array<Footprint, kSpans + 1> seen;
-    if (!provider_footprint(kernel_)) return;
+    if (base.problem().device != 0 || !provider_footprint(kernel_)) return;
     for (Footprint& footprint : seen) {
       provider_run_batch(kernel_, std::vector<qcts_problem>(kCallsOfSpan, base.problem()), [] {});
       const std::optional<Footprint> now = provider_footprint(kernel_);

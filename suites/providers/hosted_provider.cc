@@ -229,6 +229,7 @@ qcts_status HostedProvider::run(const Kernel& kernel, const qcts_problem& proble
 qcts_status HostedProvider::run_batch(const Kernel& kernel, std::span<const qcts_problem> problems,
                                       const std::function<void()>& before, BatchTime& time, size_t n_awake,
                                       double slowed) {
+  if (device() != nullptr) throw std::logic_error("batches are computed on the host alone");
   const HostAnswer answer = process_.ask_batch(
       [&](HostRequest& request, RequestWriter& writer) {
         request.call = HostCall::run_batch;

@@ -39,30 +39,59 @@ Function* driver_function(const char* name) {
 struct Work {
   int64_t n, k, row_bytes;
   const int8_t* codes;
-  const float* scales;
-  float* y;
+  const void* scales;
+  bool scales_are_bf16;  // otherwise float32
+  void* y;
+  bool is_bf16;  // otherwise float32
   qcts_device_status* status;
   const qcts_problem* problem;  // of the call, which has returned
 };
 
+float widened(uint16_t bits) {
+  const uint32_t wide = uint32_t{bits} << 16;
+  float value;
+  std::memcpy(&value, &wide, sizeof value);
+  return value;
+}
+
+// Rounds to nearest, ties to even. The inputs have no NaN.
+uint16_t narrowed(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+}
+
+void dequantize(const Work& work) {
+  const int8_t* codes = qcts::real_place(work.codes);
+  const void* scales = qcts::real_place(work.scales);
+  auto* y = static_cast<std::byte*>(qcts::real_place(work.y));
+  for (int64_t row = 0; row < work.n; ++row) {
+    const int64_t of = fault == "wrong" ? 0 : row;
+    const float scale = work.scales_are_bf16 ? widened(static_cast<const uint16_t*>(scales)[of])
+                                             : static_cast<const float*>(scales)[of];
+    for (int64_t i = 0; i < work.k; ++i) {
+      const float value = static_cast<float>(codes[row * work.k + i]) * scale;
+      const uint16_t narrow = narrowed(value);
+      if (work.is_bf16)
+        std::memcpy(y + row * work.row_bytes + i * 2, &narrow, sizeof narrow);
+      else
+        std::memcpy(y + row * work.row_bytes + i * 4, &value, sizeof value);
+    }
+  }
+}
+
 const char* compute(void* context) {
   Work work = *static_cast<Work*>(context);
   if (fault == "kept_problem") work.n = work.problem->n, work.k = work.problem->k;
-  const int8_t* codes = qcts::real_place(work.codes);
-  const float* scales = qcts::real_place(work.scales);
-  auto* y = reinterpret_cast<std::byte*>(qcts::real_place(work.y));
+  auto* y = static_cast<std::byte*>(qcts::real_place(work.y));
   if (fault == "fails") return "an illegal memory access was encountered";
   while (fault == "hangs") std::this_thread::sleep_for(std::chrono::seconds(1));
   if (fault == "status") qcts::real_place(work.status)->status |= QCTS_FAILED;
-  for (int64_t row = 0; row < work.n; ++row)
-    for (int64_t i = 0; i < work.k; ++i) {
-      const float scale = scales[fault == "wrong" ? 0 : row];
-      const float value = static_cast<float>(codes[row * work.k + i]) * scale;
-      std::memcpy(y + row * work.row_bytes + i * 4, &value, sizeof value);
-    }
-  if (fault == "past_end") *(y + (work.n - 1) * work.row_bytes + work.k * 4 + 1000) = std::byte{1};
+  dequantize(work);
+  const int64_t row_bytes = work.k * (work.is_bf16 ? 2 : 4);
+  if (fault == "past_end") *(y + (work.n - 1) * work.row_bytes + row_bytes + 1000) = std::byte{1};
   if (fault == "before_start") *(y - 300) = std::byte{1};
-  if (fault == "input") *const_cast<int8_t*>(codes) ^= 1;
+  if (fault == "input") *const_cast<int8_t*>(qcts::real_place(work.codes)) ^= 1;
   return nullptr;
 }
 
@@ -75,10 +104,10 @@ const qcts_plane& plane_of(const qcts_problem& p, std::string_view name) {
 }
 
 qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  const bool serves =
-      problem->device != 0 && problem->w_dtype == QCTS_F32 && problem->device_info->capability >= 80;
+  const bool is_served_dtype = problem->w_dtype == QCTS_F32 || problem->w_dtype == QCTS_BF16;
+  const bool serves = problem->device != 0 && is_served_dtype && problem->device_info->capability >= 80;
   if (serves) return QCTS_OK;
-  std::strncpy(why, "float32 on a device of capability 8.0 or newer", why_size - 1);
+  std::strncpy(why, "float32 and bfloat16 on a device of capability 8.0 or newer", why_size - 1);
   return QCTS_UNSUPPORTED;
 }
 
@@ -88,8 +117,10 @@ qcts_status run(const qcts_problem* problem) {
                               p.k,
                               p.ldy_bytes,
                               static_cast<const int8_t*>(plane_of(p, "qdata").data),
-                              static_cast<const float*>(plane_of(p, "scale").data),
-                              static_cast<float*>(p.y),
+                              plane_of(p, "scale").data,
+                              plane_of(p, "scale").dtype == QCTS_BF16,
+                              p.y,
+                              p.w_dtype == QCTS_BF16,
                               p.device_status,
                               problem};
   void* stream = p.stream;
