@@ -118,7 +118,7 @@ typedef struct qcts_problem {
    * Then x, y and the out_planes with a row for each row of x may be NULL, nothing is read or written through
    * them, and `run` returns QCTS_OK. An out_plane for all rows together, such as one scale of x, need not be
    * written. workspace_bytes, prepared_bytes and prepare behave as for m = 1. `supports` may refuse m = 0
-   * until 0.12. */
+   * until 1.0. */
   int64_t m, n, k;
   int64_t group; /* elements along k that share a scale; 0 = the row */
   int64_t tile;  /* the layout's parameter if it has one, else 0 */

@@ -10,17 +10,9 @@
 #include "kernels/fakecuda/fake_driver.h"
 #include "kernels/fakecuda/state.h"
 
-#define QCTS_DRIVER extern "C" __attribute__((visibility("default"))) int
-
 namespace {
 
 using namespace qcts::fakecuda;
-
-// Returns the planted error of this call, or the one that sticks.
-int begin(const char* function) {
-  const int planted = state().faults.next(function);
-  return planted != kSuccess ? planted : state().sticky;
-}
 
 int capability() {
   const char* given = std::getenv("QCTS_FAKECUDA_CAPABILITY");

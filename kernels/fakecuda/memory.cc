@@ -6,18 +6,11 @@
 #include "kernels/fakecuda/fake_driver.h"
 #include "kernels/fakecuda/state.h"
 
-#define QCTS_DRIVER extern "C" __attribute__((visibility("default"))) int
-
 namespace {
 
 using namespace qcts::fakecuda;
 
 constexpr size_t kGranuleBytes = size_t{2} << 20;
-
-int begin(const char* function) {
-  const int planted = state().faults.next(function);
-  return planted != kSuccess ? planted : state().sticky;
-}
 
 void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 

@@ -39,6 +39,11 @@ State& state() {
   return *of_process;
 }
 
+int begin(const char* function) {
+  const int planted = state().faults.next(function);
+  return planted != kSuccess ? planted : state().sticky;
+}
+
 void stick(int result, const char* text) {
   const std::lock_guard lock(state().mutex);
   if (state().sticky != kSuccess) return;

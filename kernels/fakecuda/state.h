@@ -13,6 +13,9 @@
 #include <string>
 #include <vector>
 
+// Begins the definition of a function that the library exports.
+#define QCTS_DRIVER extern "C" __attribute__((visibility("default"))) int
+
 namespace qcts::fakecuda {
 
 // Results of the CUDA driver API (cuda.h, CUresult).
@@ -79,6 +82,8 @@ struct State {
 // The state of this process.
 State& state();
 
+// Begins a function of the driver: returns its planted error, or the one that sticks.
+int begin(const char* function);
 // Remembers an error that all later calls return.
 void stick(int result, const char* text);
 // Does the work that waits in the stream. Returns the error that sticks.
