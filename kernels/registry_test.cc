@@ -217,6 +217,7 @@ TEST(Registry, TakesTheTablesOfEveryMinorVersion) {
     kernel.known.fused_sums = {sizeof(qcts_fused_sums), 8, 24, 23, 0, 0};
     kernel.known.failure = [](char*, size_t) {};
     kernel.known.reads_layouts = "tile_packed_4d";
+    kernel.known.align_bytes = 16;
     const qcts_kernel* const list[] = {&kernel.known};
     qcts_provider table = Provider().table;
     table.abi_version = each.version;
@@ -233,7 +234,9 @@ TEST(Registry, TakesTheTablesOfEveryMinorVersion) {
       const auto has = [&](size_t end) { return each.kernel_bytes >= end; };
       EXPECT_EQ(taken.kernel->fused_sums.terms, has(offsetof(qcts_kernel, failure)) ? 8u : 0u);
       EXPECT_EQ(taken.kernel->failure != nullptr, has(offsetof(qcts_kernel, reads_layouts)));
-      EXPECT_EQ(taken.reads("tile_packed_4d"), has(sizeof(qcts_kernel))) << "a field beyond its end was read";
+      EXPECT_EQ(taken.reads("tile_packed_4d"), has(offsetof(qcts_kernel, align_bytes)))
+          << "a field beyond its end was read";
+      EXPECT_EQ(taken.kernel->align_bytes, has(sizeof(qcts_kernel)) ? 16u : 0u);
       EXPECT_TRUE(taken.reads("plain"));
     }
   }

@@ -182,9 +182,8 @@ void draw_planes(const Scheme& scheme, Op op, const Synthetic& synthetic, Drawin
       return ValueRange{least, most * odd_factor(spec.dtype), range.nan};
     });
   } else if (generator == Generator::nan_scales) {
-    drawing.edit(kOfNoise, may_be_nan, [](const PlaneSpec&, ValueRange) {
-      return ValueRange{-kAboveAll, kAboveAll, true};
-    });
+    for (const PlaneSpec& spec : drawing.specs())
+      if (may_be_nan(spec)) drawing.write(spec, kAnything);
   } else if (generator == Generator::block_scales) {
     draw_block_scales(drawing);
   } else if (generator == Generator::non_finite) {
