@@ -89,6 +89,7 @@ ORDER = {
         "suites/bench",
         "suites/selftest/mutants",
         "suites/selftest/cuda_mutants",
+        "suites/selftest/device_faults",
         "suites/selftest/cheats/library",
         "suites/selftest/cheats",
         "suites/selftest",
