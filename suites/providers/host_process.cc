@@ -156,8 +156,8 @@ HostAnswer HostProcess::ask(const WriteRequest& write) {
 }
 
 HostAnswer HostProcess::ask_gated(const WriteRequest& write) {
-  // A kernel may be loaded in its first call, but that one is not gated.
-  constexpr std::chrono::milliseconds kEnqueueLimit{2000};
+  // The first call, which may load a kernel, is not gated. A busy machine takes a second or two to enqueue.
+  constexpr std::chrono::seconds kEnqueueLimit{10};
   const TakenLane lane(*this);
   answer_of(windows_.outputs(), lane).is_ready = 0;
   std::vector<OpenPages> inputs, outputs;

@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import pickle
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -121,7 +122,10 @@ def judge(
     paths = [str(Path(__file__).resolve().parents[1])]
     program.write_text(f"#!{sys.executable}\nimport sys\nsys.path[:0] = {paths!r}\nfrom qcts._judged import main\nmain()\n")
     program.chmod(0o755)
-    ended = run("run", "--provider", program, "--plan", plan, "--no-progress", "--out", folder, *options)
+    try:
+        ended = run("run", "--provider", program, "--plan", plan, "--no-progress", "--out", folder, *options)
+    finally:
+        shutil.rmtree(kept)
     if not (folder / "report.json").exists() or ended.returncode in (2, 5):
         raise Failed(ended.returncode, ended.stderr or ended.stdout)
     return _judgement(json.loads((folder / "report.json").read_text()), folder)
