@@ -8,6 +8,7 @@
 #include "reports/gzip.h"
 #include "reports/markup.h"
 #include "reports/page/page_files.h"
+#include "reports/report.h"
 
 namespace qcts {
 namespace {
