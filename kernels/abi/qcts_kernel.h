@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* qcts kernel ABI 0.12: the only header that a provider of kernels needs. C11, append-only structs, one
+/* qcts kernel ABI 0.13: the only header that a provider of kernels needs. C11, append-only structs, one
  * exported symbol.
  *
  * A provider exports `qcts_provider_entry`, which returns a table of kernels.
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define QCTS_ABI_VERSION 12u /* 100 * major + minor: 0.12 */
+#define QCTS_ABI_VERSION 13u /* 100 * major + minor: 0.13 */
 
 typedef enum qcts_status {
   QCTS_OK = 0,
@@ -157,7 +157,10 @@ enum {
   QCTS_CLAIM_KEEPS_BYTES = 32u,     /* for a provider: load_save writes exactly the bytes that it read */
   /* Since 0.11, for emulated threads. Each run of a problem follows the next of 4 schedules, one run at a
    * time. So 4 runs show as much as many repeats would. */
-  QCTS_CLAIM_SCHEDULES = 64u
+  QCTS_CLAIM_SCHEDULES = 64u,
+  /* Since 0.13, for kernels on a device. `run` may be called while `stream` captures a graph, if the same
+   * problem ran before. A replay of the graph computes with what the same addresses hold at that time. */
+  QCTS_CLAIM_CAPTURABLE = 128u
 };
 
 enum {
@@ -283,6 +286,8 @@ typedef struct qcts_provider {
    * If it does not return QCTS_OK, it writes a reason of at most why_size bytes, NUL included.
    * If it is set, load_save is called only with programs. */
   qcts_status (*run_program)(const qcts_program_call* call, char* why, size_t why_size);
+  /* Since 0.13. Names of the profiles that the provider promises to meet, space separated; NULL: none. */
+  const char* profile;
 } qcts_provider;
 
 typedef enum qcts_granularity {
