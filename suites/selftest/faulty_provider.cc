@@ -300,6 +300,7 @@ const qcts_provider kProvider = {
     .kernels = kKernels,
     .load_save = kFault >= copies_unread ? load_save : nullptr,
     .run_program = nullptr,
+    .profile = nullptr,
 };
 
 }  // namespace

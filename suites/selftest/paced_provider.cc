@@ -163,7 +163,8 @@ const qcts_provider kProvider = {.struct_size = sizeof(qcts_provider),
                                  .claims = 0,
                                  .kernels = kKernels,
                                  .load_save = nullptr,
-                                 .run_program = nullptr};
+                                 .run_program = nullptr,
+                                 .profile = nullptr};
 
 }  // namespace
 

@@ -75,6 +75,7 @@ const qcts_provider kProvider = {
     .kernels = kKernels,
     .load_save = load_save,
     .run_program = run_program,
+    .profile = nullptr,
 };
 
 }  // namespace

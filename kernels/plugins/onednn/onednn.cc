@@ -247,6 +247,7 @@ extern "C" QCTS_EXPORT const qcts_provider* qcts_provider_entry(uint32_t host_ab
       .kernels = kKernels,
       .load_save = nullptr,
       .run_program = nullptr,
+      .profile = nullptr,
   };
   return host_abi_version >= QCTS_ABI_VERSION ? &provider : nullptr;
 }

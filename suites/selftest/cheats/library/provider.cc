@@ -63,6 +63,7 @@ const qcts_provider* provider_of(const Habit& habit) {
       .kernels = kernels,
       .load_save = nullptr,
       .run_program = nullptr,
+      .profile = nullptr,
   };
   if (habit.at_load != nullptr) habit.at_load();
   return &provider;
