@@ -27,7 +27,7 @@ template <const qcts_kernel& kSource>
 qcts_kernel executed_row(const char* description) {
   qcts_kernel row = kSource;
   row.description = description;
-  row.claims |= QCTS_CLAIM_EMULATED | QCTS_CLAIM_SCHEDULES;
+  row.claims |= QCTS_CLAIM_EMULATED | QCTS_CLAIM_SCHEDULES | QCTS_CLAIM_CAPTURABLE;
   row.run = [](const qcts_problem* problem) { return run_row(kSource, *problem); };
   if (row.prepare != nullptr)
     row.prepare = [](const qcts_problem* problem, void* prepared) {

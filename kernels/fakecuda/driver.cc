@@ -31,35 +31,11 @@ constexpr Name kNames[] = {
     {kInvalidHandle, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {kIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
-    {kNotPermitted, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"}};
-
-thread_local void* current_context = nullptr;
-
-// Returns the stream of a handle, or nullptr.
-Stream* stream_of(void* handle) {
-  const std::lock_guard lock(state().mutex);
-  for (const auto& stream : state().streams)
-    if (stream.get() == handle) return stream.get();
-  return nullptr;
-}
-
-// Does a stream wait at a gate? Then the work of the others does not wait, as on a GPU.
-bool has_gate() {
-  const std::lock_guard lock(state().mutex);
-  return std::ranges::any_of(state().streams, [](const auto& stream) { return stream->gates > 0; });
-}
-
-int enqueue(void* handle, Work work) {
-  if (current_context == nullptr) return kInvalidContext;
-  Stream* const stream = stream_of(handle);
-  if (stream == nullptr) return kInvalidHandle;
-  {
-    const std::lock_guard lock(stream->mutex);
-    if (work.is_gate) ++stream->gates;
-    stream->queue.push_back(std::move(work));
-  }
-  return stream->gates == 0 && has_gate() ? drain(*stream) : int{kSuccess};
-}
+    {kNotPermitted, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
+    {kCaptureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
+    {kCaptureInvalidated, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+     "operation failed due to a previous error during capture"}};
 
 }  // namespace
 
@@ -135,12 +111,13 @@ QCTS_DRIVER cuDevicePrimaryCtxRetain(void** context, int) {
 QCTS_DRIVER cuDevicePrimaryCtxRelease_v2(int) { return kSuccess; }
 
 QCTS_DRIVER cuCtxSetCurrent(void* context) {
-  current_context = context;
+  set_current_context(context);
   return begin("cuCtxSetCurrent");
 }
 
 QCTS_DRIVER cuCtxSynchronize() {
   if (const int result = begin("cuCtxSynchronize"); result != kSuccess) return result;
+  if (const int result = refuse_in_capture(); result != kSuccess) return result;
   std::vector<Stream*> all;
   {
     const std::lock_guard lock(state().mutex);
@@ -159,6 +136,7 @@ QCTS_DRIVER cuStreamCreate(void** stream, unsigned) {
 
 QCTS_DRIVER cuStreamSynchronize(void* handle) {
   if (const int result = begin("cuStreamSynchronize"); result != kSuccess) return result;
+  if (const int result = refuse_in_capture(); result != kSuccess) return result;
   Stream* const stream = stream_of(handle);
   return stream == nullptr ? int{kInvalidHandle} : drain(*stream);
 }

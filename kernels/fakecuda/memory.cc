@@ -115,3 +115,15 @@ QCTS_DRIVER cuMemSetAccess(uint64_t address, size_t bytes, const void*, size_t) 
              ? int{kSuccess}
              : int{kOutOfMemory};
 }
+
+// Memory of this process alone. It stays until the process ends.
+QCTS_DRIVER cuMemAlloc_v2(uint64_t* address, size_t bytes) {
+  if (const int result = begin("cuMemAlloc_v2"); result != kSuccess) return result;
+  if (const int result = refuse_in_capture(); result != kSuccess) return result;
+  const size_t rounded = (bytes + kGranuleBytes - 1) / kGranuleBytes * kGranuleBytes;
+  uint64_t memory = 0;
+  int result = cuMemCreate(&memory, rounded, nullptr, 0);
+  if (result == kSuccess) result = cuMemAddressReserve(address, rounded, 0, 0, 0);
+  if (result == kSuccess) result = cuMemMap(*address, rounded, 0, memory, 0);
+  return result == kSuccess ? cuMemSetAccess(*address, rounded, nullptr, 0) : result;
+}

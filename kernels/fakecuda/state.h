@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 // Begins the definition of a function that the library exports.
@@ -28,7 +29,9 @@ enum Result : int {
   kInvalidHandle = 400,
   kIllegalAddress = 700,
   kLaunchFailed = 719,
-  kNotPermitted = 800
+  kNotPermitted = 800,
+  kCaptureUnsupported = 900,
+  kCaptureInvalidated = 901
 };
 
 // Errors on demand: QCTS_FAKECUDA_FAULTS (fake_driver.h).
@@ -55,7 +58,17 @@ struct Work {
   bool is_launch = false, is_gate = false;
 };
 
+// The work that a stream captured. A replay runs it again.
+struct Graph {
+  std::deque<Work> works;
+  bool is_valid = true;  // false once something could not be captured
+  ~Graph() {
+    for (Work& work : works) work.drop();
+  }
+};
+
 struct Stream {
+  std::shared_ptr<Graph> captured;  // while it captures
   std::deque<Work> queue;
   std::atomic<int> gates = 0;   // in the queue, or waited for
   std::mutex mutex;             // of the queue
@@ -73,6 +86,7 @@ struct State {
   int sticky = kSuccess;
   std::string sticky_text;
   std::vector<std::unique_ptr<Stream>> streams;
+  std::atomic<int> captures = 0;               // streams that capture
   std::map<uint64_t, Allocation> allocations;  // by handle
   uint64_t last_handle = 0;
   std::map<uint64_t, size_t> reserved;                     // bytes by device address
@@ -86,6 +100,14 @@ State& state();
 int begin(const char* function);
 // Remembers an error that all later calls return.
 void stick(int result, const char* text);
+// Makes a context current on this thread.
+void set_current_context(void* context);
+// Returns the stream of a handle, or nullptr.
+Stream* stream_of(void* handle);
+// Appends work to a stream, or to the graph that it captures.
+int enqueue(void* handle, Work work);
+// While a stream captures, nobody may wait: the capture is then invalid. Returns kSuccess if none does.
+int refuse_in_capture();
 // Does the work that waits in the stream. Returns the error that sticks.
 int drain(Stream& stream);
 

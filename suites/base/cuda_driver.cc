@@ -57,6 +57,14 @@ std::shared_ptr<const CudaDriver> open_cuda_driver() {
   QCTS_FIND(cuStreamWaitValue32_v2);
   QCTS_FIND(cuMemcpyHtoDAsync_v2);
   QCTS_FIND(cuMemcpyDtoHAsync_v2);
+  QCTS_FIND(cuStreamBeginCapture_v2);
+  QCTS_FIND(cuStreamEndCapture);
+  QCTS_FIND(cuGraphGetNodes);
+  QCTS_FIND(cuGraphNodeGetType);
+  QCTS_FIND(cuGraphInstantiateWithFlags);
+  QCTS_FIND(cuGraphLaunch);
+  QCTS_FIND(cuGraphExecDestroy);
+  QCTS_FIND(cuGraphDestroy);
   QCTS_FIND(cuMemGetAllocationGranularity);
   QCTS_FIND(cuMemCreate);
   QCTS_FIND(cuMemRelease);

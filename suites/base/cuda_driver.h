@@ -18,6 +18,9 @@ using CuContext = void*;
 using CuStream = void*;
 using CuAddress = uint64_t;  // CUdeviceptr
 using CuMemory = uint64_t;   // CUmemGenericAllocationHandle
+using CuGraph = void*;
+using CuGraphNode = void*;
+using CuGraphExec = void*;  // an instantiated graph
 
 struct CuLocation {
   int type, id;  // type 1: a device
@@ -37,6 +40,9 @@ static_assert(sizeof(CuMemoryProperties) == 32 && sizeof(CuAccess) == 12, "as in
 
 inline constexpr int kCuOnDevice = 1, kCuPinned = 1, kCuFileDescriptor = 1, kCuReadWrite = 3;
 inline constexpr unsigned kCuNonBlockingStream = 1;
+// While a stream captures, no thread may call what cannot be captured (CU_STREAM_CAPTURE_MODE_GLOBAL).
+inline constexpr int kCuCaptureGlobal = 0;
+inline constexpr int kCuKernelNode = 0;  // CUgraphNodeType
 
 // Attributes of a device (CUdevice_attribute).
 enum CuAttribute : int {
@@ -71,6 +77,14 @@ struct CudaDriver {
   CuResult (*cuStreamWaitValue32_v2)(CuStream stream, CuAddress word, uint32_t value, unsigned flags);
   CuResult (*cuMemcpyHtoDAsync_v2)(CuAddress to, const void* from, size_t bytes, CuStream stream);
   CuResult (*cuMemcpyDtoHAsync_v2)(void* to, CuAddress from, size_t bytes, CuStream stream);
+  CuResult (*cuStreamBeginCapture_v2)(CuStream stream, int mode);
+  CuResult (*cuStreamEndCapture)(CuStream stream, CuGraph* graph);
+  CuResult (*cuGraphGetNodes)(CuGraph graph, CuGraphNode* nodes, size_t* count);  // nodes NULL: the count
+  CuResult (*cuGraphNodeGetType)(CuGraphNode node, int* type);
+  CuResult (*cuGraphInstantiateWithFlags)(CuGraphExec* instance, CuGraph graph, uint64_t flags);
+  CuResult (*cuGraphLaunch)(CuGraphExec instance, CuStream stream);
+  CuResult (*cuGraphExecDestroy)(CuGraphExec instance);
+  CuResult (*cuGraphDestroy)(CuGraph graph);
   CuResult (*cuMemGetAllocationGranularity)(size_t* bytes, const CuMemoryProperties* properties, int option);
   CuResult (*cuMemCreate)(CuMemory* memory, size_t bytes, const CuMemoryProperties* properties,
                           uint64_t flags);

@@ -26,6 +26,8 @@ enum class HostCall : uint32_t {
   prepared_bytes,
   prepare,
   run,
+  capture,    // on a device: a run that the host's stream captures in a graph; nothing is computed
+  replay,     // on a device: computes what the lane captured last
   run_batch,  // the judge's clock runs from HostRequest::go until the answer's line
   load_save,
   run_program
@@ -70,8 +72,8 @@ enum class HostOutcome : uint32_t { answered, provider_fault, harm_fault, device
 // The host's answer. It is a claim of the provider: the judge checks it against bytes.
 struct HostAnswer {
   HostOutcome outcome;
-  int32_t status;               // qcts_status
-  uint64_t bytes;               // workspace_bytes, prepared_bytes; run_program: bytes of emitted planes
+  int32_t status;  // qcts_status
+  uint64_t bytes;  // workspace_bytes, prepared_bytes; run_program: bytes of emitted planes; capture: kernels
   uint64_t prepared_bytes;      // facts
   uint64_t fault_address;       // nonzero: a signal handler saw an access there, which ended the host
   HostOutcome failure_outcome;  // of failure(), which is called after QCTS_FAILED

@@ -221,11 +221,23 @@ class Host {
     if (device_ && request.problem != nullptr && request.problem->device != 0)
       placed = device_->place(*request.problem, lane);
     if (request.gated != 0) device_->shut_gate(lane);
-    call(request, placed ? &placed->problem : request.problem, answer);
+    const auto call_kernel = [&] { call(request, placed ? &placed->problem : request.problem, answer); };
+    if (request.call == HostCall::capture)
+      answer.bytes = device_->capture(lane, call_kernel);
+    else if (request.call == HostCall::replay)
+      replay(lane, answer);
+    else
+      call_kernel();
     if (placed) placed->forget();
     if (request.gated != 0) post(answer.is_ready, 1);
     if (placed && request.call == HostCall::prepare) device_->wait(lane, "prepare");
     if (placed && request.call == HostCall::run) device_->wait(lane, "run");
+    if (request.call == HostCall::replay) device_->wait(lane, "run");
+  }
+
+  void replay(size_t lane, HostAnswer& answer) {
+    answer.status = QCTS_OK;
+    device_->replay(lane);
   }
 
   void call(const HostRequest& request, const qcts_problem* problem, HostAnswer& answer) {
@@ -262,11 +274,14 @@ class Host {
             guarded_status(kernel.variant, "prepare", [&] { return kernel.prepare(problem, to); });
         return say_failure(kernel, answer);
       }
+      case HostCall::capture:
       case HostCall::run: {
         const qcts_kernel& kernel = kernel_of(request);
         answer.status = guarded_status(kernel.variant, "run", [&] { return kernel.run(problem); });
         return say_failure(kernel, answer);
       }
+      case HostCall::replay:
+        break;  // by the device, without the provider
       case HostCall::run_batch:
         return run_batch(request, answer);
       case HostCall::load_save:

@@ -243,8 +243,8 @@ TEST_F(LatencyVerdict, NoSampleFindsTheXOfTheOneBefore) {
       << "the verified answer is not the last one";
 }
 
-// A clock that reports eight busy threads during a call and none between calls. A neighbour that keeps the test
-// waiting between calls lowers the count, so eight leave room above the limit of one.
+// A clock that reports eight busy threads during a call and none between calls. A neighbour that keeps the
+// test waiting between calls lowers the count, so eight leave room above the limit of one.
 constexpr uint32_t kPretendedThreads = 8;
 double pretended_seconds = 0;
 

@@ -70,6 +70,8 @@ class StatesJudge {
         !is_right(other_run_, other_, "after a call with other data") ||
         !is_right(run_, given_, "after a call with other data"))
       return;
+    judge_replays();
+    if (verdict_.status != Status::pass) return;
     run_.keep_workspace();
     if (!is_right(run_, given_, "with the workspace as the last call left it")) return;
     std::optional<KernelInput> changed = with_another_x(given_.input());
@@ -83,6 +85,34 @@ class StatesJudge {
   }
 
  private:
+  // Replays one capture with other data at its addresses, and then with those of the capture.
+  void judge_replays() {
+    if (run_.problem().device == 0 || (kernel_.claims & QCTS_CLAIM_CAPTURABLE) == 0) return;
+    run_.capture();
+    const Expected replaced(test_vector_for(with_data_of(other_.input())), kernel_);
+    for (const Expected* data : {&replaced, &given_}) {
+      write(data->input());
+      if (!judge(run_.replay(Poison::zeros), *data, "when a graph is replayed with other data")) return;
+    }
+  }
+
+  // Returns the given input with the data of another. A prepared weight stays as it is.
+  KernelInput with_data_of(const KernelInput& other) const {
+    KernelInput input = given_.input();
+    input.x = other.x;
+    input.bias = other.bias;
+    if (run_.prepared_bytes() == 0) input.planes = other.planes;
+    return input;
+  }
+
+  void write(const KernelInput& input) {
+    if (!input.x.empty()) run_.set_x(input.x);
+    if (!input.bias.empty()) run_.set_input("bias", input.bias);
+    if (run_.prepared_bytes() != 0) return;
+    const std::optional<Planes> packed = packed_planes(input);
+    for (const Plane& plane : packed ? *packed : input.planes) run_.set_input(plane.name, plane.bytes);
+  }
+
   // A prepared weight stays as it is.
   void judge_another_weight() {
     const KernelInput& input = given_.input();
@@ -92,14 +122,16 @@ class StatesJudge {
       const auto kept = std::ranges::find(other.planes, plane.name, &Plane::name);
       if (kept != other.planes.end() && kept->bytes.size() == plane.bytes.size()) *kept = std::move(plane);
     }
-    const std::optional<Planes> packed = packed_planes(other);
-    for (const Plane& plane : packed ? *packed : other.planes) run_.set_input(plane.name, plane.bytes);
+    write(other);
     is_right(run_, Expected(test_vector_for(std::move(other)), kernel_),
              "once the weight changed at the same addresses");
   }
 
   bool is_right(KernelRun& run, const Expected& expected, const char* when) {
-    const KernelAnswer answer = run.run(Poison::zeros);
+    return judge(run.run(Poison::zeros), expected, when);
+  }
+
+  bool judge(const KernelAnswer& answer, const Expected& expected, const char* when) {
     verdict_.mismatch = expected.judge(answer);
     if (!verdict_.mismatch) {
       before_ = answer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges a kernel that has seen other data before: another weight, another x at the same address, and a
-// workspace as its last call left it.
+// Judges a kernel that has seen other data before: another weight, another x at the same address, a
+// workspace as its last call left it, and on a device the replay of a graph with other data.
 #pragma once
 
 #include "suites/cases/case.h"

@@ -39,6 +39,11 @@ struct LanePipe {
   }
 };
 
+bool computes_on_device(HostCall call) {
+  return call == HostCall::run || call == HostCall::prepare || call == HostCall::capture ||
+         call == HostCall::replay;
+}
+
 // An input is never written to, so an access outside it is a read.
 std::string overrun_text(const HostBlock& block, const std::byte* address) {
   const std::byte* const end = block.open.data() + block.open.size();
@@ -147,7 +152,7 @@ HostAnswer HostProcess::ask(const WriteRequest& write) {
     write(request, writer);
     if (!device_) return;
     const std::vector<OpenPages> used = writer.take_open();
-    if (request.call == HostCall::run || request.call == HostCall::prepare) copy_to_device(on_device = used);
+    if (computes_on_device(request.call)) copy_to_device(on_device = used);
   });
   HostAnswer answer = receive(lane, number);
   if (answer.outcome == HostOutcome::device_fault) throw OverrunFault(answer.text);

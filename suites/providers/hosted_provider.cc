@@ -226,6 +226,15 @@ qcts_status HostedProvider::run(const Kernel& kernel, const qcts_problem& proble
   return status_of(ask_kernel(HostCall::run, kernel, problem, nullptr, gated && device() != nullptr), "run");
 }
 
+HostedProvider::Capture HostedProvider::capture(const Kernel& kernel, const qcts_problem& problem) {
+  const HostAnswer answer = ask_kernel(HostCall::capture, kernel, problem);
+  return {status_of(answer, "run"), answer.bytes};
+}
+
+void HostedProvider::replay(const Kernel& kernel, const qcts_problem& problem) {
+  ask_kernel(HostCall::replay, kernel, problem);
+}
+
 qcts_status HostedProvider::run_batch(const Kernel& kernel, std::span<const qcts_problem> problems,
                                       const std::function<void()>& before, BatchTime& time, size_t n_awake,
                                       double slowed) {

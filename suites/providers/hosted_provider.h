@@ -66,6 +66,14 @@ class HostedProvider {
   qcts_status prepare(const Kernel& kernel, const qcts_problem& problem, void* prepared);
   // On a device, `gated` runs get their inputs as HostProcess::ask_gated() says.
   qcts_status run(const Kernel& kernel, const qcts_problem& problem, bool gated = false);
+  // On a device: captures a run in a graph, and returns its status and the number of kernels in it. A replay
+  // computes what was captured last.
+  struct Capture {
+    qcts_status status;
+    uint64_t kernels;
+  };
+  Capture capture(const Kernel& kernel, const qcts_problem& problem);
+  void replay(const Kernel& kernel, const qcts_problem& problem);
   // Calls `before` once the host is ready. Returns the first status that is not QCTS_OK, which ends the
   // batch.
   qcts_status run_batch(const Kernel& kernel, std::span<const qcts_problem> problems,

@@ -233,7 +233,7 @@ void KernelRun::check_untouched() const {
     if (!input.buffer->holds(input.bytes)) throw OverrunFault("wrote into its input " + input.buffer->name());
 }
 
-qcts_status KernelRun::attempt(Poison poison, const KernelAnswer* previous) {
+void KernelRun::poison_outputs(Poison poison, const KernelAnswer* previous) {
   for (GuardedBuffer& buffer : buffers_) buffer.paint(poison);
   prepare_once();
   if (workspace_ && !keeps_workspace_) workspace_->poison(poison);
@@ -242,8 +242,11 @@ qcts_status KernelRun::attempt(Poison poison, const KernelAnswer* previous) {
   for (size_t i = 0; i < out_plane_buffers_.size(); ++i)
     out_plane_buffers_[i]->poison(poison, previous ? std::span<const std::byte>(previous->planes[i].bytes)
                                                    : std::span<const std::byte>());
-
   clear_device_status();
+}
+
+qcts_status KernelRun::attempt(Poison poison, const KernelAnswer* previous) {
+  poison_outputs(poison, previous);
   const qcts_status status =
       with_device_status(provider_run(kernel_, problem_, std::exchange(has_run_, true)));
   check_untouched();
@@ -275,6 +278,24 @@ KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {
       "run() returned " + std::to_string(static_cast<int>(status)) + " on a problem that supports() accepts";
   if (status == QCTS_FAILED) throw FailedFault(what + failure());
   if (status != QCTS_OK) throw ProviderFault(what);
+  return answer_now();
+}
+
+void KernelRun::capture() {
+  poison_outputs(Poison::nan, nullptr);
+  provider_capture(kernel_, problem_);
+  check_untouched();
+}
+
+KernelAnswer KernelRun::replay(Poison poison) {
+  poison_outputs(poison, nullptr);
+  provider_replay(kernel_, problem_);
+  check_untouched();
+  if (with_device_status(QCTS_OK) != QCTS_OK) throw FailedFault("the replay failed" + failure());
+  return answer_now();
+}
+
+KernelAnswer KernelRun::answer_now() const {
   KernelAnswer answer;
   if (y_) answer.y = y_->read();
   for (size_t i = 0; i < out_specs_.size(); ++i)

@@ -72,6 +72,11 @@ class KernelRun {
   // Calls attempt(). Throws ProviderFault for any status other than QCTS_OK.
   KernelAnswer run(Poison poison, const KernelAnswer* previous = nullptr);
 
+  // On a device: captures a run in a graph, once the kernel has run. Throws ProviderFault if that cannot be.
+  void capture();
+  // As run(), but computes with what was captured last.
+  KernelAnswer replay(Poison poison);
+
   // Throws ProviderFault if the outputs no longer hold the answer that run() returned: a call that has
   // returned may write no more.
   void check_unchanged(const KernelAnswer& answer) const;
@@ -100,6 +105,8 @@ class KernelRun {
                        size_t misalign_bytes, HostAccess access);
   size_t as_promised(uint64_t bytes) const;
   void prepare_once();
+  void poison_outputs(Poison poison, const KernelAnswer* previous);
+  KernelAnswer answer_now() const;
   void check_untouched() const;
   void clear_device_status();
   // Returns QCTS_FAILED if the call returned QCTS_OK and the device says otherwise.

@@ -2,6 +2,8 @@
 #include "suites/providers/provider_call.h"
 
 #include <chrono>
+#include <stdexcept>
+#include <string>
 
 #include "suites/base/process.h"
 #include "suites/providers/hosted_provider.h"
@@ -64,6 +66,22 @@ qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem,
   const RemoteProvider::Kernel* remote = RemoteProvider::kernel_of(kernel);
   return guarded_status(kernel.variant, "run",
                         [&] { return remote ? remote->owner->run(*remote, problem) : kernel.run(&problem); });
+}
+
+void provider_capture(const qcts_kernel& kernel, const qcts_problem& problem) {
+  const auto* hosted = HostedProvider::kernel_of(kernel);
+  if (hosted == nullptr) throw std::logic_error("only a host has a device");
+  const auto [status, kernels] = hosted->owner->capture(*hosted, problem);
+  if (status != QCTS_OK)
+    throw ProviderFault("run() returned " + std::to_string(static_cast<int>(status)) +
+                        " while its stream captured a graph" + provider_failure(kernel));
+  if (kernels == 0) throw ProviderFault("run() put no kernel into the graph that its stream captured");
+}
+
+void provider_replay(const qcts_kernel& kernel, const qcts_problem& problem) {
+  const auto* hosted = HostedProvider::kernel_of(kernel);
+  if (hosted == nullptr) throw std::logic_error("only a host has a device");
+  hosted->owner->replay(*hosted, problem);
 }
 
 BatchTime provider_run_batch(const qcts_kernel& kernel, std::span<const qcts_problem> problems,

@@ -25,6 +25,10 @@ uint64_t provider_prepared_bytes(const qcts_kernel& kernel,
 qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& problem, void* prepared);
 // A `gated` run on a device gets its inputs only after it has returned (HostProcess::ask_gated).
 qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem, bool gated = false);
+// For a problem on a device: captures a run in a graph, and computes what was captured last. `capture` throws
+// ProviderFault if run() cannot be captured, or launches no kernel.
+void provider_capture(const qcts_kernel& kernel, const qcts_problem& problem);
+void provider_replay(const qcts_kernel& kernel, const qcts_problem& problem);
 // Runs the problems one after another: in a host, as one message. Calls `before` just before the first.
 // A program runs one problem at a time. Throws ProviderFault unless every call returns QCTS_OK.
 // In a host, the first `n_awake` run before that and are not timed, and each call may be slowed

@@ -82,6 +82,25 @@ def test_a_hang_costs_its_case_alone(tmp_path, faults, provider):
     assert result.returncode == 1 and report(tmp_path / "out")["counts"]["by_status"]["timeout"] == 1, result.stdout + result.stderr
 
 
+@pytest.mark.parametrize(
+    "fault, text",
+    [
+        ("stale_replay", "wrong when a graph is replayed with other data: "),
+        ("skips_capture", "run() put no kernel into the graph that its stream captured"),
+        ("allocates", "run() did what cannot be captured: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"),
+    ],
+)
+def test_a_fault_of_capture_is_named(tmp_path, fault, text):
+    """It shows in determinism alone, where a kernel that claims to be capturable is replayed."""
+    provider, where = faulty(fault)[:2], ["--plan", "nightly", "--filter"]
+    passed = run(tmp_path / "numerics", *provider, *where, "numerics.dequantize/int8_row/noise_n*_f32")
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+    result = run(tmp_path / "out", *provider, *where, "determinism.dequantize/int8_row/noise_*")
+    failures = report(tmp_path / "out")["failures"]
+    assert result.returncode == 1 and failures, result.stdout + result.stderr
+    assert all(text in json.dumps(failure) for failure in failures), failures[0]
+
+
 def test_an_error_of_the_device_is_named_in_each_case_that_has_it(tmp_path):
     """The third launch of each host fails, and a host that has failed computes no more."""
     result = run(tmp_path, *faulty("none"), QCTS_FAKECUDA_FAULTS="launch:3=700")

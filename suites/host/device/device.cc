@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <vector>
 
 namespace qcts {
 namespace {
@@ -85,6 +86,29 @@ Device::~Device() { driver_->cuDevicePrimaryCtxRelease_v2(device_); }
 
 void Device::make_current() const {
   check_cuda(*driver_, driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+}
+
+CapturedWork::CapturedWork(const Device& device, CuGraph graph) : device_(device), graph_(graph) {
+  const CudaDriver& driver = device.driver();
+  size_t count = 0;
+  check_cuda(driver, driver.cuGraphGetNodes(graph, nullptr, &count), "cuGraphGetNodes");
+  std::vector<CuGraphNode> nodes(count);
+  check_cuda(driver, driver.cuGraphGetNodes(graph, nodes.data(), &count), "cuGraphGetNodes");
+  for (CuGraphNode node : nodes) {
+    int type = -1;
+    check_cuda(driver, driver.cuGraphNodeGetType(node, &type), "cuGraphNodeGetType");
+    kernels_ += type == kCuKernelNode;
+  }
+  check_cuda(driver, driver.cuGraphInstantiateWithFlags(&instance_, graph, 0), "cuGraphInstantiateWithFlags");
+}
+
+CapturedWork::~CapturedWork() {
+  device_.driver().cuGraphExecDestroy(instance_);
+  device_.driver().cuGraphDestroy(graph_);
+}
+
+CuResult CapturedWork::launch(CuStream stream) const {
+  return device_.driver().cuGraphLaunch(instance_, stream);
 }
 
 DeviceStream::DeviceStream(const Device& device) : device_(device) {

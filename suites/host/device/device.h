@@ -2,6 +2,7 @@
 // A GPU as judge and host use it: the driver, the primary context, and the GPU's properties.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -47,6 +48,24 @@ class Device {
   CuContext context_ = nullptr;
   DeviceProperties properties_;
   qcts_device described_{};
+};
+
+// Work of a stream that was captured in a graph, and can be launched again.
+class CapturedWork {
+ public:
+  // Takes the graph over. Throws CudaError.
+  CapturedWork(const Device& device, CuGraph graph);
+  ~CapturedWork();
+  CapturedWork(const CapturedWork&) = delete;
+  CapturedWork& operator=(const CapturedWork&) = delete;
+  size_t kernels() const { return kernels_; }
+  CuResult launch(CuStream stream) const;
+
+ private:
+  const Device& device_;
+  CuGraph graph_;
+  CuGraphExec instance_ = nullptr;
+  size_t kernels_ = 0;
 };
 
 // A stream that does not wait for the legacy stream.

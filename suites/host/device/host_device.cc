@@ -17,6 +17,7 @@ void PlacedProblem::forget() {
 HostDevice::HostDevice(int ordinal, uintptr_t inputs, uintptr_t outputs, size_t lanes)
     : device_(ordinal), memory_(device_, inputs, outputs) {
   for (size_t i = 0; i < lanes; ++i) streams_.emplace_back(device_);
+  captured_.resize(lanes);
 }
 
 PlacedProblem HostDevice::place(const qcts_problem& given, size_t lane) const {
@@ -46,6 +47,31 @@ void HostDevice::shut_gate(size_t lane) const {
   const CudaDriver& driver = device_.driver();
   const CuResult result = driver.cuStreamWaitValue32_v2(streams_[lane].get(), memory_.gate(lane), 1, 0);
   if (result != 0) throw DeviceFault("the gate of its stream: " + result_text(driver, result));
+}
+
+size_t HostDevice::capture(size_t lane, const std::function<void()>& call) {
+  const CudaDriver& driver = device_.driver();
+  const CuStream stream = streams_[lane].get();
+  captured_[lane].reset();
+  check_cuda(driver, driver.cuStreamBeginCapture_v2(stream, kCuCaptureGlobal), "cuStreamBeginCapture");
+  CuGraph graph = nullptr;
+  try {
+    call();
+  } catch (...) {
+    if (driver.cuStreamEndCapture(stream, &graph) == 0 && graph != nullptr) driver.cuGraphDestroy(graph);
+    throw;
+  }
+  const CuResult result = driver.cuStreamEndCapture(stream, &graph);
+  if (result != 0 || graph == nullptr)
+    throw std::runtime_error("run() did what cannot be captured: " + result_text(driver, result));
+  captured_[lane] = std::make_unique<CapturedWork>(device_, graph);
+  return captured_[lane]->kernels();
+}
+
+void HostDevice::replay(size_t lane) const {
+  if (!captured_[lane]) throw std::runtime_error("the host was asked to replay what it has not captured");
+  const CuResult result = captured_[lane]->launch(streams_[lane].get());
+  if (result != 0) throw DeviceFault("the replay of its graph: " + result_text(device_.driver(), result));
 }
 
 // A kernel that uses another stream is still at work when its own stream has ended.

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -39,13 +41,19 @@ class HostDevice {
   void* place_of(const void* of_window) const { return memory_.place_of(of_window); }
   // Work that is put on the lane's stream from now on runs once the judge has opened the gate.
   void shut_gate(size_t lane) const;
+  // Captures what call() puts on the lane's stream, and keeps it for replay(). Returns the number of kernels.
+  // Throws std::runtime_error if something in it cannot be captured.
+  size_t capture(size_t lane, const std::function<void()>& call);
+  // Starts what the lane captured last. Throws DeviceFault.
+  void replay(size_t lane) const;
   // Waits until all that `function`() of a kernel started on the device has ended. Throws DeviceFault.
   void wait(size_t lane, const char* function) const;
 
  private:
   Device device_;
   ImportedMemory memory_;
-  std::deque<DeviceStream> streams_;  // by lane
+  std::deque<DeviceStream> streams_;                     // by lane
+  std::vector<std::unique_ptr<CapturedWork>> captured_;  // by lane
 };
 
 }  // namespace qcts

@@ -18,7 +18,8 @@ Json claims_json(uint32_t claims) {
                                                     {QCTS_CLAIM_BATCH_INVARIANT, "batch_invariant"},
                                                     {QCTS_CLAIM_EMULATED, "emulated"},
                                                     {QCTS_CLAIM_KEEPS_BYTES, "keeps_bytes"},
-                                                    {QCTS_CLAIM_SCHEDULES, "schedules"}};
+                                                    {QCTS_CLAIM_SCHEDULES, "schedules"},
+                                                    {QCTS_CLAIM_CAPTURABLE, "capturable"}};
   for (const auto& [bit, name] : known)
     if (claims & bit) names.push_back(name);
   return names;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -45,6 +46,7 @@ struct Work {
   bool is_bf16;  // otherwise float32
   qcts_device_status* status;
   const qcts_problem* problem;  // of the call, which has returned
+  std::vector<int8_t> kept{};   // codes of the first run of this work
 };
 
 float widened(uint16_t bits) {
@@ -61,8 +63,12 @@ uint16_t narrowed(float value) {
   return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
-void dequantize(const Work& work) {
+void dequantize(Work& work) {
   const int8_t* codes = qcts::real_place(work.codes);
+  if (fault == "stale_replay") {
+    if (work.kept.empty()) work.kept.assign(codes, codes + work.n * work.k);
+    codes = work.kept.data();
+  }
   const void* scales = qcts::real_place(work.scales);
   auto* y = static_cast<std::byte*>(qcts::real_place(work.y));
   for (int64_t row = 0; row < work.n; ++row) {
@@ -81,7 +87,7 @@ void dequantize(const Work& work) {
 }
 
 const char* compute(void* context) {
-  Work work = *static_cast<Work*>(context);
+  Work& work = *static_cast<Work*>(context);
   if (fault == "kept_problem") work.n = work.problem->n, work.k = work.problem->k;
   auto* y = static_cast<std::byte*>(qcts::real_place(work.y));
   if (fault == "fails") return "an illegal memory access was encountered";
@@ -96,6 +102,12 @@ const char* compute(void* context) {
 }
 
 void drop(void* context) { delete static_cast<Work*>(context); }
+
+bool is_capturing(void* stream) {
+  int status = 0;
+  driver_function<int(void*, int*)>("cuStreamIsCapturing")(stream, &status);
+  return status != 0;
+}
 
 const qcts_plane& plane_of(const qcts_problem& p, std::string_view name) {
   for (uint32_t i = 0; i < p.n_planes; ++i)
@@ -128,6 +140,11 @@ qcts_status run(const qcts_problem* problem) {
   if (fault == "no_stream") stream = nullptr;
   if (fault == "own_stream") driver_function<int(void**, unsigned)>("cuStreamCreate")(&stream, 1);
   if (fault == "no_work") return QCTS_OK;
+  if (fault == "skips_capture" && is_capturing(stream)) return QCTS_OK;
+  if (fault == "allocates") {
+    uint64_t address = 0;
+    if (driver_function<int(uint64_t*, size_t)>("cuMemAlloc_v2")(&address, 1) != 0) return QCTS_FAILED;
+  }
   const auto enqueue = reinterpret_cast<qcts::FakeEnqueue>(::dlsym(driver(), qcts::kFakeEnqueue));
   if (enqueue(stream, compute, drop, work) != 0) return QCTS_FAILED;
   if (fault == "waits") driver_function<int(void*)>("cuStreamSynchronize")(stream);
@@ -140,7 +157,8 @@ const qcts_kernel kKernel = {.struct_size = sizeof kKernel,
                              .variant = "fake",
                              .description = "a loop",
                              .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC |
-                                       QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_EMULATED,
+                                       QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_EMULATED |
+                                       QCTS_CLAIM_CAPTURABLE,
                              .reserved = 0,
                              .numerics = {},
                              .supports = supports,
@@ -164,7 +182,8 @@ const qcts_provider kProvider = {.struct_size = sizeof kProvider,
                                  .claims = 0,
                                  .kernels = kKernels,
                                  .load_save = nullptr,
-                                 .run_program = nullptr};
+                                 .run_program = nullptr,
+                                 .profile = nullptr};
 
 }  // namespace
 
