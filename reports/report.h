@@ -41,6 +41,7 @@ struct RunReport {
   std::vector<std::string> arguments, selection;  // selection: every option that narrowed the run
   double wall_s = 0;
   uint64_t host_round_trips = 0;  // for these verdicts; told by the summary alone
+  std::string stopped;            // why cases are left that were not judged, or ""
   uint64_t seed = 0;
   std::string seed_sha256;  // of the file with a secret seed, or ""
   bool gate_latency = false;

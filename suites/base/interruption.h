@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks SIGINT and SIGTERM during its lifetime, so that a loop can poll for them.
+// Blocks SIGINT, SIGTERM and SIGHUP during its lifetime, so that a loop can poll for them.
 #pragma once
 
 #include <signal.h>
@@ -14,6 +14,7 @@ class Interruption {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGINT);
     sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGHUP);
     ::sigprocmask(SIG_BLOCK, &signals_, &before_);
     fd_ = ::signalfd(-1, &signals_, SFD_NONBLOCK | SFD_CLOEXEC);
   }

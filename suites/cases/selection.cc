@@ -16,16 +16,26 @@ bool is_one_of(const std::string& word, const std::vector<std::string>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-bool passes_filters(const CaseName& name, const std::vector<std::string>& filters,
-                    const std::vector<bool>& exact) {
-  if (filters.empty()) return true;
-  for (size_t i = 0; i < filters.size(); ++i) {
-    if (exact[i] ? name.full_id == filters[i] || name.id.text() == filters[i]
-                 : glob_match("*" + filters[i] + "*", name.full_id))
-      return true;
+// Filters, each of which is the exact id of a case or a glob.
+class Filters {
+ public:
+  Filters(const std::vector<std::string>& filters, const std::vector<Candidate>& candidates)
+      : filters_(filters) {
+    for (const std::string& filter : filters) exact_.push_back(names_exactly(filter, candidates));
   }
-  return false;
-}
+  bool any_matches(const CaseName& name) const {
+    for (size_t i = 0; i < filters_.size(); ++i)
+      if (exact_[i] ? name.full_id == filters_[i] || name.id.text() == filters_[i]
+                    : glob_match("*" + filters_[i] + "*", name.full_id))
+        return true;
+    return false;
+  }
+  bool empty() const { return filters_.empty(); }
+
+ private:
+  const std::vector<std::string>& filters_;
+  std::vector<bool> exact_;
+};
 
 uint32_t number(std::string_view text) {
   uint32_t value = 0;
@@ -37,7 +47,8 @@ uint32_t number(std::string_view text) {
 }  // namespace
 
 bool Selection::is_everything() const {
-  return filters.empty() && kinds.empty() && schemes.empty() && variant.empty() && shards == 1;
+  return filters.empty() && excludes.empty() && kinds.empty() && schemes.empty() && variant.empty() &&
+         shards == 1;
 }
 
 void parse_shard(const std::string& text, Selection& selection) {
@@ -55,15 +66,15 @@ bool names_exactly(const std::string& filter, const std::vector<Candidate>& cand
 }
 
 std::vector<Candidate> select(const Selection& selection, std::vector<Candidate> candidates) {
-  std::vector<bool> exact;
-  for (const std::string& filter : selection.filters) exact.push_back(names_exactly(filter, candidates));
+  const Filters filters(selection.filters, candidates), excludes(selection.excludes, candidates);
   std::vector<Candidate> chosen;
   for (Candidate& candidate : candidates) {
     const CaseId& id = candidate.name.id;
     if (!selection.kinds.empty() && !is_one_of(std::string(kind_name(id.kind)), selection.kinds)) continue;
     if (!selection.schemes.empty() && !is_one_of(id.scheme, selection.schemes)) continue;
     if (!selection.variant.empty() && candidate.name.variant != selection.variant) continue;
-    if (!passes_filters(candidate.name, selection.filters, exact)) continue;
+    if (!filters.empty() && !filters.any_matches(candidate.name)) continue;
+    if (excludes.any_matches(candidate.name)) continue;
     chosen.push_back(std::move(candidate));
   }
   std::sort(chosen.begin(), chosen.end(),

@@ -17,6 +17,7 @@ struct Selection {
   // Anything else is a glob that may match anywhere in the full id.
   // A case is selected if any filter matches.
   std::vector<std::string> filters;
+  std::vector<std::string> excludes;  // as filters; a case that any of them matches is not selected
   std::vector<std::string> kinds, schemes;
   std::string variant;
   uint32_t shard = 1, shards = 1;  // case i of the sorted full list goes to shard i % shards + 1

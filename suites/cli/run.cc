@@ -2,13 +2,17 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <string>
 
+#include "reports/waivers.h"
+#include "suites/base/paths.h"
 #include "suites/base/secret_seed.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/run/device_choice.h"
 #include "suites/run/run.h"
+#include "suites/run/run_record.h"
 #include "suites/run/shard_environment.h"
 
 namespace qcts::cli {
@@ -18,7 +22,7 @@ struct RunArguments {
   RunRequest options;
   std::string shard, gate, history, isolation = "required", device = "cpu";
   uint64_t memory_limit_mib = kDefaultMemoryLimitBytes >> 20;
-  bool no_progress = false;
+  bool no_progress = false, last_failed = false;
 };
 
 // Takes the shard from --shard, otherwise from the environment.
@@ -30,6 +34,32 @@ void choose_shard(const std::string& given, Selection& selection) {
   selection.shards = asked->shards;
   if (!asked->status_file.empty()) std::ofstream(asked->status_file, std::ios::app);
   std::cerr << "qcts: shard " << asked->shard << "/" << asked->shards << " (" << asked->engine << ")\n";
+}
+
+// Selects the cases that failed in the record of the report folder, and their providers if none is named.
+void choose_last_failed(RunRequest& options) {
+  const std::filesystem::path file = record_of(options.out);
+  if (!has_run_head(file)) throw UsageError("--last-failed: " + options.out.string() + " has no run");
+  RunRecord record;
+  try {
+    record = read_run_record(file);
+  } catch (const std::runtime_error& error) {
+    throw UsageError(error.what());
+  }
+  std::vector<Waiver> waivers = load_waivers(repository_root() / "suites" / "waivers.json", today_utc());
+  std::set<std::string> failed;
+  for (Verdict& verdict : record.verdicts) {
+    apply_waivers(waivers, verdict);
+    if (!blocks_conformance(verdict, options.gate_latency)) continue;
+    options.selection.filters.push_back(verdict.full_id());
+    failed.insert(verdict.provider);
+  }
+  if (failed.empty()) throw RunError(Outcome::nothing_proved, "no case failed in " + file.string());
+  if (!options.providers.empty()) return;
+  for (const auto& provider : record.head.providers) {
+    const std::string name = provider.value("name", ""), library = provider.value("library", "");
+    if (failed.contains(name)) options.providers.push_back(library.empty() ? name : library);
+  }
 }
 
 Outcome run_command(RunArguments& words) {
@@ -45,6 +75,7 @@ Outcome run_command(RunArguments& words) {
                                                   : Isolation::required;
   options.memory_limit_bytes = words.memory_limit_mib << 20;
   options.progress = !words.no_progress;
+  if (words.last_failed) choose_last_failed(options);
   options.device = device_from_word(words.device);
   if (options.device) options.selection = selection_for_device(options.selection);
   if (!options.seed_file.empty()) {
@@ -76,6 +107,10 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
           "--filter", options.selection.filters,
           "an exact case id, or a glob of * and ? that may match anywhere in it; several: any may match")
       ->allow_extra_args(false);
+  command->add_option("--exclude", options.selection.excludes, "as --filter: cases that are left out")
+      ->allow_extra_args(false);
+  command->add_flag("--last-failed", words->last_failed,
+                    "only the cases that failed in the report folder's record, of the same providers");
   command
       ->add_option("--kind", options.selection.kinds,
                    "round_trip, assign, reject, size, numerics, determinism, latency")
@@ -107,7 +142,27 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
       "--shard", words->shard,
       "i/n: every n-th case of the sorted selection, starting with the i-th; default: from the "
       "environment of Slurm, Kubernetes, GitLab, Bazel or GoogleTest");
-  command->add_flag("--resume", options.resume, "continue the run in the report folder, if it is the same");
+  CLI::Option* resume = command->add_flag("--resume", options.resume,
+                                          "continue the run in the report folder, if it is the same");
+  command
+      ->add_flag("--restart", options.restart,
+                 "set an unfinished run in the report folder aside, as unfinished.jsonl, and begin anew")
+      ->excludes(resume);
+  CLI::Option* fail_fast =
+      command
+          ->add_option("--fail-fast", options.fail_fast,
+                       "stop after N failures (without N: 1); the record stays unfinished, for --resume")
+          ->expected(0, 1)
+          ->default_str("1")
+          ->check(CLI::PositiveNumber);
+  command->add_option("--timeout", options.case_timeout_s, "seconds for a case, in place of the plan's")
+      ->check(CLI::Range(1, 86400));
+  command->add_flag("--keep-going", options.keep_going,
+                    "go on with a provider that timed out three times in a row");
+  command->add_option("--repeat", options.repeat, "judge each case N times; one that ever fails has failed")
+      ->check(CLI::Range(1, 10000));
+  command->add_option("--durations", options.durations, "name the N slowest cases")
+      ->check(CLI::Range(1, 1000));
   command
       ->add_option("--memory-limit", words->memory_limit_mib,
                    "MiB that a worker may use on top of loading its provider (0: no limit)")
@@ -137,7 +192,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command->add_option("--history", words->history,
                       "append the run to this SQLite file (qcts history, qcts compare --history)");
   command->add_option("--commit", options.commit, "the suite's commit, for the report");
-  command->add_flag("--json", options.json, "print report.json instead of the summary");
+  command->add_flag("--json", options.json, "print report.json instead of the summary")->excludes(fail_fast);
   add_junit_option(*command, options.junit);
   command->add_flag("--no-progress", words->no_progress, "show no progress");
   command->add_flag("--list", options.list, "print the selected ids without judging");

@@ -16,8 +16,9 @@ constexpr const char* kStartOfLine = "\r\033[K";
 const std::string kRedInk = "\033[31m", kInkOff = "\033[0m";
 
 std::string time_left(const ProgressState& state) {
-  if (state.done == 0 || state.done >= state.total || state.elapsed_s < 1) return "";
-  const double share = static_cast<double>(state.total - state.done) / static_cast<double>(state.done);
+  const size_t done_now = state.done - state.done_before;
+  if (done_now == 0 || state.done >= state.total || state.elapsed_s < 1) return "";
+  const double share = static_cast<double>(state.total - state.done) / static_cast<double>(done_now);
   return clock_text(state.elapsed_s * share);
 }
 
@@ -60,8 +61,9 @@ void Progress::say(const std::string& what) {
   drawn_ = true;
 }
 
-void Progress::start(size_t total) {
+void Progress::start(size_t total, size_t done) {
   state_.total = total;
+  state_.done = state_.done_before = done;
   began_ = last_ = options_.now();
 }
 
@@ -69,6 +71,13 @@ void Progress::saw(bool is_failure) {
   ++state_.done;
   state_.failures += is_failure;
   draw();
+}
+
+void Progress::note(const std::string& line) {
+  const Screen screen = options_.screen();
+  if (!options_.enabled || (!screen.terminal && options_.now() - began_ < kLogPause)) return;
+  clear();
+  *options_.out << (screen.terminal ? clipped_to(line, screen.columns - 1) : line) << std::endl;
 }
 
 void Progress::wait(const std::vector<std::string>& in_flight) {

@@ -18,7 +18,8 @@ namespace qcts {
 struct ProgressState {
   size_t done = 0, total = 0, failures = 0;
   double elapsed_s = 0;
-  std::string current;  // a case in flight; may be empty
+  std::string current;     // a case in flight; may be empty
+  size_t done_before = 0;  // of `done`, by the run that this one continues
 };
 // Returns "[12/475] 3 failed  0:12, about 1:40 left  CASE" in at most `columns`.
 // If the line is too long, the case is clipped or left out first.
@@ -45,7 +46,10 @@ class Progress {
 
   // Reports a step before the first case: "starting 4 providers".
   void say(const std::string& what);
-  void start(size_t total);
+  // `done` of them were judged before.
+  void start(size_t total, size_t done = 0);
+  // Writes a line that stays; without a terminal, only in a run of more than a minute.
+  void note(const std::string& line);
   void saw(bool is_failure);
   void wait(const std::vector<std::string>& in_flight);
   // Removes the line from a terminal, before other output.

@@ -39,6 +39,7 @@ Outcome print_list(const RunRequest& request, const RunSetup& setup, const RunCh
 
 Outcome run(const RunRequest& request) {
   const auto began = std::chrono::steady_clock::now();
+  if (!request.list) check_unfinished(request);
   Progress progress(Progress::on_standard_error(request.progress));
   Interruption interruption;
   const std::unique_ptr<RunSetup> setup = set_up(request, progress);
@@ -54,7 +55,10 @@ Outcome run(const RunRequest& request) {
   if (is_empty) throw RunError(Outcome::nothing_proved, why_none_is_chosen(request, *setup));
   report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   progress.clear();
-  return write_report(report, request.out, {.print_json = request.json, .junit = request.junit});
+  const ReportOptions options = {
+      .print_json = request.json, .junit = request.junit, .durations = request.durations};
+  return report.stopped.empty() ? write_report(report, request.out, options)
+                                : print_stopped(report, request.out, options);
 }
 
 }  // namespace qcts

@@ -29,7 +29,13 @@ struct RunRequest {
   std::filesystem::path out = "out";
   bool gate_latency = false, json = false, progress = true, list = false, list_inputs = false;
   JunitForm junit = JunitForm::cells;
-  bool resume = false;  // continue the record in `out` if it belongs to the same run
+  bool resume = false;   // continue the record in `out` if it belongs to the same run
+  bool restart = false;  // rename an unfinished record in `out` to unfinished.jsonl
+  size_t fail_fast = 0;  // stop after so many failures; 0: judge all cases
+  unsigned repeat = 1;   // judge each case so often; the first verdict other than a pass counts
+  size_t durations = 0;  // name so many of the slowest cases
+  std::optional<double> case_timeout_s = {};  // in place of the plan's
+  bool keep_going = false;                    // also with a provider that timed out several times in a row
   // Memory limit of a worker, in addition to its memory after loading the provider.
   uint64_t memory_limit_bytes = kDefaultMemoryLimitBytes;
   Isolation isolation = Isolation::required;
@@ -45,6 +51,7 @@ struct RunRequest {
 
 // Judges the cases and prints the summary. Throws RunError.
 // Writes run.jsonl.gz, report.json, junit.xml, report.html and summary.md to `out`.
+// A run that --fail-fast stops leaves its unfinished record there, and no reports.
 Outcome run(const RunRequest& options);
 
 }  // namespace qcts

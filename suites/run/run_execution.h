@@ -8,9 +8,12 @@
 
 namespace qcts {
 
+// Throws UsageError if request.out has an unfinished run that the request neither resumes nor restarts.
+void check_unfinished(const RunRequest& request);
+
 // Judges the chosen cases, correctness first. Writes each verdict to request.out/run.jsonl as it comes; with
 // --resume, continues the record that is there. Returns the report of all verdicts, waivers applied.
-// Throws RunError if it is interrupted or cannot be resumed.
+// If --fail-fast ends it, report.stopped says so. Throws RunError if it is interrupted or cannot be resumed.
 RunReport judge_cases(const RunRequest& request, RunSetup& setup, const RunChoice& choice, Progress& progress,
                       Interruption& interruption);
 

@@ -3,6 +3,7 @@
 
 #include "fixtures/golden.h"
 #include "suites/base/paths.h"
+#include "suites/base/terminal.h"
 #include "suites/cases/mustpass.h"
 #include "suites/cases/named.h"
 #include "suites/run/device_choice.h"
@@ -19,6 +20,7 @@ std::vector<std::string> narrowing_words(const RunRequest& request) {
   const Selection& selection = request.selection;
   if (request.plan != kCompletePlan) words.push_back("--plan " + request.plan);
   for (const std::string& filter : selection.filters) words.push_back("--filter " + shell_word(filter));
+  for (const std::string& exclude : selection.excludes) words.push_back("--exclude " + shell_word(exclude));
   for (const std::string& kind : selection.kinds) words.push_back("--kind " + kind);
   for (const std::string& scheme : selection.schemes) words.push_back("--scheme " + scheme);
   for (const std::string& provider : request.providers) words.push_back("--provider " + shell_word(provider));
@@ -26,6 +28,7 @@ std::vector<std::string> narrowing_words(const RunRequest& request) {
     for (const std::string& peer : request.peers) words.push_back("--peer " + shell_word(peer));
   if (request.device) words.push_back("--device " + device_word(request.device));
   if (!selection.variant.empty()) words.push_back("--variant " + selection.variant);
+  if (request.case_timeout_s) words.push_back("--timeout " + fixed(*request.case_timeout_s, 0));
   return words;
 }
 

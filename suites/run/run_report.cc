@@ -162,6 +162,14 @@ RunReport report_from(const RunHead& head, const Fixtures& fixtures) {
   return report;
 }
 
+Outcome print_stopped(RunReport& report, const fs::path& out, const ReportOptions& options) {
+  std::ranges::sort(report.verdicts, {}, &Verdict::full_id);
+  std::cout << summary_text(report, {(out / "run.jsonl").string()}, screen_of(STDOUT_FILENO),
+                            options.durations)
+            << std::flush;
+  return Outcome::failed;
+}
+
 Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions& options) {
   std::sort(report.verdicts.begin(), report.verdicts.end(),
             [](const Verdict& a, const Verdict& b) { return a.full_id() < b.full_id(); });
@@ -179,8 +187,9 @@ Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions
   write_text(out / "junit.xml", junit_xml(report, options.junit));
   compress_record(out);
   write_for_people(out, json, report.verdicts);
-  std::cout << (options.print_json ? printable_json(text)
-                                   : summary_text(report, written_reports(out), screen_of(STDOUT_FILENO)))
+  std::cout << (options.print_json
+                    ? printable_json(text)
+                    : summary_text(report, written_reports(out), screen_of(STDOUT_FILENO), options.durations))
             << std::flush;
   return outcome;
 }

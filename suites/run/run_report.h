@@ -23,6 +23,7 @@ RunReport report_from(const RunHead& head, const Fixtures& fixtures);
 struct ReportOptions {
   bool print_json = false;  // print JSON instead of the summary
   JunitForm junit = JunitForm::cells;
+  size_t durations = 0;  // the slowest cases that the summary names
 };
 
 // Sorts and counts the verdicts.
@@ -30,6 +31,8 @@ struct ReportOptions {
 // Writes report.json, junit.xml, report.html and summary.md to `out` and compresses the record there.
 // Then prints the summary or the JSON.
 Outcome write_report(RunReport& report, const std::filesystem::path& out, const ReportOptions& options);
+// Prints the summary of a run that was stopped, whose record in `out` stays as it is.
+Outcome print_stopped(RunReport& report, const std::filesystem::path& out, const ReportOptions& options);
 // Writes report.html and summary.md from the report.json and the record in `folder`.
 // Adds sections for a load.json, a generate.json, a block.json and a trend.json there.
 // `before` is the run that this one is compared with from now on, in report.json too.

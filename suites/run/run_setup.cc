@@ -134,6 +134,7 @@ void check_words(const std::string& what, const std::vector<std::string>& words,
 std::unique_ptr<RunSetup> set_up(const RunRequest& request, Progress& progress) {
   auto setup = std::make_unique<RunSetup>();
   setup->plan = named_plan(request.plan);
+  if (request.case_timeout_s) setup->plan.case_timeout_s = *request.case_timeout_s;
   setup->folders = fixture_folders(request);
   check_request(request);
   setup->head = head_of(request, setup->plan, setup->folders);

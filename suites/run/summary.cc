@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -143,6 +144,18 @@ void print_unsupported(const RunReport& report, Printout& out) {
     out.text("and " + std::to_string(order.size() - kReasonsShown) + " more reasons in the report", 4);
 }
 
+void print_durations(const RunReport& report, size_t count, Printout& out) {
+  std::vector<const Verdict*> slowest;
+  for (const Verdict& verdict : report.verdicts) slowest.push_back(&verdict);
+  std::ranges::stable_sort(slowest, std::greater(), &Verdict::wall_us);
+  slowest.resize(std::min(slowest.size(), count));
+  if (slowest.empty()) return;
+  out.blank();
+  out.text("slowest", 2, Ink::bold);
+  for (const Verdict* verdict : slowest)
+    out.text(fixed(verdict->wall_us * 1e-6, 2) + " s  " + verdict->full_id(), 4);
+}
+
 void print_first(const char* what, const std::vector<std::string>& ids, Printout& out) {
   if (ids.empty()) return;
   out.text(std::to_string(ids.size()) + " " + what + ": " + ids.front() + (ids.size() > 1 ? ", ..." : ""), 2);
@@ -234,6 +247,7 @@ void print_evidence(const RunReport& report, const Conformance& verdict, const s
 
 std::string verdict_line(const RunReport& report, const Conformance& verdict) {
   const bool narrowed = report.selection.size() > (report.plan == kCompletePlan ? 0 : 1);
+  if (!report.stopped.empty()) return "STOPPED " + report.stopped;
   if (verdict.conformant) return "CONFORMANT: " + verdict.reason;
   switch (verdict.outcome) {
     case Outcome::conformant:
@@ -273,7 +287,8 @@ std::string files_line(const std::vector<std::string>& files, const Screen& scre
 void print_verdict(const RunReport& report, const Conformance& verdict, const std::vector<std::string>& files,
                    Printout& out) {
   const bool good = verdict.outcome == Outcome::conformant;
-  const bool bad = verdict.outcome == Outcome::failed || verdict.outcome == Outcome::infrastructure;
+  const bool bad = !report.stopped.empty() || verdict.outcome == Outcome::failed ||
+                   verdict.outcome == Outcome::infrastructure;
   out.blank();
   out.text(verdict_line(report, verdict), 0, good ? Ink::green : bad ? Ink::red : Ink::yellow);
   out.text(status_counts(report));
@@ -284,8 +299,8 @@ void print_verdict(const RunReport& report, const Conformance& verdict, const st
 
 }  // namespace
 
-std::string summary_text(const RunReport& report, const std::vector<std::string>& files,
-                         const Screen& screen) {
+std::string summary_text(const RunReport& report, const std::vector<std::string>& files, const Screen& screen,
+                         size_t durations) {
   const Conformance verdict = conformance(report);
   const std::vector<Cell> cells = cells_of(report.verdicts);
   Printout out(screen);
@@ -296,6 +311,7 @@ std::string summary_text(const RunReport& report, const std::vector<std::string>
   print_sizes(report, out);
   print_latency(report, out);
   print_unsupported(report, out);
+  print_durations(report, durations, out);
   print_failures(report, out);
   print_verdict(report, verdict, files, out);
   return out.str();

@@ -13,15 +13,17 @@ namespace qcts {
 
 // Returns a text in which no line is wider than the screen.
 // The text begins with counts by scheme, sizes, latency and reasons of not_supported.
-// Failures with their rerun lines follow.
+// Failures with their rerun lines follow, those that matter most last.
 // The verdict, the counts and the reports come last.
 // `files` are the written reports, starting with the one to open first.
-std::string summary_text(const RunReport& report, const std::vector<std::string>& files,
-                         const Screen& screen);
+// It names the `durations` slowest cases.
+std::string summary_text(const RunReport& report, const std::vector<std::string>& files, const Screen& screen,
+                         size_t durations = 0);
 
 // Returns the verdicts that prevent conformance, in groups of one cause.
 // Wrong answers come first, then crashes and similar failures.
-// Within these, numerics comes before determinism, and then the largest group is first.
+// Within these, numerics comes before determinism, then a cause that is explained before one that is not, and
+// then the largest group is first.
 std::vector<Group> failure_groups(const RunReport& report);
 
 // Print those parts of the summary that have source files of their own.

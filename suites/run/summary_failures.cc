@@ -57,30 +57,34 @@ std::vector<Group> failure_groups(const RunReport& report) {
     if (blocks_conformance(verdict, report.gate_latency)) blocking.push_back(&verdict);
   std::vector<Group> groups = groups_of(blocking, report.gate_latency);
   std::ranges::stable_sort(groups, {}, [](const Group& group) {
-    return std::tuple(urgency(group.status), group.verdicts.front()->case_id.kind == Kind::determinism);
+    return std::tuple(urgency(group.status), group.verdicts.front()->case_id.kind == Kind::determinism,
+                      group.hypothesis.empty());
   });
   return groups;
 }
 
+// What matters most comes last, where a screen of 24 lines shows it: the first groups in full, then a line
+// for each cause.
 void print_failures(const RunReport& report, Printout& out) {
   const std::vector<Group> groups = failure_groups(report);
   if (groups.empty()) return;
   size_t all = 0;
   for (const Group& group : groups) all += group.verdicts.size();
+  const size_t in_full = std::min(groups.size(), kGroupsInFull),
+               named = std::min(groups.size(), kGroupsNamed);
+  for (size_t i = in_full; i-- > 0;) print_group(groups[i], all, out);
   out.blank();
   out.text(std::to_string(all) + (all == 1 ? " failure" : " failures") + " with " +
                (groups.size() == 1 ? "one cause" : std::to_string(groups.size()) + " causes") +
-               "; of each the smallest case",
+               (groups.size() > kGroupsNamed
+                    ? "; " + std::to_string(groups.size() - kGroupsNamed) + " of them in the report alone"
+                    : ""),
            0, Ink::bold);
-  size_t shown = 0;
-  for (; shown < groups.size() && shown < kGroupsInFull; ++shown) print_group(groups[shown], all, out);
-  if (shown < groups.size()) out.blank();
-  for (; shown < groups.size() && shown < kGroupsNamed; ++shown)
-    out.text(count_of(groups[shown], all) + ": " + std::string(status_name(groups[shown].status)) + " of " +
-                 groups[shown].provider + ": " + failure_title(groups[shown]),
+  if (groups.size() == 1) return;
+  for (size_t i = named; i-- > 0;)
+    out.text(count_of(groups[i], all) + ": " + std::string(status_name(groups[i].status)) + " of " +
+                 groups[i].provider + ": " + failure_title(groups[i]),
              2);
-  if (shown < groups.size())
-    out.text("and " + std::to_string(groups.size() - shown) + " more causes in the report", 2);
 }
 
 }  // namespace qcts

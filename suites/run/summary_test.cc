@@ -113,6 +113,18 @@ TEST(Summary, EndsWithVerdictCountsAndReport) {
                           "out/report.html, report.json"));
 }
 
+TEST(Summary, TheCausesAreTheLastThingBeforeTheVerdict) {
+  const RunReport report = a_report(
+      {wrong("numerics.linear/int8_row/noise_m1_n5_k9_bf16", "nibbles swapped"),
+       wrong("numerics.linear/nf4/noise_m1_n5_k64_bf16", ""),
+       wrong("numerics.linear/nf4/noise_m2_n5_k64_bf16", ""),
+       a_verdict("numerics.linear/nf4/noise_m3_n5_k64_bf16", Status::crash, "its worker died: SIGSEGV")});
+  const std::vector<std::string> lines = summary_lines(summary_text(report, {"out/r"}, {.columns = 80}));
+  EXPECT_THAT(std::vector<std::string>(lines.end() - 8, lines.end() - 4),
+              ElementsAre("4 failures with 3 causes", "  1 of 4: crash of acme: its worker died: SIGSEGV",
+                          HasSubstr("  2 of 4: fail of acme: "), "  1 of 4: fail of acme: nibbles swapped"));
+}
+
 TEST(Summary, TheHypothesisStartsALineAndIsNotCut) {
   const std::string hypothesis(300, 'h');
   const RunReport report = a_report({wrong("numerics.linear/int8_row/noise_m1_n5_k9_bf16", hypothesis)});

@@ -37,6 +37,13 @@ bool WorkerLane::feed() {
     task_ = std::move(waiting_.front());
     waiting_.pop_front();
     began_ = RunClock::now();
+    if (slot_->timeouts >= kMaxTimeouts && !slot_->keep_going) {
+      if (!finish_broken(Status::timeout, "not asked: " + slot_->ready.provider + " timed out " +
+                                              std::to_string(kMaxTimeouts) +
+                                              " times in a row (--keep-going asks on)"))
+        break;
+      continue;
+    }
     std::string error;
     if (!child_) child_ = take_worker(*slot_, error);
     deadline_ = in_seconds(task_->timeout_s);
@@ -85,6 +92,7 @@ void WorkerLane::take(const std::string& line) {
 }
 
 bool WorkerLane::finish(Verdict verdict) {
+  if (verdict.status != Status::timeout) slot_->timeouts = 0;
   task_.reset();
   return (*on_verdict_)(std::move(verdict));
 }
@@ -105,6 +113,7 @@ bool WorkerLane::finish_broken(Status status, const std::string& reason) {
 }
 
 void WorkerLane::finish_late() {
+  ++slot_->timeouts;
   finish_broken(Status::timeout, "no verdict within " + seconds_text(task_->timeout_s));
 }
 
