@@ -95,6 +95,7 @@ ORDER = {
         "suites/selftest",
         "suites/cli",
         "suites/cli/files",
+        "suites/cli/files/check",
         "suites/fuzz",
         "suites/python",
         "suites/readers",

@@ -156,14 +156,16 @@ std::string archive_prefix(const std::string& out) {
   return stem.empty() || !ascii ? "archive" : stem;
 }
 
-int guarded(bool json, const std::function<int()>& body) {
+int guarded(bool json, const std::function<int()>& body, const std::filesystem::path& file) {
   return exit_code_of([&] {
     try {
       return static_cast<Outcome>(body());
     } catch (const RunError&) {
       throw;
     } catch (const Refused& error) {
-      if (json) print_json("refusal", refusal_json(error.refusal()));
+      nlohmann::ordered_json refusal = refusal_json(error.refusal());
+      if (!file.empty()) refusal["file"] = file.string();
+      if (json) print_json("refusal", refusal);
       throw Failure(refusal_text(error.refusal()) + how_to_allow(error.refusal()));
     } catch (const IoError& error) {
       throw error_of(error);

@@ -45,8 +45,8 @@ void save_file(const std::filesystem::path& path, const std::function<void(ByteS
 std::string archive_prefix(const std::string& out);
 
 // As exit_code_of(), for a command on files: a refused file is a Failure, and a missing one a UsageError.
-// With json, a refusal is also an object on stdout.
-int guarded(bool json, const std::function<int()>& body);
+// With json, a refusal is also an object on stdout, which names `file` if that is given.
+int guarded(bool json, const std::function<int()>& body, const std::filesystem::path& file = {});
 
 // Prints "qcts: note: ..." on stderr for each note, or one line for many of a kind (notes.h).
 void print_notes(const std::vector<std::string>& notes);

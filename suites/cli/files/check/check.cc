@@ -13,9 +13,10 @@
 #include "suites/base/paths.h"
 #include "suites/base/printable.h"
 #include "suites/cli/commands.h"
-#include "suites/cli/files/check_model.h"
-#include "suites/cli/files/check_program.h"
-#include "suites/cli/files/check_values.h"
+#include "suites/cli/files/check/check_model.h"
+#include "suites/cli/files/check/check_print.h"
+#include "suites/cli/files/check/check_program.h"
+#include "suites/cli/files/check/check_values.h"
 #include "suites/cli/files/error_table.h"
 #include "suites/cli/files/file_command.h"
 #include "suites/cli/files/strict.h"
@@ -191,28 +192,6 @@ std::vector<Verdict> judge_meanings(const std::vector<Weight>& weights, const st
   return verdicts;
 }
 
-void print(const Verdict& verdict, Printout& out) {
-  constexpr size_t kLabel = 15;
-  const std::string name =
-      std::string(kind_name(verdict.case_id.kind)) + "." + std::string(op_name(verdict.case_id.op));
-  const std::string what =
-      verdict.variant.empty() ? name : name + " " + verdict.provider + "_" + verdict.variant;
-  out.item(status_name(verdict.status), kLabel, verdict.reason.empty() ? what : what + ": " + verdict.reason);
-  if (verdict.mismatch) {
-    const Mismatch& m = *verdict.mismatch;
-    out.item("", kLabel, m.where + ": want " + m.want + ", got " + m.got);
-  }
-  for (const LoadedType& type : verdict.loaded)
-    out.item("", kLabel,
-             type.before + " -> " + type.after + ": " + grouped(type.tensors) +
-                 (type.tensors == 1 ? " tensor" : " tensors"));
-  if (const std::string peak = peak_text(verdict); !peak.empty()) out.item("", kLabel, peak);
-  if (name == "size.file")
-    for (const Measure& measure : verdict.measures)
-      if (measure.unit == "bytes")
-        out.item("", kLabel, measure.name + " " + grouped(static_cast<uint64_t>(measure.value)));
-}
-
 // Why the file as a whole is not judged; empty: it is.
 std::string not_judged(const Checkpoint& checkpoint) {
   for (const CheckpointFinding& finding : checkpoint.findings)
@@ -229,34 +208,6 @@ std::vector<std::string> without_meaning(const Checkpoint& checkpoint) {
         !is_plain(tensor))
       names.push_back(tensor.name);
   return names;
-}
-
-// Storage that no element reaches makes a file larger, and says nothing about its weights.
-void note_unseen(const Verdict& size) {
-  for (const Measure& measure : size.measures)
-    if (measure.name == "unseen_bytes")
-      print_notes({"no element reaches " + grouped(static_cast<uint64_t>(measure.value)) +
-                   " of the storage bytes: slices keep the whole storage that they were cut from"});
-}
-
-void print_open_questions(const std::string& whole, const std::vector<std::string>& unknown, Printout& out) {
-  if (!whole.empty()) out.text("not judged: " + whole);
-  if (unknown.empty()) return;
-  const std::string more =
-      unknown.size() > 1 ? " and " + std::to_string(unknown.size() - 1) + " more, which belong to no scheme"
-                         : ", which belongs to no scheme";
-  out.text("not judged: the meaning of " + unknown.front() + more);
-}
-
-// Reported beside the verdicts: no error is a failure, but a tensor that the file lost is.
-void print_error(const QuantizationErrors& errors, Printout& out) {
-  if (const size_t missing = errors.missing.size())
-    out.item(status_name(Status::fail), 15,
-             "original: " + grouped(missing) + (missing == 1 ? " tensor of it is" : " tensors of it are") +
-                 " missing");
-  out.blank();
-  out.text("error against the original (reported, never a failure)");
-  print_errors(errors, out);
 }
 
 // The verdict on the file itself; one without measures if there is none.
@@ -307,7 +258,7 @@ int check(const CheckArguments& words) {
     verdicts.push_back(program ? judge_program_round_trip(checkpoint, golden, context, rerun)
                        : kind == Kind::round_trip ? judge_round_trip_of(golden, context, rerun)
                                                   : judge_file(kind, golden, context, rerun));
-    if (by_law) note_unseen(verdicts.back());
+    if (by_law) note_size(verdicts.back());
   }
   ValueCollector collector(words.limits, cpu_layout);
   const std::vector<Weight> weights = weights_of(checkpoint, collector);
@@ -321,7 +272,7 @@ int check(const CheckArguments& words) {
     failed = failed || (verdict.status != Status::pass && verdict.status != Status::not_supported);
     json.push_back(to_json(verdict));
     show([&](Printout& out) {
-      print(verdict, out);
+      print_check(verdict, out);
       if (verdict.case_id.kind == Kind::values) print_values(values, out);
     });
   }
@@ -340,6 +291,9 @@ int check(const CheckArguments& words) {
     failed = failed || !errors->missing.empty();
     show([&](Printout& out) { print_error(*errors, out); });
   }
+  show([&](Printout& out) {
+    print_conclusion({words.path, checkpoint.tensors.size(), failed, whole.empty()}, verdicts, out);
+  });
   const Json passed = failed ? Json(false) : whole.empty() ? Json(true) : Json(nullptr);
   if (words.file.json) {
     Json report = {{"file", words.path.string()},
@@ -379,8 +333,10 @@ void add_check(CLI::App& app, int& exit_code) {
   add_value_limits(*command, words->limits);
   add_strict(*command, words->strict);
   add_file_options(*command, words->file);
-  command->callback(
-      [words, &exit_code] { exit_code = guarded(words->file.json, [&] { return check(*words); }); });
+  command->callback([words, &exit_code] {
+    exit_code = guarded(
+        words->file.json, [&] { return check(*words); }, words->path);
+  });
 }
 
 }  // namespace qcts::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/cli/files/check_model.h"
+#include "suites/cli/files/check/check_model.h"
 
 #include <algorithm>
 

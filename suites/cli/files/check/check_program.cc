@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/cli/files/check_program.h"
+#include "suites/cli/files/check/check_program.h"
 
 #include <algorithm>
 #include <fstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/cli/files/check_values.h"
+#include "suites/cli/files/check/check_values.h"
 
 #include <algorithm>
 #include <charconv>
