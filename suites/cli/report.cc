@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 
+#include <nlohmann/json.hpp>
+
+#include "reference/formats/io/mapped_file.h"
 #include "suites/base/run_error.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
@@ -16,6 +21,7 @@ namespace {
 struct ReportArguments {
   std::filesystem::path folder = "out", before;
   std::string history;
+  bool badge = false;
 };
 
 // Throws RunError (usage) if the runs ask other questions. Latency is for `qcts compare` to decide.
@@ -26,6 +32,28 @@ RunBefore comparable_run(const ReportArguments& words) {
   return run_before(before);
 }
 
+// badge.json, an endpoint of shields.io: https://shields.io/badges/endpoint-badge
+void write_badge(const std::filesystem::path& folder) {
+  std::ifstream in(folder / "report.json");
+  const nlohmann::ordered_json report = nlohmann::ordered_json::parse(in);
+  const nlohmann::ordered_json& said = report.at("conformance");
+  const auto outcome = static_cast<Outcome>(said.at("exit_code").get<int>());
+  const bool conformant = said.at("conformant");
+  const nlohmann::ordered_json badge = {{"schemaVersion", 1},
+                                        {"label", "qcts"},
+                                        {"message", conformant                         ? "conformant"
+                                                    : outcome == Outcome::conformant   ? "passed"
+                                                    : outcome == Outcome::failed       ? "failed"
+                                                    : outcome == Outcome::inconclusive ? "inconclusive"
+                                                                                       : "nothing proved"},
+                                        {"color", conformant                       ? "brightgreen"
+                                                  : outcome == Outcome::conformant ? "green"
+                                                  : outcome == Outcome::failed     ? "red"
+                                                                                   : "yellow"}};
+  const std::string text = badge.dump(1) + "\n";
+  write_file_atomically(folder / "badge.json", std::as_bytes(std::span(text)));
+}
+
 Outcome write_again(const ReportArguments& words) {
   try {
     if (!words.history.empty()) show_history(words.history, words.folder);
@@ -33,6 +61,7 @@ Outcome write_again(const ReportArguments& words) {
       write_page(words.folder, comparable_run(words));
     else if (words.history.empty())
       write_page(words.folder);
+    if (words.badge) write_badge(words.folder);
   } catch (const RunError&) {
     throw;
   } catch (const std::runtime_error& error) {
@@ -56,6 +85,7 @@ void add_report(CLI::App& app, int& exit_code) {
   command->add_option("--history", words->history,
                       "show the trend in this history (trend.json), and without an earlier run in the folder "
                       "what changed since the last one in the history");
+  command->add_flag("--badge", words->badge, "also write badge.json, an endpoint of shields.io");
   command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return write_again(*words); }); });
 }
 

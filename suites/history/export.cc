@@ -8,6 +8,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "reports/cells.h"
+#include "reports/failure_title.h"
 #include "suites/history/markdown.h"
 #include "suites/history/recorded_run.h"
 #include "suites/judge/latency_measures.h"
@@ -127,6 +129,21 @@ std::string csv_line(const Verdict& verdict) {
   return line + "\n";
 }
 
+// Escapes what a workflow command of GitHub Actions gives a meaning; a property has two more such characters.
+std::string escaped_for_github(const std::string& text, bool is_property) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '%' || c == '\r' || c == '\n' || (is_property && (c == ':' || c == ','))) {
+      char code[4];
+      std::snprintf(code, sizeof code, "%%%02X", static_cast<unsigned>(c));
+      escaped += code;
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
 struct CellCount {
   uint64_t pass = 0, bad = 0, declined = 0;
 };
@@ -214,6 +231,36 @@ Json gbench_json(const RunRecord& record) {
     ++family;
   }
   return json;
+}
+
+Json bmf_json(const RunRecord& record) {
+  constexpr double kNsOfUs = 1000;
+  Json json = Json::object();
+  for (const Verdict* verdict : sorted_verdicts(record)) {
+    const Measure* us = find_measure(*verdict, "median_us");
+    if (verdict->case_id.kind != Kind::latency || us == nullptr || !std::isfinite(us->value)) continue;
+    Json& metric = json[verdict->full_id()]["latency"];
+    metric["value"] = us->value * kNsOfUs;
+    if (us->low) metric["lower_value"] = *us->low * kNsOfUs;
+    if (us->high) metric["upper_value"] = *us->high * kNsOfUs;
+  }
+  return json;
+}
+
+std::string github_annotations(const RunRecord& record) {
+  std::string text;
+  for (const Group& group : groups_of(record.verdicts, record.head.gate_latency)) {
+    if (!group.blocks) continue;
+    const Verdict& smallest = *group.verdicts.front();
+    text +=
+        "::error title=" +
+        escaped_for_github(
+            group.provider + ": " + failure_title(group) + " (" + std::to_string(group.verdicts.size()) + ")",
+            true) +
+        "::" +
+        escaped_for_github(smallest.full_id() + ": " + smallest.reason + "\n" + smallest.rerun, false) + "\n";
+  }
+  return text;
 }
 
 std::string csv_text(const RunRecord& record) {

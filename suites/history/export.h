@@ -17,6 +17,14 @@ namespace qcts {
 inline constexpr size_t kRepetitions = 20;
 nlohmann::ordered_json gbench_json(const RunRecord& record);
 
+// Returns latency as Bencher Metric Format (bencher.dev): by full id, {"latency": {"value", "lower_value",
+// "upper_value"}} in nanoseconds, with the interval of the median if there is one.
+nlohmann::ordered_json bmf_json(const RunRecord& record);
+
+// Returns a line for each cause of failure, as a command of GitHub Actions that annotates the run:
+// "::error title=int8_row linear::...".
+std::string github_annotations(const RunRecord& record);
+
 // Returns one line per verdict (RFC 4180, with a header and LF line ends).
 // Numbers that were not measured are empty.
 std::string csv_text(const RunRecord& record);

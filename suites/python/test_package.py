@@ -299,3 +299,47 @@ def test_a_right_callable_passes(judged):
 def test_a_wrong_callable_is_named(judged, function, title):
     ok, passed, failed, titles, said = judged(function)
     assert not ok and passed == 0 and failed > 5 and any(title in each for each in titles), said
+
+
+def test_a_function_of_no_module_is_judged_with_cloudpickle(environment, tmp_path):
+    pytest.importorskip("torch")
+    pytest.importorskip("cloudpickle")
+    said = python(
+        environment,
+        tmp_path,
+        KERNELS
+        + """
+import qcts
+answers = [qcts.judge(function, op="dequantize", scheme="int8_row", plan="quick") for function in (dequantize, lambda *a: first_scale(*a))]
+print(*(answer.ok for answer in answers), answers[1].passed)
+""",
+    )
+    assert said.split() == ["True", "False", "0"]
+
+
+def test_the_plug_in_of_pytest(environment, tmp_path):
+    """A sound file, a damaged one, one that is not there, a right callable and a wrong one."""
+    pytest.importorskip("torch")
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    (tmp_path / "test_kernels.py").write_text(
+        textwrap.dedent(
+            """
+            HOW = {"op": "dequantize", "scheme": "int8_row", "plan": "quick"}
+
+            def test_right(qcts_judge):
+                assert qcts_judge("kernels:dequantize", **HOW).passed > 5
+
+            def test_wrong(qcts_judge):
+                qcts_judge("kernels:first_scale", **HOW)
+            """
+        )
+    )
+    damaged = bytearray(GOLDEN.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (tmp_path / "damaged.pt").write_bytes(damaged)
+    files = [f"--qcts-file={file}" for file in (GOLDEN, "damaged.pt", "none.pt")]
+    words = ["-m", "pytest", "-p", "no:cacheprovider", "-q", "-rA", "--rootdir", tmp_path, "-o", "pythonpath=.", *files]
+    ended = call(environment, tmp_path, environment / "bin/python", *words)
+    assert "2 passed, 3 failed" in ended.stdout or "3 failed, 2 passed" in ended.stdout, ended.stdout + ended.stderr
+    for text in ("damaged.pt: CrcMismatch", "scale of the first row", "none.pt", "report.html"):
+        assert text in ended.stdout, ended.stdout
