@@ -83,6 +83,7 @@ ORDER = {
         "suites/judge/diagnosis",
         "suites/judge/files",
         "suites/judge",
+        "suites/confirmed",
         "suites/run/workers",
         "suites/run",
         "suites/history",

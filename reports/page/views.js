@@ -116,6 +116,8 @@ function providerView(model, name) {
   const sums = summed(cells.filter(cell => cell.kind !== "latency"), cell => `${cell.variant || name} ${cell.op}`);
   const groups = model.groups.filter(group => group.provider === name), bad = groups.filter(group => group.blocks);
   const idle = provider ? provider.implementations.filter(one => !one.runnable) : [];
+  const onGpus = provider ? provider.implementations.filter(one => one.confirmed) : [];
+  const proofs = [...new Set(onGpus.map(one => one.confirmed))].map(text => [text, onGpus.filter(one => one.confirmed === text).map(one => `${one.op} ${one.scheme.split(":")[0]} ${one.variant}`).join(", ")]);
   const refusals = [...new Map(idle.map(one => [`${one.variant} ${one.refusal}`, one])).values()];
   return [
     h("h2", {}, `Provider ${name}`),
@@ -126,6 +128,7 @@ function providerView(model, name) {
       h("div", {}, h("h3", {}, "Families and operations"), familyHeat(model, cells, ` provider:${name}`)),
       h("div", {}, h("h3", {}, "Variants and operations"),
         heatMap({ rows: [...new Set(cells.map(cell => cell.variant || name))].sort(), columns: FILE_OPS.filter(op => cells.some(cell => cell.op === op)), sums, rowTitle: "variant", label: "variants by operations", href: (row, op) => casesHref(`provider:${name} op:${op}${row === name ? "" : ` variant:${row}`}`) }),
+        proofs.length ? [h("h3", {}, "Evidence on GPUs"), facts(proofs)] : null,
         refusals.length ? [h("h3", {}, "Cannot run here"), facts(refusals.map(one => [one.variant, one.refusal]))] : null,
         groups.length > bad.length ? [h("h3", {}, "Declined or undecided"), facts(groups.filter(group => !group.blocks).slice(0, 12).map(group => [grouped(group.count), [statusText(group.status), " ", group.reason]]))] : null)),
     speedTable(model.latency.filter(row => row.provider === name), "50vh"),

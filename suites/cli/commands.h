@@ -27,6 +27,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
 void add_report(CLI::App& app, int& exit_code);
 void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
 void add_compare(CLI::App& app, int& exit_code);
+void add_confirm(CLI::App& app, int& exit_code);
 void add_history(CLI::App& app, int& exit_code);
 void add_export(CLI::App& app, int& exit_code);
 void add_completion(CLI::App& app, int& exit_code);

@@ -101,6 +101,7 @@ int run_program(int argc, char** argv) {
   add_run(app, exit_code, words);
   add_merge(app, exit_code, words);
   add_compare(app, exit_code);
+  add_confirm(app, exit_code);
   add_history(app, exit_code);
   add_export(app, exit_code);
   add_report(app, exit_code);

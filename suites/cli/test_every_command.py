@@ -53,7 +53,7 @@ COMMANDS = {
     "replay": ["replay", "replay.data", *WRONG],
 }
 # Commands that print what other programs read, and ids or faults one a line.
-OTHER_FORMATS = {"completion", "export", "report", "targets"}
+OTHER_FORMATS = {"completion", "confirm", "export", "report", "targets"}
 ONE_A_LINE = {"list", "selftest"}
 
 

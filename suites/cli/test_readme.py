@@ -42,7 +42,9 @@ def test_a_sound_checkpoint_passes(tmp_path):
     (tmp_path / "model.pt").write_bytes(a_checkpoint())
     done = run_in(tmp_path, commands_after("Is my checkpoint sound?"))
     assert done.returncode == 0, done.stderr
-    verdicts = [line.split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")]
+    *lines, last = filter(None, done.stdout.splitlines())
+    verdicts = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert last.startswith("SOUND: model.pt: ")
     assert "pass           round_trip.file" in done.stdout and {*verdicts} <= {"pass", "not_supported"}
 
 

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+
+#include <dlfcn.h>
 
 #include <nlohmann/json.hpp>
 
+#include "kernels/fakecuda/fake_driver.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/paths.h"
 #include "suites/host/device/device.h"
@@ -16,10 +20,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kCuda = "cuda", kFakeDriver = "libqcts_fakecuda.so";
+constexpr std::string_view kCuda = "cuda";
 constexpr Kind kKinds[] = {Kind::numerics, Kind::determinism};
 
-bool is_fake(const CudaDriver& driver) { return driver.path.filename() == kFakeDriver; }
+// A copy of the fake driver has its own function under any name.
+bool is_fake(const CudaDriver& driver) {
+  void* const library = ::dlopen(driver.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return false;
+  const bool has_own = ::dlsym(library, kFakeEnqueue) != nullptr;
+  ::dlclose(library);
+  return has_own;
+}
+
+bool is_driver_named() {
+  const char* named = std::getenv("QCTS_CUDA_DRIVER");
+  return named != nullptr && named[0] != '\0';
+}
 
 }  // namespace
 
@@ -56,6 +72,7 @@ nlohmann::ordered_json device_json(int device) {
             {"driver_version", is.driver_version},
             {"driver", driver->path.string()},
             {"driver_sha256", file_sha256(driver->path)},
+            {"driver_named", is_driver_named()},
             {"fake", is_fake(*driver)}};
   } catch (const CudaError& error) {
     throw RunError(Outcome::nothing_proved, "no device " + device_word(device) + ": " + error.what());

@@ -8,6 +8,7 @@
 #include "suites/base/did_you_mean.h"
 #include "suites/cases/named.h"
 #include "suites/cases/unknown_names.h"
+#include "suites/confirmed/ledger.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/run/device_choice.h"
 #include "suites/run/provider_slots.h"
@@ -79,6 +80,25 @@ void note_unknown_names(ProviderSlot& slot) {
   slot.ready.info["unknown"] = unknown.lines;
 }
 
+// Says of every kernel of a GPU what the ledgers say of it.
+void add_confirmations(nlohmann::ordered_json& provider) {
+  if (provider["name"] != "cuda" && provider["name"] != "cudaemu") return;
+  const fs::path root = repository_root();
+  const std::vector<Ledger> ledgers = read_ledgers(root / "suites" / "confirmed");
+  std::map<std::string, std::string> sources;  // by operation and variant
+  for (nlohmann::ordered_json& row : provider["implementations"]) {
+    LedgerRow now;
+    now.op = row["op"];
+    now.variant = row["variant"];
+    now.scheme = row["scheme"].get<std::string>();
+    now.scheme.resize(std::min(now.scheme.size(), now.scheme.find(':')));
+    const auto [known, is_new] = sources.try_emplace(now.op + " " + now.variant);
+    if (is_new) known->second = row_sources_sha256(root, now.op, now.variant);
+    now.sources_sha256 = known->second;
+    row["confirmed"] = confirmation_of(ledgers, now, provider["sha256"]);
+  }
+}
+
 // Adds the provider of a slot that has started to the run.
 void admit(ProviderSlot& slot, const RunRequest& request, std::map<fs::path, std::string>& sha256,
            RunSetup& setup) {
@@ -86,6 +106,7 @@ void admit(ProviderSlot& slot, const RunRequest& request, std::map<fs::path, std
   const fs::path code = library.empty() ? program_path() : fs::path(library);
   if (!sha256.contains(code)) sha256[code] = request.list ? "" : file_sha256(code);
   slot.ready.info["sha256"] = sha256[code];
+  add_confirmations(slot.ready.info);
   slot.options.settings.is_peer = is_peer(slot, request);
   if (slot.options.settings.is_peer) slot.ready.info["peer"] = true;
   note_unknown_names(slot);

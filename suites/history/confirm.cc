@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/history/confirm.h"
+
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "reference/schemes/scheme.h"
+#include "suites/base/run_error.h"
+#include "suites/cases/mustpass.h"
+#include "suites/cases/plan.h"
+#include "suites/run/run_record.h"
+
+namespace qcts {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+using RowKey = std::tuple<std::string, std::string, std::string>;  // op, family, variant
+
+constexpr const char* kJudged = "cuda";  // the provider
+
+const Json* provider_of(const RunHead& head) {
+  for (const Json& provider : head.providers)
+    if (provider.value("name", "") == kJudged) return &provider;
+  return nullptr;
+}
+
+// Returns why a record is no evidence, or "".
+std::string why_refused(const RunRecord& record, const std::string& library_sha256) {
+  const RunHead& head = record.head;
+  const Json device = head.environment.value("device", Json());
+  const Json* provider = provider_of(head);
+  if (!device.is_object()) return "it was not judged on a device";
+  if (device.value("fake", true)) return "its device is the fake one";
+  if (device.value("driver_named", true)) return "the environment named its driver (QCTS_CUDA_DRIVER)";
+  if (provider == nullptr) return std::string("it has no provider ") + kJudged;
+  if (provider->value("isolation", "not isolated").starts_with("not isolated"))
+    return "it was " + provider->value("isolation", "not isolated");
+  if (provider->value("sha256", "") != library_sha256)
+    return "it judged another library, of SHA-256 " + provider->value("sha256", "");
+  if (head.suite_commit.empty() || head.suite_commit == "unknown" || head.suite_commit.ends_with("-dirty"))
+    return "its commit is " + (head.suite_commit.empty() ? "unknown" : head.suite_commit);
+  if (record.truncated || record.verdicts.size() != head.cases || head.shards != 1)
+    return "a part is missing: it has " + std::to_string(record.verdicts.size()) + " of " +
+           std::to_string(head.all_cases) + " cases (--resume goes on, qcts merge joins shards)";
+  return {};
+}
+
+// True if nothing but the device narrowed the complete plan.
+bool is_complete(const RunHead& head) {
+  if (head.plan != kCompletePlan) return false;
+  for (const std::string& word : head.selection)
+    if (!word.starts_with("--device ") && !word.starts_with("--provider ")) return false;
+  return true;
+}
+
+std::string family_of(const std::string& scheme) {
+  const Scheme* known = find_scheme(scheme);
+  return known == nullptr ? scheme : std::string(known->family());
+}
+
+void begin_ledger(const RunRecord& record, Ledger& ledger) {
+  const Json& device = record.head.environment.at("device");
+  ledger.gpu = device.at("name");
+  ledger.uuid = device.at("uuid");
+  ledger.capability = device.at("capability");
+  ledger.driver_version = device.at("driver_version");
+  ledger.driver_sha256 = device.at("driver_sha256");
+  ledger.suite_version = record.head.suite_version;
+  ledger.commit = record.head.suite_commit;
+  ledger.date = record.head.started_utc.substr(0, 10);
+  ledger.plan = record.head.plan;
+}
+
+std::string other_than(const Ledger& first, const RunRecord& record) {
+  Ledger now;
+  begin_ledger(record, now);
+  if (now.uuid != first.uuid) return "GPU " + now.gpu + " (" + now.uuid + ")";
+  if (now.driver_sha256 != first.driver_sha256) return "driver " + std::to_string(now.driver_version);
+  if (now.commit != first.commit) return "commit " + now.commit;
+  return {};
+}
+
+// A case that several records have counts once, and has failed if it failed in any.
+std::map<std::string, Verdict> joined_verdicts(const std::vector<RunRecord>& records) {
+  std::map<std::string, Verdict> verdicts;
+  for (const RunRecord& record : records)
+    for (const Verdict& verdict : record.verdicts) {
+      if (verdict.provider != kJudged) continue;
+      Verdict& kept = verdicts.try_emplace(verdict.full_id(), verdict).first->second;
+      if (blocks_conformance(verdict, false)) kept = verdict;
+    }
+  return verdicts;
+}
+
+std::map<std::pair<std::string, std::string>, uint64_t> mustpass_counts(const fs::path& root) {
+  std::map<std::pair<std::string, std::string>, uint64_t> counts;
+  for (const std::string& text : load_mustpass(root / "suites/mustpass/default.txt"))
+    if (const auto id = parse_case_id(text);
+        id && (id->kind == Kind::numerics || id->kind == Kind::determinism))
+      ++counts[{std::string(op_name(id->op)), family_of(id->scheme)}];
+  return counts;
+}
+
+void count(const std::vector<RunRecord>& records, const fs::path& root, Ledger& ledger) {
+  std::map<RowKey, LedgerRow> rows;
+  for (const auto& [full_id, verdict] : joined_verdicts(records)) {
+    const std::string op(op_name(verdict.case_id.op)), family = family_of(verdict.case_id.scheme);
+    LedgerRow& row = rows[{op, family, verdict.variant}];
+    ++row.asked;
+    row.passed += verdict.status == Status::pass;
+    row.failed += blocks_conformance(verdict, false);
+    row.declined += verdict.status == Status::not_supported;
+  }
+  const auto mustpass = mustpass_counts(root);
+  for (auto& [key, row] : rows) {
+    std::tie(row.op, row.scheme, row.variant) = key;
+    row.sources_sha256 = row_sources_sha256(root, row.op, row.variant);
+    const auto listed = mustpass.find({row.op, row.scheme});
+    row.mustpass = listed == mustpass.end() ? 0 : listed->second;
+    ledger.rows.push_back(row);
+  }
+}
+
+}  // namespace
+
+Ledger confirmed(const ConfirmRequest& request) {
+  Ledger ledger;
+  ledger.library_sha256 = file_sha256(request.library);
+  std::vector<RunRecord> records;
+  for (const fs::path& run : request.runs) {
+    const fs::path file = record_of(run);
+    if (!fs::is_regular_file(file)) throw UsageError(run.string() + ": there is no record of a run");
+    try {
+      records.push_back(read_run_record(file));
+    } catch (const std::runtime_error& error) {
+      throw UsageError(error.what());
+    }
+    if (const std::string why = why_refused(records.back(), ledger.library_sha256); !why.empty())
+      throw UsageError(file.string() + " is no evidence: " + why);
+    if (records.size() == 1) begin_ledger(records.back(), ledger);
+    if (const std::string other = other_than(ledger, records.back()); !other.empty())
+      throw UsageError(file.string() + " is of another run than " + request.runs.front().string() + ": " +
+                       other);
+    ledger.complete = ledger.complete || is_complete(records.back().head);
+    ledger.records_sha256.push_back(file_sha256(file));
+  }
+  count(records, request.root, ledger);
+  return ledger;
+}
+
+}  // namespace qcts

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Implements `qcts confirm`: records of runs on a GPU become a ledger (suites/confirmed/ledger.h).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "suites/confirmed/ledger.h"
+
+namespace qcts {
+
+struct ConfirmRequest {
+  std::vector<std::filesystem::path> runs;  // folders of `qcts run --device cuda`, or their records
+  std::filesystem::path library;            // the libqcts_cuda.so that was judged
+  std::filesystem::path root;               // with the sources that it was built from
+};
+
+// Returns the ledger of the runs' GPU. Throws UsageError, which names the record, for one that is no
+// evidence: not on a device, on the fake one, by a driver that the environment named, not isolated,
+// unfinished, of an unknown or changed commit, of another library, or of another GPU or driver than the
+// record before it.
+Ledger confirmed(const ConfirmRequest& request);
+
+}  // namespace qcts
