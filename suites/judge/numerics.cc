@@ -34,7 +34,7 @@ KernelAnswer shifted(KernelAnswer answer) {
 
 struct Attempt {
   std::string how;
-  const KernelRun& run;
+  KernelRun& run;
   Poison poison;
   KernelAnswer answer;
   const KernelAnswer* previous = nullptr;

@@ -35,9 +35,9 @@ size_t element_bytes(const KernelInput& input) {
 }
 
 // Returns what GuardedBuffer::poison() wrote.
-Bytes bytes_before(const WrongCall& call, size_t count) {
-  if (call.poison == Poison::nan) return Bytes(count, std::byte{0xff});
-  if (call.poison == Poison::zeros) return Bytes(count, std::byte{0});
+Bytes bytes_before(const WrongCall& call, Poison poison, size_t count) {
+  if (poison == Poison::nan) return Bytes(count, std::byte{0xff});
+  if (poison == Poison::zeros) return Bytes(count, std::byte{0});
   Bytes previous = call.previous ? answer_bytes(*call.previous) : Bytes();
   return previous.size() == count ? previous : Bytes(count, std::byte{0xa5});
 }
@@ -64,15 +64,39 @@ bool changes_later(const WrongCall& call) {
   }
 }
 
+// Returns how many elements neither the call nor another one, over other contents, wrote.
+uint64_t unwritten_elements(const WrongCall& call, const Bytes& now, const Bytes& before, size_t bytes) {
+  const Poison other = call.poison == Poison::zeros ? Poison::nan : Poison::zeros;
+  const Bytes contents = bytes_before(call, other, now.size());
+  Bytes again;
+  try {
+    again = answer_bytes(call.run.run(other));
+  } catch (const std::exception&) {
+    return 0;
+  }
+  if (again.size() != now.size()) return 0;
+  const auto is_same = [&](const Bytes& a, const Bytes& b, size_t at) {
+    const auto first = static_cast<ptrdiff_t>(at);
+    return std::equal(a.begin() + first, a.begin() + first + static_cast<ptrdiff_t>(bytes), b.begin() + first);
+  };
+  uint64_t unwritten = 0;
+  for (size_t at = 0; at + bytes <= now.size(); at += bytes)
+    unwritten += is_same(now, before, at) && is_same(again, contents, at);
+  return unwritten;
+}
+
 std::optional<VerdictFinding> unwritten(const WrongCall& call) {
-  const Bytes now = answer_bytes(call.answer), before = bytes_before(call, now.size());
+  const Bytes now = answer_bytes(call.answer), before = bytes_before(call, call.poison, now.size());
   const size_t bytes = element_bytes(call.input);
-  const uint64_t total = now.size() / bytes, left = same_elements(now, before, bytes);
+  const uint64_t total = now.size() / bytes, as_before = same_elements(now, before, bytes);
   const std::string what = output_of(call.input);
-  const bool part = left == call.wrong_elems && total > 1;
-  if (left == 0 || (left != total && !part)) return std::nullopt;
+  if (as_before == 0 || as_before < std::min(call.wrong_elems, total)) return std::nullopt;
   if (changes_later(call))
     return VerdictFinding{Caveat::wrote_later, what + " changed after run() had returned"};
+  // A part that equals what was there may have been written, so another call has to leave it too. A kernel that
+  // skips only some calls leaves all of it.
+  const uint64_t left = as_before == total ? total : unwritten_elements(call, now, before, bytes);
+  if (left != total && (left != call.wrong_elems || total == 1)) return std::nullopt;
   if (left != total) return VerdictFinding{Caveat::wrote_part, "the wrong elements were not written"};
   if (call.poison == Poison::previous)
     return VerdictFinding{Caveat::left_earlier_answer,
@@ -97,6 +121,16 @@ bool is_input(const KernelInput& input, std::span<const std::byte> y) {
     if (!std::ranges::equal(y.subspan(m * y_row, both), std::span(input.x).subspan(m * x_row, both)))
       return false;
   return true;
+}
+
+// Does y stop at the largest number of its type where a sum goes beyond?
+bool is_saturated(const KernelInput& few, const LinearReference& reference, const KernelAnswer& answer) {
+  const std::vector<double> sums = reference.sums();
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const double got = load_float(few.y_dtype, answer.y, i);
+    if (std::isfinite(got) && !std::isfinite(round_to(few.y_dtype, sums[i]))) return true;
+  }
+  return false;
 }
 
 // Returns how many bits the sums have right, by the largest error against the sum of the magnitudes.
@@ -133,7 +167,7 @@ std::optional<VerdictFinding> narrow_sum(const qcts_kernel& kernel, const Kernel
     KernelRun run(kernel, few.input, {threads, 0, 0});
     if (run.supports().status != QCTS_OK) return std::nullopt;
     const KernelAnswer answer = run.run(Poison::nan);
-    if (!expected.judge(answer).mismatch) return std::nullopt;
+    if (!expected.judge(answer).mismatch || is_saturated(few.input, reference, answer)) return std::nullopt;
     return VerdictFinding{Caveat::narrow_sum, "sums of two products have " +
                                                   std::to_string(right_bits(few.input, reference, answer)) +
                                                   " bits right: the accumulator is narrower than declared"};

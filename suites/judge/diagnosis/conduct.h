@@ -13,7 +13,7 @@ namespace qcts {
 // A call whose answer is wrong.
 struct WrongCall {
   const KernelInput& input;
-  const KernelRun& run;
+  KernelRun& run;
   const KernelAnswer& answer;              // as it was read when the call had returned
   Poison poison;                           // the outputs' contents before the call
   const KernelAnswer* previous = nullptr;  // for Poison::previous
@@ -22,7 +22,8 @@ struct WrongCall {
 };
 
 // Returns what the kernel did, with a sentence part for the reason ("y was not written"); nullopt if it is
-// none of what is known here. Waits a moment if an output was not written, and looks at it again.
+// none of what is known here. If an output was not written, waits a moment and looks at it again, then calls
+// the kernel once more over other contents: a wrong element may equal what was there.
 std::optional<VerdictFinding> conduct_of(const WrongCall& call);
 
 // Finds a sum that is kept in too few bits: runs the kernel with all but two elements of each row of x zeroed

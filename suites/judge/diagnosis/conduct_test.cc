@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Protects what a verdict says of how a kernel behaved: an element that was not written, and one whose wrong
+// value equals what lay there before the call, are told apart.
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/judge/judge.h"
+#include "suites/providers/scalar_kernel_test.h"
+
+namespace qcts {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::byte* last_code(const qcts_problem* problem) {
+  for (uint32_t i = 0; i < problem->n_out_planes; ++i)
+    if (std::strcmp(problem->out_planes[i].name, "qdata") == 0)
+      return static_cast<std::byte*>(problem->out_planes[i].data) + problem->n * problem->k - 1;
+  return nullptr;
+}
+
+qcts_status writes_minus_one(const qcts_problem* problem) {
+  const qcts_status status = scalar_kernel(QCTS_OP_QUANTIZE).run(problem);
+  std::byte& code = *last_code(problem);
+  code = code == std::byte{0xff} ? std::byte{0} : std::byte{0xff};  // 0xff is the poison too
+  return status;
+}
+
+qcts_status leaves_the_last_code(const qcts_problem* problem) {
+  const std::byte before = *last_code(problem);
+  const qcts_status status = scalar_kernel(QCTS_OP_QUANTIZE).run(problem);
+  *last_code(problem) = before;
+  return status;
+}
+
+Verdict verdict_of(qcts_status (*run)(const qcts_problem*)) {
+  qcts_kernel kernel = scalar_kernel(QCTS_OP_QUANTIZE);
+  kernel.run = run;
+  const Implementation implementation{"acme", &kernel};
+  Case c;
+  c.id = {Kind::numerics, Op::quantize, "int8_row", "a"};
+  c.scheme = find_scheme("int8_row");
+  c.question = SyntheticQuestion{{Generator::noise, {DType::float32, 7, 13}, 0, 1, {}}};
+  c.implementation = &implementation;
+  JudgeContext context;
+  context.diagnose = true;
+  return judge(c, context);
+}
+
+TEST(Conduct, AWrongValueThatEqualsThePoisonWasWritten) {
+  const Verdict verdict = verdict_of(writes_minus_one);
+  EXPECT_EQ(verdict.status, Status::fail);
+  EXPECT_THAT(verdict.reason, Not(HasSubstr("not written")));
+  EXPECT_FALSE(verdict.has(Caveat::wrote_part));
+}
+
+TEST(Conduct, AnElementThatStaysAsItWasWasNot) {
+  const Verdict verdict = verdict_of(leaves_the_last_code);
+  EXPECT_EQ(verdict.status, Status::fail);
+  EXPECT_THAT(verdict.reason, HasSubstr("the wrong elements were not written"));
+  EXPECT_TRUE(verdict.has(Caveat::wrote_part));
+}
+
+}  // namespace
+}  // namespace qcts
