@@ -13,6 +13,7 @@
 #include "kernels/machine/machine.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/printable.h"
+#include "suites/cli/command_help.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/help_format.h"
 #include "suites/cli/selftest.h"
@@ -123,6 +124,7 @@ int run_program(int argc, char** argv) {
   add_selftest(app, exit_code);
   add_replay(app, exit_code);
   add_completion(app, exit_code);
+  add_groups_and_examples(app);
   if (argc <= 1) {
     std::cerr << app.help();
     return kWrongUsage;

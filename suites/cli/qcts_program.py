@@ -23,6 +23,11 @@ def qcts(*words, code=0, **environment):
     return done
 
 
+def commands():
+    """Returns the names of the commands that `qcts --help` lists."""
+    return re.findall(r"^  ([a-z]+) ", qcts("--help").stdout, re.MULTILINE)
+
+
 class Terminal:
     """What a command wrote on a terminal of `columns` x `rows`."""
 

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 import run_record
 from dialect_files import FIXTURES, GOLDENS
-from qcts_program import BIN, ROOT, on_terminal, qcts
+from qcts_program import BIN, ROOT, commands, on_terminal, qcts
 
 FAULTY = Path(os.environ.get("QCTS_BUILD", str(ROOT / "build/release"))) / "lib/selftest"
 WIDTHS = [80, 120]
@@ -100,11 +100,6 @@ def words_of(name):
     return [{"@": "a.pt", "~": "b.pt"}.get(word, word) for word in COMMANDS[name]]
 
 
-def commands():
-    text = qcts("--help").stdout
-    return re.findall(r"^  ([a-z]+) ", text.split("ubcommands:", 1)[1], re.MULTILINE)
-
-
 def columns_of(line):
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
@@ -127,6 +122,18 @@ def test_no_line_is_wider_than_the_terminal(folder, monkeypatch, name, columns):
         pytest.skip("block needs the aten plug-in")
     assert done.text.strip()
     fits([line for line in done.lines if not line.startswith("qcts: ")], columns)
+
+
+def test_help_has_groups_and_each_command_an_example_that_it_understands():
+    groups = re.findall(r"^(\S.*):$", qcts("--help").stdout, re.MULTILINE)
+    assert groups == ["Options", "Kernels", "Runs", "Files", "Times", "qcts itself"]
+    for name in commands():
+        text = qcts(name, "--help").stdout
+        assert "Example:\n" in text, name
+        example = " ".join(text.split("Example:\n")[1].split())
+        assert f"qcts {name}" in example, example
+        known = text if name not in ("selftest", "targets") else qcts(name, example.split()[2], "--help").stdout
+        assert all(word in known for word in re.findall(r"--[a-z-]+", example)), example
 
 
 @pytest.mark.parametrize("columns", WIDTHS)

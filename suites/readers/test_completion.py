@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from qcts_program import qcts
+from qcts_program import commands, qcts
 
 BASH = qcts("completion", "bash").stdout
 
@@ -45,8 +45,7 @@ def test_bash_offers(words, offered):
 
 
 def commands_and_options():
-    top = qcts("--help").stdout
-    for command in re.findall(r"^  ([a-z]+) ", top.split("ubcommands:", 1)[1], re.MULTILINE):
+    for command in commands():
         text = qcts(command, "--help").stdout
         yield command, set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text.split("ptions:", 1)[1]))
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 from dialect_files import FIXTURES, GOLDENS
-from qcts_program import qcts
+from qcts_program import commands, qcts
 
 
 def golden(ending):
@@ -74,17 +74,12 @@ def options_of(*command):
     return re.findall(r"^ +((?:-\w,)?--[\w-]+)", qcts(*command, "--help").stdout, re.MULTILINE)
 
 
-def commands():
-    text = qcts("--help").stdout
-    return re.findall(r"^  ([a-z]+) ", text.split("ubcommands:", 1)[1], re.MULTILINE)
-
-
 def test_json_is_a_flag_everywhere():
     """Only commands for scripts, pages and other programs' formats, and those of workers, have no JSON."""
     nested = {"selftest": ["kill", "alarms", "explain"], "targets": ["propose"]}
     for command in commands():
         for words in [[command, below] for below in nested.get(command, [])] or [[command]]:
             text = qcts(*words, "--help").stdout
-            if command in ("completion", "export", "report", "targets"):
+            if command in ("completion", "confirm", "export", "report", "targets"):
                 continue
             assert re.search(r"^ +--json +\S", text, re.MULTILINE) and not re.search(r"--json TEXT", text), words

@@ -77,7 +77,8 @@ uint64_t unwritten_elements(const WrongCall& call, const Bytes& now, const Bytes
   if (again.size() != now.size()) return 0;
   const auto is_same = [&](const Bytes& a, const Bytes& b, size_t at) {
     const auto first = static_cast<ptrdiff_t>(at);
-    return std::equal(a.begin() + first, a.begin() + first + static_cast<ptrdiff_t>(bytes), b.begin() + first);
+    return std::equal(a.begin() + first, a.begin() + first + static_cast<ptrdiff_t>(bytes),
+                      b.begin() + first);
   };
   uint64_t unwritten = 0;
   for (size_t at = 0; at + bytes <= now.size(); at += bytes)
@@ -93,8 +94,8 @@ std::optional<VerdictFinding> unwritten(const WrongCall& call) {
   if (as_before == 0 || as_before < std::min(call.wrong_elems, total)) return std::nullopt;
   if (changes_later(call))
     return VerdictFinding{Caveat::wrote_later, what + " changed after run() had returned"};
-  // A part that equals what was there may have been written, so another call has to leave it too. A kernel that
-  // skips only some calls leaves all of it.
+  // A part that equals what was there may have been written, so another call has to leave it too. A kernel
+  // that skips only some calls leaves all of it.
   const uint64_t left = as_before == total ? total : unwritten_elements(call, now, before, bytes);
   if (left != total && (left != call.wrong_elems || total == 1)) return std::nullopt;
   if (left != total) return VerdictFinding{Caveat::wrote_part, "the wrong elements were not written"};
