@@ -8,6 +8,7 @@
 #include "suites/cases/mustpass.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
+#include "suites/run/device_choice.h"
 #include "suites/run/run.h"
 
 namespace qcts::cli {
@@ -15,13 +16,34 @@ namespace {
 
 struct ListArguments {
   RunRequest request;
+  std::string device = "cpu";
   bool names = false, plan_given = false;
 };
+
+// Selects what a GPU of this architecture would be asked, "sm80" or "sm90", which need not be here.
+void choose_architecture(const std::string& word, RunRequest& request) {
+  const bool has_sm90a = word == "sm90";
+  if (!has_sm90a && word != "sm80")
+    throw UsageError("no device '" + word + "': cpu, cuda, cuda:1, sm80 and sm90 are known");
+  request.selection = selection_for_device(request.selection);
+  if (!has_sm90a) request.selection.excludes.emplace_back("*_sm90a");
+  if (!request.providers.empty()) return;
+  const std::optional<std::filesystem::path> own = cuda_plugin();
+  if (!own)
+    throw RunError(Outcome::nothing_proved, "this build has no kernels for a GPU: QCTS_CUDA=ON needs nvcc");
+  request.providers.push_back(own->string());
+}
 
 Outcome list_words(ListArguments& words) {
   if (!words.names) {
     words.request.list = true;
     words.request.progress = false;
+    if (words.device.starts_with("sm")) {
+      choose_architecture(words.device, words.request);
+    } else {
+      words.request.device = device_from_word(words.device);
+      if (words.request.device) words.request.selection = selection_for_device(words.request.selection);
+    }
     return run(words.request);
   }
   std::vector<std::filesystem::path> folders = {fixtures_folder()};
@@ -47,6 +69,10 @@ void add_list(CLI::App& app, int& exit_code) {
   command->add_option("--kind", request.selection.kinds, "as for run")->allow_extra_args(false);
   command->add_option("--scheme", request.selection.schemes, "as for run")->allow_extra_args(false);
   command->add_option("--provider", request.providers, "as for run")->allow_extra_args(false);
+  command->add_option("--device", words->device,
+                      "as for run; sm80 or sm90: what a GPU of that architecture would be asked, which need not be "
+                      "here")
+      ->capture_default_str();
   command->add_option("--fixtures", request.fixtures, "as for run")->allow_extra_args(false);
   command->add_flag("--json", request.json, "print JSON");
   command->add_flag("--inputs", request.list_inputs,

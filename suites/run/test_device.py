@@ -119,6 +119,23 @@ def test_what_cannot_be_asked_is_said(tmp_path, arguments, code, text):
     assert result.returncode == code and text in result.stderr, result.stdout + result.stderr
 
 
+@pytest.mark.skipif(not (LIBRARIES / "plugins/cuda/libqcts_cuda.so").exists(), reason="nvcc was not found: no kernels for a GPU are built")
+def test_what_a_gpu_would_be_asked_is_listed_without_one():
+    def listed(device):
+        command = [QCTS, "list", "--device", device, "--plan", "quick_cuda", "--scheme", "fp8_row"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+    older, newer = listed("sm80"), listed("sm90")
+    assert {case.rsplit("/", 1)[1] for case in newer} == {"cuda_sm80", "cuda_sm90a"}
+    assert older == [case for case in newer if case.endswith("/cuda_sm80")]
+    assert all(case.split(".")[0] in ("numerics", "determinism") for case in newer)
+
+
+def test_an_unknown_architecture_is_refused():
+    done = subprocess.run([QCTS, "list", "--device", "sm75"], capture_output=True, text=True)
+    assert done.returncode == 2 and "no device 'sm75'" in done.stderr
+
+
 def test_no_driver_proves_nothing(tmp_path):
     result = run(tmp_path, "--plan", "quick", driver="/nonexistent/libcuda.so.1")
     assert result.returncode == 3 and "no device cuda:0: no CUDA driver" in result.stderr
