@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import textwrap
 import zipfile
 from pathlib import Path
@@ -55,6 +56,20 @@ def test_the_wheel_is_small_and_tagged(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert "qcts/py.typed" in names and "qcts/bin/qcts" in names and "qcts/include/qcts/qcts_kernel.h" in names
     assert not [name for name in names if "libqcts_aten" in name]
+
+
+def test_the_source_distribution_has_every_source(tmp_path):
+    build = pytest.importorskip("scikit_build_core.build")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("no git checkout")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        name = build.build_sdist(str(tmp_path))
+    with tarfile.open(tmp_path / name) as archive:
+        packed = {member.name.split("/", 1)[1] for member in archive.getmembers() if "/" in member.name}
+    wanted = {file for file in listed.stdout.splitlines() if not file.startswith(".ci/") and (ROOT / file).exists()}
+    assert not wanted - packed, sorted(wanted - packed)[:10]
 
 
 def test_the_program_is_on_the_path(environment, tmp_path):
