@@ -55,6 +55,9 @@ void views_alone(const Checkpoint& checkpoint, Alone out) {
 void metadata_alone(const Checkpoint& checkpoint, Alone out) {
   for (const auto& [key, value] : own_metadata(checkpoint))
     out.add("__metadata__." + key, "", in_quotes(value));
+  for (const auto& file : checkpoint.ggufs)
+    for (const GgufPair& pair : file->metadata)
+      out.add("metadata." + pair.key, "", in_quotes(gguf_value_text(pair.value)));
 }
 
 bool is_pickled(const Checkpoint& checkpoint) { return !objects_of(checkpoint).empty(); }

@@ -24,6 +24,8 @@ std::set<std::string> weight_files(const Checkpoint& checkpoint) {
     paths.insert(fs::path(legacy->file->path()).lexically_normal().string());
   for (const auto& file : checkpoint.safetensors)
     paths.insert(fs::path(file->file->path()).lexically_normal().string());
+  for (const auto& file : checkpoint.ggufs)
+    paths.insert(fs::path(file->file->path()).lexically_normal().string());
   return paths;
 }
 

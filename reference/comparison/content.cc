@@ -104,6 +104,8 @@ ContentFindings compare_content(const Content& a, const Content& b) {
     compare_graphs(left, right, "", place, out);
   } else if (has_safetensors(x) && has_safetensors(y) && x.dialect == y.dialect && share_an_entry(x, y)) {
     compare_safetensors(a, b, out);
+  } else if (!x.ggufs.empty() && !y.ggufs.empty()) {
+    compare_ggufs(a, b, out);
   } else {
     compare_across(a, b, out);
   }

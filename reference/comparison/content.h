@@ -3,7 +3,7 @@
 //   - the object graph with its kinds of containers and their order;
 //   - every number, string and flag;
 //   - every tensor with its view, storage, device and attributes;
-//   - the metadata of safetensors;
+//   - the metadata of safetensors and GGUF;
 //   - the files next to a folder's tensors.
 #pragma once
 
@@ -35,7 +35,7 @@ inline Content content_of(const Checkpoint& checkpoint, std::string cpu_layout =
 }
 
 // Compares two pickles node by node, whatever container holds them.
-// Compares safetensors of one dialect entry by entry.
+// Compares safetensors of one dialect entry by entry, and GGUF files likewise.
 // Compares a pickle with a safetensors file tensor by tensor, as their dialects read them.
 // Compares safetensors of two dialects in the same way.
 // Values that one of the formats cannot hold are then listed as not comparable.

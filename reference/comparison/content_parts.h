@@ -36,6 +36,8 @@ class PlaceTable {
 TorchObjects objects_of(const Checkpoint& checkpoint);
 // Compares safetensors of one dialect whose keys have the same form.
 void compare_safetensors(const Content& a, const Content& b, ContentFindings& out);
+// Compares GGUF files: every tensor with its type, and every value of the metadata.
+void compare_ggufs(const Content& a, const Content& b, ContentFindings& out);
 // Compares tensors by name, across containers and dialects.
 void compare_across(const Content& a, const Content& b, ContentFindings& out);
 void compare_beside(const Content& a, const Content& b, ContentFindings& out);

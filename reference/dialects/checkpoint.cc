@@ -95,7 +95,7 @@ void refuse_foreign_file(const MappedFile& file) {
     refuse(RefusalClass::NotArchive, "it is " + std::string(kDistributedCheckpoint));
   const bool empty_safetensors = bytes.empty() && name.ends_with(".safetensors");
   if (begins_with_zip(bytes) || begins_with_pickle(bytes) || has_safetensors_header(bytes) ||
-      empty_safetensors)
+      begins_with_gguf(bytes) || empty_safetensors)
     return;
   const std::string kind = foreign_file(bytes, file.path());
   if (!kind.empty()) refuse(RefusalClass::NotArchive, "it is " + kind);
@@ -113,6 +113,8 @@ std::string_view format_name(Format format) {
       return "directory";
     case Format::torchscript:
       return "torchscript";
+    case Format::gguf:
+      return "gguf";
   }
   return "";
 }
@@ -256,6 +258,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
   checkpoint.path = file->path();
   checkpoint.file_bytes = file->bytes().size();
   refuse_foreign_file(*file);
+  if (begins_with_gguf(file->bytes())) return read_gguf_checkpoint(std::move(file), options);
   const bool zip = begins_with_zip(file->bytes());
   if (zip && names_torchscript(file->bytes())) {
     if (options.dialect.starts_with("torchao"))
@@ -296,7 +299,7 @@ Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions&
   const bool directory = std::filesystem::is_directory(path, error);
   if (!directory) refuse_unfinished(path);
   Checkpoint checkpoint =
-      directory ? open_directory(path, options) : read_checkpoint(MappedFile::open(path), options);
+      directory ? open_directory(path, options) : open_parts(MappedFile::open(path), options);
   note_unmatched_maps(checkpoint, options.map_locations);
   check_scale_bounds(checkpoint, options);
   return checkpoint;

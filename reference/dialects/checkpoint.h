@@ -16,6 +16,7 @@
 
 #include "reference/dialects/classes/named_tensor.h"
 #include "reference/dialects/decoders/scheme_tensor.h"
+#include "reference/formats/gguf/gguf.h"
 #include "reference/formats/safetensors/safetensors.h"
 #include "reference/formats/tensor.h"
 #include "reference/formats/torch/legacy.h"
@@ -25,7 +26,7 @@
 
 namespace qcts {
 
-enum class Format : uint8_t { torch_zip, torch_legacy, safetensors, directory, torchscript };
+enum class Format : uint8_t { torch_zip, torch_legacy, safetensors, directory, torchscript, gguf };
 std::string_view format_name(Format format);
 // "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "torchao_2338", "tinyq"
 std::span<const std::string_view> dialect_names();
@@ -49,7 +50,7 @@ struct NotStored {
 
 struct Checkpoint {
   Format format = Format::torch_zip;
-  std::string dialect;  // one of dialect_names(), or a ForeignFormat's name, read by its join or not
+  std::string dialect;  // one of dialect_names(), "gguf", or a ForeignFormat's name, read by its join or not
   std::filesystem::path path;
   uint64_t file_bytes = 0;
   std::vector<NamedTensor> tensors;  // in file order; names are unique
@@ -60,6 +61,7 @@ struct Checkpoint {
   std::vector<std::shared_ptr<const TorchZip>> zips;
   std::vector<std::shared_ptr<const TorchLegacy>> legacies;
   std::vector<std::shared_ptr<const Safetensors>> safetensors;
+  std::vector<std::shared_ptr<const Gguf>> ggufs;
   std::shared_ptr<const TorchScript> script;  // set for TorchScript archives, which are never written
   nlohmann::ordered_json config;              // config.json of a directory; null otherwise
 };

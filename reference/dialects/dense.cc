@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "reference/dialects/dense.h"
 
+#include "reference/dialects/blocks/blocks.h"
 #include "reference/dialects/classes/affine.h"
 #include "reference/dialects/classes/coded_weight.h"
 #include "reference/dialects/input_scale.h"
@@ -33,6 +34,7 @@ std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_l
   if (is_plain(tensor)) return tensor.payload[0].tensor;
   if (!tensor.foreign.empty()) return std::nullopt;
   if (tensor.coded) return dense_of_coded(*tensor.coded, tensor.shape);
+  if (tensor.blocks) return dense_of_blocks(*tensor.blocks, tensor.payload[0].tensor, tensor.shape);
   if (const std::optional<NamedTensor> inside = weight_behind_input_scale(tensor))
     return dense_of(*inside, cpu_layout);
   const std::optional<SchemeTensor> quantized = scheme_tensor(tensor, cpu_layout);

@@ -169,6 +169,14 @@ void refuse_foreign_file(const MappedFile& file);
 // Detects dialects by key pattern after all shards are read.
 // Throws Refused (SubclassSchema) if two dialects match, or if the requested one does not.
 void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget& budget);
+// Reads one GGUF file, or all parts of a model that was split (gguf.cc).
+bool begins_with_gguf(std::span<const std::byte> bytes);
+Checkpoint read_gguf_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOptions& options);
+// Reads the parts of a folder in the order of their names.
+void read_gguf_parts(Checkpoint& checkpoint, const std::vector<std::filesystem::path>& paths,
+                     const OpenOptions& options);
+// Reads a file as read_checkpoint() does. Given the first part of a split GGUF model, reads all parts.
+Checkpoint open_parts(std::shared_ptr<const MappedFile> file, const OpenOptions& options);
 Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
 // Throws Refused: StJson for malformed JSON, LimitExceeded beyond 256 MiB or 64 levels.
 nlohmann::ordered_json read_json_file(const std::filesystem::path& path);

@@ -187,6 +187,12 @@ Checkpoint open_directory(const fs::path& path, const OpenOptions& options) {
   const std::vector<Shard> shards = find_shards(path, checkpoint.warnings);
   const bool safe =
       std::ranges::all_of(shards, [](const Shard& shard) { return shard.name.ends_with(".safetensors"); });
+  if (shards[0].name.ends_with(".gguf")) {
+    std::vector<fs::path> paths;
+    for (const Shard& shard : shards) paths.push_back(shard_path(path, shard.name));
+    read_gguf_parts(checkpoint, paths, options);
+    return checkpoint;
+  }
   const QuantConfig config = quant_config(checkpoint.config, path);
   if (safe)
     read_safetensors_shards(checkpoint, shards, config, options);

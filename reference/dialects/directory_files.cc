@@ -140,19 +140,22 @@ std::string fixed_name(const std::vector<std::string>& files) {
   return "";
 }
 
-// Without a fixed name: safetensors before pickles, and no training states. OpenVINO and ncnn keep weights in
-// a .bin beside a description of the network.
+// Without a fixed name: safetensors before pickles before GGUF, and no training states. OpenVINO and ncnn
+// keep weights in a .bin beside a description of the network.
 std::vector<std::string> candidates(const fs::path& directory, const std::vector<std::string>& files) {
-  std::vector<std::string> safe, pickled;
+  std::vector<std::string> safe, pickled, gguf;
   for (const std::string& name : files) {
     const auto described = [&](const char* ending) {
       return name.ends_with(".bin") && fs::exists(directory / (name.substr(0, name.size() - 4) + ending));
     };
-    if (!is_training_state(name) && !described(".xml") && !described(".param"))
+    if (name.ends_with(".gguf"))
+      gguf.push_back(name);
+    else if (!is_training_state(name) && !described(".xml") && !described(".param"))
       (name.find(".safetensors") != std::string::npos ? safe : pickled).push_back(name);
   }
-  if (safe.empty() && pickled.empty()) refuse(RefusalClass::NotArchive, why_no_checkpoint(directory));
-  return safe.empty() ? pickled : safe;
+  if (safe.empty() && pickled.empty() && gguf.empty())
+    refuse(RefusalClass::NotArchive, why_no_checkpoint(directory));
+  return !safe.empty() ? safe : !pickled.empty() ? pickled : gguf;
 }
 
 // The one index, or else the one weight file.
@@ -309,6 +312,14 @@ bool names_one_of_several(const std::string& name) {
   return numbered && numbered->total > 1;
 }
 
+std::vector<std::string> names_of_set(const std::string& name) {
+  std::vector<std::string> names;
+  const std::optional<NumberedName> numbered = numbered_name(name);
+  if (!numbered || numbered->total < 2) return names;
+  for (size_t part = 1; part <= numbered->total; ++part) names.push_back(numbered->of(part));
+  return names;
+}
+
 void refuse_unfinished(const fs::path& path) {
   for (const char* ending : {".aria2", ".part", ".crdownload", ".incomplete"}) {
     fs::path marker = path;
@@ -321,7 +332,8 @@ void refuse_unfinished(const fs::path& path) {
 }
 
 bool names_weights(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kEndings = {".safetensors", ".bin", ".pt", ".pth", ".ckpt"};
+  constexpr std::array<std::string_view, 6> kEndings = {".safetensors", ".bin",  ".pt",
+                                                        ".pth",         ".ckpt", ".gguf"};
   return is_index(name) ||
          std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
 }

@@ -16,7 +16,8 @@ struct Shard {
 
 // Returns the shards of a directory. Looks for the fixed names of transformers, diffusers and peft.
 // The names have the order of transformers: a single file before an index, safetensors before pickles.
-// If none of these is there, takes the only index, or else the only weight file.
+// If none of these is there, takes the only index, or else the only weight file or numbered set of them:
+// safetensors, before pickles, before GGUF.
 // Throws Refused: NotArchive if there is none or more than one, StorageRef if a shard is missing.
 // Adds a note about weight files that are not read.
 std::vector<Shard> find_shards(const std::filesystem::path& directory, std::vector<std::string>& notes);
@@ -26,6 +27,10 @@ bool names_weights(std::string_view name);
 
 // Returns true if the name is that of one of several shards, such as "model-00001-of-00003.safetensors".
 bool names_one_of_several(const std::string& name);
+
+// Returns the names of all shards of the set that the name belongs to, in order. Returns none if the name is
+// not that of one of several shards.
+std::vector<std::string> names_of_set(const std::string& name);
 
 // Throws Refused (Truncated) if a downloader's own file lies beside this one.
 // The file is then not complete and may be full of zeros.

@@ -36,7 +36,9 @@ bool holds_weights(const fs::path& directory) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
     const std::string ending = entry.path().extension().string();
-    if (ending == ".safetensors" || ending == ".bin" || ending == ".pt" || ending == ".pth") return true;
+    if (ending == ".safetensors" || ending == ".bin" || ending == ".pt" || ending == ".pth" ||
+        ending == ".gguf")
+      return true;
   }
   return false;
 }
@@ -46,8 +48,8 @@ bool is_distributed(const Listing& held) {
 }
 
 std::string unreadable_in(const Listing& held) {
-  return held.file_ending_in({".gguf", ".onnx", ".h5", ".msgpack", ".npz", ".tflite", ".nemo", ".mlmodel",
-                              ".pte", ".engine", ".ckpt.index", "openvino_model.xml", ".ncnn.param", ".mnn"});
+  return held.file_ending_in({".onnx", ".h5", ".msgpack", ".npz", ".tflite", ".nemo", ".mlmodel", ".pte",
+                              ".engine", ".ckpt.index", "openvino_model.xml", ".ncnn.param", ".mnn"});
 }
 
 // Says that a folder below holds a distributed checkpoint, weights, or a format that is not read.
@@ -119,7 +121,7 @@ std::string why_no_checkpoint(const fs::path& directory) {
     return "a Core ML package, which is not read here: name the checkpoint that it was made of";
   if (held.files.contains(".snapshot_metadata")) return "a snapshot of torchsnapshot, which is not read here";
   if (held.folders.contains("blobs") && held.folders.contains("manifests"))
-    return "a store of Ollama, whose models are GGUF files, which are not read here";
+    return "a store of Ollama: name the largest file of its blobs, which is the model's GGUF file";
   if (const std::string name = unreadable_in(held); !name.empty())
     return "its weights are " + name + ", a format that is not read here";
   if (const std::string name = held.file_ending_in({".incomplete", ".aria2", ".part", ".crdownload"});
@@ -127,7 +129,7 @@ std::string why_no_checkpoint(const fs::path& directory) {
     return name + " is a download that was not finished: fetch it again";
   if (const std::string why = why_below(directory, held); !why.empty()) return why;
   if (held.files.empty() && held.folders.empty()) return "the directory is empty";
-  return "no .safetensors, .bin, .pt or .pth in the directory";
+  return "no .safetensors, .bin, .pt, .pth or .gguf in the directory";
 }
 
 }  // namespace qcts

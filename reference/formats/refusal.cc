@@ -8,12 +8,12 @@
 namespace qcts {
 namespace {
 
-constexpr std::array<std::string_view, 25> kClassNames = {
-    "NotArchive",     "Truncated",    "ZipStructure", "ZipUnsupported", "ZipOverlap",
-    "DuplicateEntry", "EntryName",    "CrcMismatch",  "LimitExceeded",  "Version",
-    "ByteOrder",      "PickleOpcode", "PickleStack",  "PickleGlobal",   "PickleCall",
-    "PickleType",     "StorageRef",   "TensorBounds", "Overflow",       "Dtype",
-    "SubclassSchema", "StHeader",     "StJson",       "StLayout",       "TrailingData"};
+constexpr std::array<std::string_view, 27> kClassNames = {
+    "NotArchive",  "Truncated",    "ZipStructure",   "ZipUnsupported", "ZipOverlap", "DuplicateEntry",
+    "EntryName",   "CrcMismatch",  "LimitExceeded",  "Version",        "ByteOrder",  "PickleOpcode",
+    "PickleStack", "PickleGlobal", "PickleCall",     "PickleType",     "StorageRef", "TensorBounds",
+    "Overflow",    "Dtype",        "SubclassSchema", "StHeader",       "StJson",     "StLayout",
+    "GgufHeader",  "GgufLayout",   "TrailingData"};
 static_assert(kClassNames.size() == static_cast<size_t>(RefusalClass::TrailingData) + 1);
 
 // Details may quote bytes of the file; control characters would break the single line.

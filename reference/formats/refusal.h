@@ -38,6 +38,8 @@ enum class RefusalClass : uint8_t {
   StHeader,        // safetensors: a fault of the eight length bytes or of the length itself
   StJson,          // safetensors: the header is not the JSON object that the format requires
   StLayout,        // safetensors: offsets with holes or overlaps, or a size that contradicts shape and dtype
+  GgufHeader,      // GGUF: a key, value or description of a tensor that the format does not allow
+  GgufLayout,      // GGUF: offsets with holes or overlaps, or off the alignment
   TrailingData,    // bytes follow the end of the format
 };
 
@@ -102,7 +104,10 @@ struct Limits {
   uint64_t safetensors_header_bytes = 100'000'000;  // safetensors' own MAX_HEADER_SIZE
   uint64_t json_depth = 8;
   uint64_t json_string_bytes = 16u << 20;
-  uint64_t script_code_bytes = 32u << 20;  // bytes of all sources of a TorchScript archive, inflated
+  uint64_t gguf_pairs = 1u << 16;             // of metadata
+  uint64_t gguf_name_bytes = (1u << 16) - 1;  // of a key, as the format allows, or of a tensor's name
+  uint64_t gguf_depth = 8;                    // arrays in arrays
+  uint64_t script_code_bytes = 32u << 20;     // bytes of all sources of a TorchScript archive, inflated
 };
 
 }  // namespace qcts

@@ -11,8 +11,11 @@ namespace qcts {
 
 std::optional<ReadWeight> ValueCollector::add(const NamedTensor& named) {
   if (!named.foreign.empty() || named.payload.empty()) return std::nullopt;
-  if (named.coded) {
-    add_coded(named);
+  if (named.coded || named.blocks) {
+    if (named.coded)
+      add_coded(named);
+    else
+      add_blocks(named);
     return std::nullopt;
   }
   const std::optional<SchemeTensor> tensor = scheme_tensor(named, cpu_layout_);

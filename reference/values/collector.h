@@ -38,6 +38,7 @@ class ValueCollector {
   void add_float(const NamedTensor& tensor);
   void add_parts(const NamedTensor& tensor);
   void add_coded(const NamedTensor& tensor);
+  void add_blocks(const NamedTensor& tensor);
   void add_affine(const NamedTensor& tensor);
   void add_faults(const std::string& name, const SchemeTensor& tensor, const ReadWeight& weight);
   void add_padding(const std::string& name, const SchemeTensor& tensor, const ReadWeight& weight);

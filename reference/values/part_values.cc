@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/dialects/blocks/blocks.h"
 #include "reference/dialects/classes/affine.h"
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/classes/coded_weight.h"
@@ -107,6 +108,28 @@ void ValueCollector::add_coded(const NamedTensor& named) {
              named.coded->scheme + (scale ? ": scales are finite and not negative" : ": idle bits are 0"),
          .count = fault.count,
          .total = fault.total});
+  }
+}
+
+void ValueCollector::add_blocks(const NamedTensor& named) {
+  struct Rule {
+    ValueRule rule;
+    const char* plane;
+    const char* expected;
+  };
+  static constexpr Rule kRules[] = {{ValueRule::scale, "scale", "scales and minima are finite"},
+                                    {ValueRule::code, "codes", "codes are 0, 1 and 2"},
+                                    {ValueRule::idle_bits, "scale", "sign bits are 0"}};
+  for (const BlockFault& fault : block_faults(*named.blocks, named.payload[0].tensor)) {
+    const Rule& rule = kRules[static_cast<size_t>(fault.kind)];
+    found_.findings.push_back({.rule = rule.rule,
+                               .tensor = named.name,
+                               .plane = rule.plane,
+                               .place = "block " + std::to_string(fault.first),
+                               .value = number_text(fault.value),
+                               .expected = gguf_scheme_name(*named.blocks) + ": " + rule.expected,
+                               .count = fault.count,
+                               .total = fault.total});
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reference/formats/gguf/types.h"
 #include "reference/formats/tensor.h"
 #include "reference/schemes/scheme.h"
 
@@ -35,6 +36,9 @@ struct NamedTensor {
   DType dtype = DType::float32;  // its logical dtype
   std::string_view foreign{};    // ForeignFormat::name for a part of a weight in a format that is not read
   std::shared_ptr<const CodedWeight> coded{};  // set for a weight of another library that a join describes
+  // Set for a quantized tensor of GGUF, whose payload is "blocks" alone (blocks/blocks.h). If the type is not
+  // decoded, `foreign` is its name.
+  const GgufType* blocks = nullptr;
   std::vector<InnerTensor> payload;
   nlohmann::ordered_json attributes =
       nlohmann::ordered_json::object();  // reference/dialects/classes/attributes.h

@@ -8,7 +8,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // QuantizeTensorToInt8Kwargs cannot express the first generation's policy.
-bool makes_int8(const Scheme& scheme, Layout layout, Policy activation) {
+bool makes_int8_tensor(const Scheme& scheme, Layout layout, Policy activation) {
   return scheme.family().starts_with("int8_") && !is_int8_v1(scheme) && layout == kPlain &&
          activation != "dyn_row_sym_127";
 }
@@ -48,6 +48,7 @@ Json state_int8(const SchemeTensor& tensor) {
 
 }  // namespace
 
-extern const Encoder kEncoder_int8 = {{"torchao.quantization", "Int8Tensor", true}, makes_int8, state_int8};
+extern const Encoder kEncoder_int8 = {
+    {"torchao.quantization", "Int8Tensor", true}, makes_int8_tensor, state_int8};
 
 }  // namespace qcts

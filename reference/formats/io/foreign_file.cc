@@ -19,12 +19,11 @@ struct Signature {
   std::string_view what;
 };
 constexpr std::string_view kUnpack = ": unpack it and name what was in it";
-constexpr std::array<Signature, 37> kSignatures = {{
+constexpr std::array<Signature, 36> kSignatures = {{
     {"version https://git-lfs.github.com/spec/"sv, 0,
      "a git-lfs pointer, not the file that it stands for: fetch it with git lfs pull"},
-    {"GGUF"sv, 0, "a GGUF file, which is not read here: name the model's safetensors"},
-    {"tjgg"sv, 0, "a GGML file of llama.cpp, which is not read here"},
-    {"lmgg"sv, 0, "a GGML file of llama.cpp, which is not read here"},
+    {"tjgg"sv, 0, "a file of GGML before GGUF, which is not read here: convert it with llama.cpp"},
+    {"lmgg"sv, 0, "a file of GGML before GGUF, which is not read here: convert it with llama.cpp"},
     {"\x1f\x8b"sv, 0, "a gzip file: unpack it first"},
     {"BZh"sv, 0, "a bzip2 file: unpack it first"},
     {"\xfd"

@@ -93,6 +93,9 @@ struct LeftOut {
 // Notes the values that a file of tensors cannot hold.
 void note_values(const Checkpoint& checkpoint) {
   if (checkpoint.script) print_notes({"the program is not in OUT"});
+  size_t pairs = 0;
+  for (const auto& file : checkpoint.ggufs) pairs += file->metadata.size();
+  if (pairs > 0) print_notes({"the metadata of the GGUF file, " + grouped(pairs) + " values, is not in OUT"});
   LeftOut values, attributes;
   for_each_object_value(checkpoint, [&](const ObjectValue& held) {
     if (held.part == ObjectValue::Part::value) values.add(held);

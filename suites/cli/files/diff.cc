@@ -34,6 +34,7 @@ std::vector<std::shared_ptr<const MappedFile>> files_of(const Checkpoint& checkp
   for (const auto& zip : checkpoint.zips) files.push_back(zip->file);
   for (const auto& legacy : checkpoint.legacies) files.push_back(legacy->file);
   for (const auto& file : checkpoint.safetensors) files.push_back(file->file);
+  for (const auto& file : checkpoint.ggufs) files.push_back(file->file);
   if (checkpoint.script) files.push_back(checkpoint.script->file);
   return files;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "reference/comparison/words.h"
+#include "reference/dialects/blocks/blocks.h"
 #include "reference/dialects/classes/coded_weight.h"
 #include "reference/dialects/config.h"
 #include "reference/dialects/dense.h"
@@ -126,6 +127,11 @@ void print_pack(const CpuPack& pack) {
   std::cout << out.str();
 }
 
+std::string scheme_name(const NamedTensor& tensor) {
+  if (tensor.coded) return tensor.coded->scheme;
+  return tensor.blocks && tensor.foreign.empty() ? gguf_scheme_name(*tensor.blocks) : tensor.scheme;
+}
+
 Json checkpoint_json(const Checkpoint& checkpoint) {
   const StorageNames names(checkpoint);
   std::unordered_set<const Storage*> counted;
@@ -144,13 +150,17 @@ Json checkpoint_json(const Checkpoint& checkpoint) {
     json["metadata"] = Json::object();
     for (const auto& [key, value] : own_metadata(checkpoint)) json["metadata"][key] = value;
   }
+  if (!checkpoint.ggufs.empty()) {
+    json["metadata"] = Json::object();
+    for (const GgufPair& pair : checkpoint.ggufs[0]->metadata)
+      json["metadata"][pair.key] = gguf_value_text(pair.value);
+  }
   json["tensors"] = Json::array();
   for (const NamedTensor& tensor : checkpoint.tensors) {
     Json entry;
     entry["name"] = tensor.name;
-    entry["scheme"] = tensor.coded            ? Json(tensor.coded->scheme)
-                      : tensor.scheme.empty() ? Json(nullptr)
-                                              : Json(tensor.scheme);
+    const std::string scheme = scheme_name(tensor);
+    entry["scheme"] = scheme.empty() ? Json(nullptr) : Json(scheme);
     if (!tensor.foreign.empty()) entry["foreign"] = tensor.foreign;
     entry["type"] = tensor.type;
     entry["shape"] = tensor.shape;
@@ -172,9 +182,9 @@ std::string shape_word(const std::vector<int64_t>& shape) {
 
 std::string scheme_text(const NamedTensor& tensor) {
   if (!tensor.foreign.empty()) return "(" + std::string(tensor.foreign) + ")";
-  if (tensor.coded) return tensor.coded->scheme;
-  if (tensor.scheme.empty()) return "-";
-  return !tensor.layout ? tensor.scheme : tensor.scheme + "/" + std::string(layout_name(tensor.layout));
+  const std::string name = scheme_name(tensor);
+  if (name.empty()) return "-";
+  return !tensor.layout ? name : name + "/" + std::string(layout_name(tensor.layout));
 }
 
 std::string payload_text(const NamedTensor& tensor) {
@@ -217,6 +227,11 @@ void print_tensors(const Checkpoint& checkpoint, Printout& out) {
   }
 }
 
+std::string metadata_words(const GgufValue& value) {
+  const std::string text = gguf_value_text(value);
+  return value.type == GgufValueType::string ? in_quotes(text) : printable(text);
+}
+
 void print_table(const Checkpoint& checkpoint) {
   Printout out(screen_of(STDOUT_FILENO));
   print_tensors(checkpoint, out);
@@ -231,6 +246,9 @@ void print_table(const Checkpoint& checkpoint) {
   out.text(sum);
   for (const auto& [key, value] : own_metadata(checkpoint))
     out.text("metadata " + key + " = " + in_quotes(value));
+  for (const auto& file : checkpoint.ggufs)
+    for (const GgufPair& pair : file->metadata)
+      out.text("metadata " + pair.key + " = " + metadata_words(pair.value));
   std::cout << out.str();
 }
 

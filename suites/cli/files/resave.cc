@@ -43,6 +43,8 @@ class Saver {
     for (const auto& legacy : checkpoint_.legacies) save_one(*legacy, rebuild_legacy, name_of);
     for (const auto& file : checkpoint_.safetensors)
       save_file(name_of(*file->file), [&](ByteSink& sink) { rebuild_safetensors(*file, sink); });
+    for (const auto& file : checkpoint_.ggufs)
+      save_file(name_of(*file->file), [&](ByteSink& sink) { rebuild_gguf(*file, sink); });
   }
 
   const CompactReport& report() const { return report_; }
@@ -109,8 +111,10 @@ void resave_directory(const Checkpoint& checkpoint, Saver& saver, const fs::path
 void check_ending(const Checkpoint& checkpoint, const std::string& out) {
   const std::string ending = fs::path(out).extension().string();
   const bool names_pickle = ending == ".pt" || ending == ".pth" || ending == ".bin" || ending == ".ckpt";
-  const bool is_safetensors = checkpoint.format == Format::safetensors;
-  if (is_safetensors ? names_pickle : ending == ".safetensors")
+  const bool is_safetensors = checkpoint.format == Format::safetensors,
+             is_gguf = checkpoint.format == Format::gguf;
+  if ((names_pickle && (is_safetensors || is_gguf)) || (ending == ".safetensors" && !is_safetensors) ||
+      (ending == ".gguf" && !is_gguf))
     throw UsageError(out + ": '" + ending + "' is the ending of another format than " +
                      std::string(format_name(checkpoint.format)) + ", which resave keeps");
 }
@@ -119,6 +123,9 @@ int resave(const ResaveArguments& words) {
   const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
   if (checkpoint.format == Format::torchscript)
     throw UsageError(words.in + ": a TorchScript archive, which qcts reads but does not write");
+  if (checkpoint.format == Format::gguf && checkpoint.ggufs.size() > 1)
+    throw UsageError(words.in + ": the first of " + std::to_string(checkpoint.ggufs.size()) +
+                     " parts; name the folder that holds them, and a new one");
   if (checkpoint.format != Format::directory) check_ending(checkpoint, words.out);
   print_findings(checkpoint);
   std::vector<std::string> notes;

@@ -28,6 +28,7 @@ uint64_t touch(const Assignment& assignment) {
 uint64_t names_bytes(const Checkpoint& checkpoint) {
   uint64_t bytes = 0;
   for (const auto& file : checkpoint.safetensors) bytes += granted_bytes(file->header.size());
+  for (const auto& file : checkpoint.ggufs) bytes += gguf_granted_bytes(file->description_bytes);
   return bytes;
 }
 

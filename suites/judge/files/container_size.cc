@@ -95,6 +95,7 @@ uint64_t metadata_bytes(const Checkpoint& checkpoint) {
   for (const auto& zip : checkpoint.zips) bytes += values.count(zip->root);
   for (const auto& legacy : checkpoint.legacies) bytes += values.count(legacy->root);
   for (const auto& file : checkpoint.safetensors) bytes += metadata_of(checkpoint, *file);
+  for (const auto& file : checkpoint.ggufs) bytes += file->metadata_bytes;
   return bytes;
 }
 
@@ -106,6 +107,7 @@ uint64_t padding_bytes(const Checkpoint& checkpoint) {
       const uint64_t before = record.data_offset - record.header_offset;
       bytes += before - std::min(before, kZipLocalBytes + zip->prefix.size() + 1 + record.name.size());
     }
+  for (const auto& file : checkpoint.ggufs) bytes += file->padding_bytes;
   for (const auto& file : checkpoint.safetensors) {
     const size_t last = file->header.find_last_not_of(" \t\r\n");
     bytes += last == std::string_view::npos ? 0 : file->header.size() - last - 1;

@@ -58,6 +58,12 @@ void replace_storage(Checkpoint& checkpoint, const Storage* before,
       if (entry.tensor.storage.get() == before) entry.tensor.storage = after;
     file = std::move(copy);
   }
+  for (auto& file : checkpoint.ggufs) {
+    auto copy = std::make_shared<Gguf>(*file);
+    for (GgufEntry& entry : copy->entries)
+      if (entry.tensor.storage.get() == before) entry.tensor.storage = after;
+    file = std::move(copy);
+  }
 }
 
 // Is it a numpy array in the pickle, as older versions of torch saved tensors of XLA devices? Its bytes and
@@ -185,6 +191,7 @@ std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint) {
   }
   for (const auto& file : checkpoint.safetensors)
     files.push_back({file->file->path(), rebuild_safetensors(*file)});
+  for (const auto& file : checkpoint.ggufs) files.push_back({file->file->path(), rebuild_gguf(*file)});
   return files;
 }
 
@@ -204,6 +211,11 @@ std::vector<WrittenFile> rewrite_files(const Checkpoint& checkpoint) {
     files.push_back(
         {file->file->path(), write_safetensors(tensors, file->metadata, SafetensorsOrder::as_given)});
   }
+  for (const auto& file : checkpoint.ggufs) {
+    Gguf fresh = *file;
+    fresh.stray.clear();
+    files.push_back({file->file->path(), rebuild_gguf(fresh)});
+  }
   return files;
 }
 
@@ -215,14 +227,15 @@ Checkpoint save_and_open(const Checkpoint& checkpoint, const std::vector<Written
     fs::create_directories((folder / file.name).parent_path());
     fs::copy_file(checkpoint.path / file.name, folder / file.name, fs::copy_options::overwrite_existing);
   }
-  fs::path written;
+  fs::path first;  // of a split model, it stands for all
   for (const WrittenFile& file : files) {
     const fs::path below = file.path.lexically_relative(checkpoint.path);
-    written = folder / (is_directory && !below.empty() ? below : file.path.filename());
+    const fs::path written = folder / (is_directory && !below.empty() ? below : file.path.filename());
     fs::create_directories(written.parent_path());
     write_file_atomically(written, file.bytes);
+    if (first.empty()) first = written;
   }
-  return open_checkpoint(is_directory ? folder : written, options);
+  return open_checkpoint(is_directory ? folder : first, options);
 }
 
 std::string payload_digest(const Checkpoint& checkpoint) {
@@ -261,7 +274,7 @@ std::optional<Checkpoint> with_flipped_bit(Checkpoint checkpoint) {
 
 std::optional<Checkpoint> with_moved_device(Checkpoint checkpoint) {
   for (const NamedTensor& named : checkpoint.tensors) {
-    if (named.payload.empty() || !checkpoint.safetensors.empty()) continue;
+    if (named.payload.empty() || !checkpoint.safetensors.empty() || !checkpoint.ggufs.empty()) continue;
     const std::shared_ptr<const Storage> before = named.payload.back().tensor.storage;
     if (is_array(checkpoint, before.get())) continue;
     const auto after = std::make_shared<Storage>(*before);
@@ -274,6 +287,12 @@ std::optional<Checkpoint> with_moved_device(Checkpoint checkpoint) {
 
 std::optional<Checkpoint> with_changed_value(Checkpoint checkpoint) {
   if (change_value(checkpoint.zips) || change_value(checkpoint.legacies)) return checkpoint;
+  if (!checkpoint.ggufs.empty()) {
+    auto changed = std::make_shared<Gguf>(*checkpoint.ggufs.back());
+    changed->metadata.push_back({"changed", {.type = GgufValueType::boolean, .bits = 1}});
+    checkpoint.ggufs.back() = std::move(changed);
+    return checkpoint;
+  }
   if (checkpoint.safetensors.empty()) return std::nullopt;
   auto copy = std::make_shared<Safetensors>(*checkpoint.safetensors.back());
   copy->metadata.emplace_back("changed", "'");

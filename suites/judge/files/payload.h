@@ -24,7 +24,7 @@ std::optional<Mismatch> compare_files(const std::string& name, std::span<const s
 
 // Holds a parsed file that is written again in its own format.
 // A file has one buffer, a directory one per shard.
-// The files have the order of Checkpoint::zips, legacies and safetensors.
+// The files have the order of Checkpoint::zips, legacies, safetensors and ggufs.
 struct WrittenFile {
   std::filesystem::path path;  // the file from which it was read
   std::vector<std::byte> bytes;
@@ -47,10 +47,11 @@ std::string payload_digest(const Checkpoint& checkpoint);
 // Flips one bit of the last element of the last non-empty inner tensor whose storage is a record of its own.
 // Returns nullopt if there is none.
 std::optional<Checkpoint> with_flipped_bit(Checkpoint checkpoint);
-// Gives the first storage another device. Returns nullopt for safetensors and if there are no tensors.
+// Gives the first storage another device. Returns nullopt for safetensors and GGUF, and if there are no
+// tensors.
 std::optional<Checkpoint> with_moved_device(Checkpoint checkpoint);
 // Changes the last number, string or flag of a pickle that is not part of a tensor.
-// For safetensors, adds one more pair to __metadata__. Returns nullopt if there is none.
+// For safetensors and GGUF, adds one more pair of metadata. Returns nullopt if there is none.
 std::optional<Checkpoint> with_changed_value(Checkpoint checkpoint);
 
 }  // namespace qcts

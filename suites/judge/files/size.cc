@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "reference/dialects/blocks/blocks.h"
 #include "reference/dialects/classes/coded_weight.h"
 #include "reports/waivers.h"
 #include "suites/judge/files/container_size.h"
@@ -50,7 +51,8 @@ Json load_size_targets(const std::filesystem::path& folder) {
 SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
   SizeCount count;
   count.file_bytes = checkpoint.file_bytes;
-  const size_t shards = checkpoint.zips.size() + checkpoint.legacies.size() + checkpoint.safetensors.size();
+  const size_t shards = checkpoint.zips.size() + checkpoint.legacies.size() + checkpoint.safetensors.size() +
+                        checkpoint.ggufs.size();
   count.files = std::max<uint64_t>(1, shards);
   count.payload_bytes = payload_bytes(checkpoint);
   count.metadata_bytes = metadata_bytes(checkpoint);
@@ -77,16 +79,17 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
       element_bytes += bytes_of(inner.tensor.dtype, inner.tensor.shape);
       if (storage == nullptr) continue;
       // A float tensor is expected to have its storage's size.
-      const bool whole = !tensor && !named.coded && !of_weights.contains(storage);
+      const bool whole = !tensor && !named.coded && !named.blocks && !of_weights.contains(storage);
       if (tensor && bytes.reached(*storage) == 0) of_weights.insert(storage);
       fresh_bytes += whole ? bytes.add_whole(*storage) : bytes.add(inner.tensor);
     }
     // Several layers may share one static scale of x, which is stored once.
     const uint64_t shared_bytes = element_bytes - std::min(element_bytes, fresh_bytes);
-    if (named.coded) {
+    if (named.coded || named.blocks) {
       WeightSize weight;
       weight.name = named.name;
-      weight.expected_bytes = weight.plain_bytes = named.coded->law_bytes;
+      weight.expected_bytes = weight.plain_bytes =
+          named.coded ? named.coded->law_bytes : block_law_bytes(*named.blocks, named.shape);
       weight.element_bytes = element_bytes;
       weight.dense_bytes = bytes_of(named.dtype, named.shape);
       count.expected_bytes += weight.expected_bytes - std::min(weight.expected_bytes, shared_bytes);

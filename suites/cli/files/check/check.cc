@@ -204,8 +204,8 @@ std::string not_judged(const Checkpoint& checkpoint) {
 std::vector<std::string> without_meaning(const Checkpoint& checkpoint) {
   std::vector<std::string> names;
   for (const NamedTensor& tensor : checkpoint.tensors)
-    if (tensor.scheme.empty() && !tensor.coded && tensor.foreign.empty() && !tensor.payload.empty() &&
-        !is_plain(tensor))
+    if (tensor.scheme.empty() && !tensor.coded && !tensor.blocks && tensor.foreign.empty() &&
+        !tensor.payload.empty() && !is_plain(tensor))
       names.push_back(tensor.name);
   return names;
 }
