@@ -211,7 +211,7 @@ void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file
     return fill_from_object(checkpoint, *zip, options, budget);
   }
   if (!begins_with_pickle(file->bytes()))
-    refuse(RefusalClass::NotArchive, "the file is not a torch zip, a torch pickle or safetensors", 0);
+    refuse(RefusalClass::NotArchive, "the file is not a torch zip, a torch pickle, safetensors or GGUF", 0);
   const auto legacy =
       std::make_shared<const TorchLegacy>(read_torch_legacy(std::move(file), torch_options(options)));
   checkpoint.legacies.push_back(legacy);

@@ -56,6 +56,13 @@ auto of_shard(const Shard& shard, Read&& read) {
   }
 }
 
+void refuse_other_format(const MappedFile& file) {
+  refuse_foreign_file(file);
+  if (begins_with_gguf(file.bytes()))
+    refuse(RefusalClass::NotArchive,
+           "it is a GGUF file, whose name should end in .gguf: name the file itself");
+}
+
 void require_expected(const Shard& shard, const std::set<std::string>& held) {
   for (const std::string& key : shard.expected)
     if (!held.contains(key))
@@ -128,7 +135,7 @@ void read_safetensors_shards(Checkpoint& checkpoint, const std::vector<Shard>& s
     const auto file = MappedFile::open(shard_path(checkpoint.path, shard.name));
     checkpoint.file_bytes += file->bytes().size();
     const auto& read = checkpoint.safetensors.emplace_back(of_shard(shard, [&] {
-      refuse_foreign_file(*file);
+      refuse_other_format(*file);
       return std::make_shared<const Safetensors>(read_safetensors(file, safetensors_options(options)));
     }));
     slices.add(*read, shard.name);
@@ -159,7 +166,7 @@ void read_pickled_shards(Checkpoint& checkpoint, const std::vector<Shard>& shard
     checkpoint.file_bytes += file->bytes().size();
     const size_t first = checkpoint.tensors.size();
     of_shard(shard, [&] {
-      refuse_foreign_file(*file);
+      refuse_other_format(*file);
       read_pickled(checkpoint, file, options, budget);
     });
     std::set<std::string> here;

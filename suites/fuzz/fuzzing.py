@@ -25,7 +25,7 @@ COMPILERS = ("clang++-16", "clang++-19", "clang++-18", "clang++-17", "clang++-15
 # Stack traces for every allocation and a large quarantine halve the speed; findings are replayed with them.
 SANITIZER_OPTIONS = "malloc_context_size=1:quarantine_size_mb=16:detect_stack_use_after_return=0"
 DICTIONARIES = {
-    name: Path(__file__).with_name(f"{name}.dict") for name in ("torch", "safetensors")
+    name: Path(__file__).with_name(f"{name}.dict") for name in ("torch", "safetensors", "gguf")
 }
 DEBIAN = "Debian: apt-get install clang-16 libclang-rt-16-dev"
 

@@ -36,6 +36,8 @@ Input seed_in(Input file, const fs::path& path, SeedKind kind) {
       return begins_with_pickle(file) && path.extension() != ".safetensors" ? file : Input();
     case SeedKind::safetensors_files:
       return path.extension() == ".safetensors" ? file : Input();
+    case SeedKind::gguf_files:
+      return path.extension() == ".gguf" ? file : Input();
   }
   return {};
 }

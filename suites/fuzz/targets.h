@@ -32,6 +32,7 @@ enum class SeedKind : uint8_t {
   pickles,            // the data.pkl of each archive
   legacies,           // files that begin like a pickle
   safetensors_files,  // *.safetensors
+  gguf_files,         // *.gguf
 };
 
 struct Target {

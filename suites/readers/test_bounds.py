@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the bounds on reading any file: CPU time <= 1 s + 10 ns a byte, heap <= 64 MiB + 64 B a pickle opcode
 + the header (zip directory and pickle, or JSON), where numpy arrays count twice. A safetensors header grants 15
-times its size more, at most 192 MiB.
+times its size more, at most 192 MiB, and so do the descriptions of a GGUF file's tensors.
 
 Runs on every malformed file and on generated hostile files that are too big to keep. Release builds only:
 sanitizers add to both costs.
@@ -10,11 +10,13 @@ sanitizers add to both costs.
 import json
 import os
 import re
+import struct
 import subprocess
 from pathlib import Path
 
 import pytest
 from hostile_files import ACCEPTED, HOSTILE, TENSOR_START, header_of, pickled, text
+from hostile_gguf import ACCEPTED_GGUF, HOSTILE_GGUF, gguf
 from hostile_headers import ACCEPTED_SAFETENSORS, HOSTILE_SAFETENSORS, HOSTILE_SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,3 +122,35 @@ def test_expanded_view_of_a_trillion_elements_is_refused_when_it_has_to_be_writt
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and done.stderr.startswith("qcts: refused: LimitExceeded: "), done
     assert not (tmp_path / "out.safetensors").exists()
+
+
+def gguf_description_bytes(path):
+    """Returns an upper bound of the bytes that describe tensors: all before the data of 32 bytes a tensor."""
+    data = path.read_bytes()
+    tensors, pairs = struct.unpack_from("<QQ", data, 8)
+    return min(len(data), tensors * 64) if pairs == 1 and tensors > 1000 else 0
+
+
+@pytest.mark.parametrize("make", HOSTILE_GGUF, ids=lambda f: f.__name__)
+def test_hostile_gguf_is_cheap(make, measure, tmp_path):
+    path = tmp_path / "hostile.gguf"
+    make(path)
+    answer, described = measure(path), gguf_description_bytes(path)
+    print(make.__name__, path.stat().st_size, described, answer)
+    hold(answer, path.stat().st_size, 0, described + min(15 * described, 192 << 20), make.__name__)
+    outcomes = {cost["outcome"] for cost in answer.values()}
+    assert outcomes == {"accepted"} if make in ACCEPTED_GGUF else outcomes <= {"accepted", "LimitExceeded"}
+
+
+def test_a_large_gguf_is_opened_without_reading_it(measure, tmp_path):
+    """Protects: mmap and no copies. 4 GiB of Q4_K in 500 tensors."""
+    rows, columns = 60, 256 * 1000
+    size, count = rows * columns // 256 * 144, 500
+    tensors = [gguf.tensor(f"blk.{i}.weight", (columns, rows), 12, size * i) for i in range(count)]
+    path = tmp_path / "large.gguf"
+    path.write_bytes(gguf.file_of(tensors=tensors, data=b""))
+    os.truncate(path, path.stat().st_size + size * count)
+    assert size % 32 == 0 and path.stat().st_size > 4 << 30
+    for mode, cost in measure(path).items():
+        assert cost["outcome"] == "accepted", mode
+        assert cost["cpu_s"] <= 0.05 and cost["heap_bytes"] <= 64 << 20, (mode, cost)

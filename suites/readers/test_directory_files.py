@@ -156,7 +156,7 @@ KINDS = {
     "dcp": ({".metadata": "x", "__0_0.distcp": "x"}, "dcp_to_torch_save"),
     "deepspeed": ({"latest": "global_step5", "global_step5/mp_rank_00_model_states.pt": "x"}, "zero_to_fp32.py"),
     "diffusers": ({"model_index.json": "{}", "unet/diffusion_pytorch_model.safetensors": {"a": ONES}}, "unet"),
-    "gguf": ({"model.Q4_K_M.gguf": "GGUF"}, "model.Q4_K_M.gguf"),
+    "two_ggufs": ({"model.Q4_K_M.gguf": "GGUF", "model.Q8_0.gguf": "GGUF"}, "model.Q4_K_M.gguf and model.Q8_0.gguf"),
     "saved_model": ({"saved_model.pb": "x"}, "TensorFlow"),
     "empty": ({}, "empty"),
     "megatron_distributed": ({".metadata": "x", "__0_0.distcp": "x", "common.pt": "x"}, "dcp_to_torch_save"),

@@ -47,7 +47,7 @@ FILES = {
     "config": (json.dumps({"model_type": "llama", "architectures": ["L"]}).encode(), "config.json"),
     "text": (b"Entry not found: this revision does not exist", "Entry not found"),
     "link": (b"../../blobs/0123456789abcdef", "symbolic link"),
-    "gguf": (b"GGUF\3\0\0\0" + bytes(24), "GGUF"),
+    "ggml": (b"tjgg\3\0\0\0" + bytes(24), "GGML before GGUF"),
     "onnx": (onnx(), "ONNX"),
     "tar": (tar(), "tar archive"),
     "gzip": (gzip.compress(b"x" * 100), "gzip"),
@@ -108,7 +108,7 @@ def test_a_file_of_another_kind_is_named(case, ending, tmp_path):
 @pytest.mark.parametrize("case", ["lfs", "html", "gguf"])
 @pytest.mark.parametrize("sharded", [False, True])
 def test_in_a_directory_the_file_is_named(case, sharded, tmp_path):
-    data, word = FILES[case]
+    data, word = (b"GGUF\3\0\0\0" + bytes(24), "GGUF") if case == "gguf" else FILES[case]
     name = "model-00002-of-00002.safetensors" if sharded else "model.safetensors"
     (tmp_path / name).write_bytes(data)
     if sharded:

@@ -25,7 +25,7 @@ void check_version(GgufCursor& cursor, Gguf& file) {
   const bool first = file.version == 1;
   refuse(RefusalClass::Version,
          "GGUF version " + std::to_string(file.version) +
-             (first ? ", whose counts are of 32 bits: save it again with llama-quantize and the type COPY"
+             (first ? ", which llama.cpp no longer reads either: convert the model again"
                     : "; 2 and 3 are read"),
          4);
 }
