@@ -116,6 +116,13 @@ def test_no_dialect_and_no_other_ending_fit_a_gguf_file(tmp_path):
         assert "another format" in qcts("resave", path, tmp_path / f"o.{ending}", code=2).stderr
 
 
+@pytest.mark.parametrize("command", [("convert",), ("quantize", "--scheme", "int8_row")])
+@pytest.mark.parametrize("id", ["gguf_0_19_0/plain", PARTS])
+def test_convert_and_quantize_say_what_to_do_instead(command, id, tmp_path):
+    done = qcts(*command, file_of(id), tmp_path / "o.safetensors", code=1)
+    assert "qcts dequantize" in done.stderr and not any(tmp_path.iterdir())
+
+
 def difference(a, b, code=1):
     return json.loads(qcts("diff", a, b, "--json", "--strict", code=code).stdout)
 

@@ -220,6 +220,7 @@ void report(const ConvertArguments& words, const Target& target, const Checkpoin
 
 int convert(ConvertArguments words) {
   const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
+  require_no_gguf(checkpoint, "convert");
   const bool folder = checkpoint.format == Format::directory;
   if (folder && words.out.ends_with('/')) words.out.pop_back();
   if (checkpoint.script)

@@ -222,6 +222,12 @@ void print_written(const std::filesystem::path& path, bool json) {
   std::cout << "wrote " << printable(path.string()) << ", " << grouped(bytes) << " bytes\n";
 }
 
+void require_no_gguf(const Checkpoint& checkpoint, const std::string& command) {
+  if (checkpoint.ggufs.empty()) return;
+  throw Failure(checkpoint.path.string() + ": a GGUF file, which " + command +
+                " does not take: qcts dequantize makes a safetensors file of floats of it");
+}
+
 std::string grouped(uint64_t number) { return with_commas(static_cast<double>(number)); }
 
 std::string cpu_layout(const std::string& word) {

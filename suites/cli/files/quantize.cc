@@ -233,6 +233,7 @@ int run_quantize(const QuantizeArguments& given) {
   OpenOptions options = words.options.open;
   options.config_is_a_plan = true;
   Checkpoint opened = open_checkpoint(words.in, options);
+  require_no_gguf(opened, "quantize");
   // A folder for transformers stores tied weights once; a state dict holds them all.
   const std::vector<TiedName> tied = plan.folder ? std::vector<TiedName>() : add_tied_weights(opened);
   const Checkpoint& checkpoint = opened;

@@ -120,7 +120,7 @@ class Checkpoint(Mapping[str, Tensor]):
 
     @property
     def format(self) -> str:
-        """The container: "safetensors", "torch_zip", "torch_legacy", "torchscript", "directory"."""
+        """The container: "safetensors", "torch_zip", "torch_legacy", "torchscript", "gguf", "directory"."""
         return self._held.format
 
     @property
@@ -153,7 +153,7 @@ class Checkpoint(Mapping[str, Tensor]):
 
 
 def open(path: str | os.PathLike[str], *, lenient: bool = False, dialect: str = "", allow: list[str] | None = None) -> Checkpoint:
-    """Opens a checkpoint: a .pt, .pth, .bin or .safetensors file, or a folder with config.json and shards. No code of the file runs.
+    """Opens a checkpoint: a .pt, .pth, .bin, .safetensors or .gguf file, or a folder with config.json and shards. No code of the file runs.
 
     `lenient` accepts what the formats' own libraries tolerate. `dialect` overrides its detection. `allow` names globals, "module.name",
     that are kept unresolved. Raises Refused for a file that is damaged or not read, and Unreadable if it does not exist."""
