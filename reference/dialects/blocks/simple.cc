@@ -121,9 +121,22 @@ void decode_tq2_0(const uint8_t* block, float* out) {
   }
 }
 
+// d, signs: w = d for a bit that is set, -d for one that is not
+void decode_q1_0(const uint8_t* block, float* out) {
+  const float d = half_of_block(block);
+  for (int i = 0; i < 128; ++i) out[i] = block[2 + i / 8] >> (i % 8) & 1 ? d : -d;
+}
+
+// d, codes of two bits in the order of the elements: w = d * (code - 1)
+void decode_q2_0(const uint8_t* block, float* out) {
+  const float d = half_of_block(block);
+  for (int i = 0; i < 64; ++i) out[i] = d * static_cast<float>((block[2 + i / 4] >> (i % 4 * 2) & 3) - 1);
+}
+
 constexpr BlockDecoderRow kSimple[] = {
-    {2, decode_q4_0},    {3, decode_q4_1},   {6, decode_q5_0},   {7, decode_q5_1},   {8, decode_q8_0},
-    {20, decode_iq4_nl}, {34, decode_tq1_0}, {35, decode_tq2_0}, {39, decode_mxfp4}, {40, decode_nvfp4},
+    {2, decode_q4_0},   {3, decode_q4_1},    {6, decode_q5_0},   {7, decode_q5_1},
+    {8, decode_q8_0},   {20, decode_iq4_nl}, {34, decode_tq1_0}, {35, decode_tq2_0},
+    {39, decode_mxfp4}, {40, decode_nvfp4},  {41, decode_q1_0},  {42, decode_q2_0},
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace qcts {
 namespace {
 
-constexpr std::array<GgufType, 39> kGgufTypes = {{
+constexpr std::array<GgufType, 40> kGgufTypes = {{
     {0, "F32", 1, 4, DType::float32},
     {1, "F16", 1, 2, DType::float16},
     {2, "Q4_0", 32, 18},
@@ -47,6 +47,7 @@ constexpr std::array<GgufType, 39> kGgufTypes = {{
     {39, "MXFP4", 32, 17},
     {40, "NVFP4", 64, 36},
     {41, "Q1_0", 128, 18},
+    {42, "Q2_0", 64, 18},
 }};
 
 }  // namespace
@@ -63,7 +64,7 @@ std::string unknown_gguf_type(uint32_t id) {
   if (id == 4 || id == 5)
     return type + (id == 4 ? " (Q4_2)" : " (Q4_3)") + ", which ggml removed before GGUF";
   if (id == 9) return type + " (Q8_1), which ggml computes with and writes to no file";
-  return type + ", which gguf 0.19.0 does not name: a fork of llama.cpp may have numbered it";
+  return type + ", which ggml 0.20.2 does not name: a fork of llama.cpp may have numbered it";
 }
 
 }  // namespace qcts
