@@ -109,6 +109,12 @@ def test_a_type_that_is_not_read_is_named_and_kept(tmp_path):
     assert (tmp_path / "again.gguf").read_bytes() == path.read_bytes()
 
 
+def test_a_tensor_that_is_shorter_than_its_type_is_named():
+    """Protects: a published file whose tensors were stored too short, and that was read into its neighbours."""
+    found = refusal(FIXTURES / "malformed/gguf/g14_shorter_than_type.gguf")
+    assert "before the end of x at 288, as its type Q4_K and its shape have it" in found["detail"], found
+
+
 def test_no_dialect_and_no_other_ending_fit_a_gguf_file(tmp_path):
     path = File().write(tmp_path / "m.gguf")
     assert refusal(path, "--dialect", "torchao_v2")["class"] == "SubclassSchema"

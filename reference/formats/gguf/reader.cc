@@ -93,7 +93,6 @@ Tensor tensor_of(const GgufEntry& entry, uint64_t at) {
   Tensor tensor;
   tensor.shape = entry.shape;
   tensor.dtype = type.dtype.value_or(DType::uint8);
-  numel_of(entry.shape);
   if (!type.dtype) {
     const int64_t row = entry.shape.empty() ? 1 : entry.shape.back();
     if (row % type.block_elements != 0)
@@ -105,8 +104,13 @@ Tensor tensor_of(const GgufEntry& entry, uint64_t at) {
     if (__builtin_mul_overflow(row / type.block_elements, int64_t{type.block_bytes}, &tensor.shape.back()))
       refuse(RefusalClass::Overflow, "tensor " + entry.name + ": a row's bytes do not fit 63 bits", at);
   }
-  bytes_of(tensor.dtype, tensor.shape);
-  tensor.stride = contiguous_stride(tensor.shape);
+  try {
+    numel_of(entry.shape);
+    bytes_of(tensor.dtype, tensor.shape);
+    tensor.stride = contiguous_stride(tensor.shape);
+  } catch (const Refused& refused) {
+    refuse(refused.refusal().cls, "tensor " + entry.name + ": " + refused.refusal().detail, at);
+  }
   return tensor;
 }
 
@@ -160,8 +164,8 @@ class DataLayout {
     if (offset % file_.alignment != 0)
       text += ", which is no multiple of the alignment " + std::to_string(file_.alignment);
     else if (offset < due && before != nullptr)
-      text += ", inside " + before->name + ", whose type " + std::string(before->type->name) +
-              " and shape end at " + std::to_string(due);
+      text += ", before the end of " + before->name + " at " + std::to_string(due) + ", as its type " +
+              std::string(before->type->name) + " and its shape have it";
     else
       text += " where " + std::to_string(due) + " is due";
     refuse(RefusalClass::GgufLayout, text,
@@ -189,7 +193,7 @@ class DataLayout {
   void end_at(uint64_t end, uint64_t padded) {
     if (all_.size() > padded)
       refuse(RefusalClass::TrailingData,
-             std::to_string(all_.size() - padded) + " bytes follow the last tensor and its padding", padded);
+             "bytes follow the last tensor and its padding: " + std::to_string(all_.size() - padded), padded);
     file_.end_padding_bytes = all_.size() - end;
     note_padding(end, all_.size());
   }
