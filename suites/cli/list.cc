@@ -69,9 +69,11 @@ void add_list(CLI::App& app, int& exit_code) {
   command->add_option("--kind", request.selection.kinds, "as for run")->allow_extra_args(false);
   command->add_option("--scheme", request.selection.schemes, "as for run")->allow_extra_args(false);
   command->add_option("--provider", request.providers, "as for run")->allow_extra_args(false);
-  command->add_option("--device", words->device,
-                      "as for run; sm80 or sm90: what a GPU of that architecture would be asked, which need not be "
-                      "here")
+  command
+      ->add_option(
+          "--device", words->device,
+          "as for run; sm80 or sm90: what a GPU of that architecture would be asked, which need not be "
+          "here")
       ->capture_default_str();
   command->add_option("--fixtures", request.fixtures, "as for run")->allow_extra_args(false);
   command->add_flag("--json", request.json, "print JSON");
