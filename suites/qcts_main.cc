@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   constexpr int kInfrastructure = 5;
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit on file sizes then fails like one on a full disk
   try {
-    return qcts::cli::run_program(argc, argv);
+    return qcts::cli::run_program(argc, argv, qcts::cli::kBuiltCommit);
   } catch (const std::exception& error) {
     std::cerr << "qcts: internal error: " << error.what() << "\n";
   } catch (...) {

@@ -23,7 +23,8 @@ void add_check(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_schemes(CLI::App& app, int& exit_code);
 // `arguments` is the command line, for the report.
-void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
+void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments,
+             const std::string& commit);
 void add_report(CLI::App& app, int& exit_code);
 void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
 void add_compare(CLI::App& app, int& exit_code);

@@ -92,14 +92,14 @@ std::vector<std::string> with_each_allowed(const std::vector<std::string>& words
 
 }  // namespace
 
-int run_program(int argc, char** argv) {
+int run_program(int argc, char** argv, const std::string& commit) {
   CLI::App app("qcts: conformance and benchmarks for quantized checkpoints and kernels", "qcts");
   app.formatter(std::make_shared<HelpFormat>());
-  app.set_version_flag("--version", "qcts " QCTS_VERSION);
+  app.set_version_flag("--version", "qcts " QCTS_VERSION " (" + commit + ")");
   app.require_subcommand(1);
   int exit_code = 0;
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  add_run(app, exit_code, words);
+  add_run(app, exit_code, words, commit);
   add_merge(app, exit_code, words);
   add_compare(app, exit_code);
   add_confirm(app, exit_code);

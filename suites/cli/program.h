@@ -2,10 +2,17 @@
 // Runs the program's command line.
 #pragma once
 
+#include <string>
+
 namespace qcts::cli {
 
-// Runs the chosen subcommand and returns its exit code (commands.h).
+// The commit from which the program was built, such as "ec7801b5" or "ec7801b5-dirty"; "unknown" if neither
+// git nor an archive made by git tells. built_commit.cmake defines it in the program qcts alone, so that a
+// new commit compiles one file.
+extern const char* const kBuiltCommit;
+
+// Runs the chosen subcommand and returns its exit code (commands.h). `commit` is the suite's, for reports.
 // Exceptions other than parse errors go to the caller.
-int run_program(int argc, char** argv);
+int run_program(int argc, char** argv, const std::string& commit);
 
 }  // namespace qcts::cli

@@ -94,10 +94,12 @@ Outcome run_command(RunArguments& words) {
 
 }  // namespace
 
-void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments) {
+void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments,
+             const std::string& commit) {
   auto words = std::make_shared<RunArguments>();
   RunRequest& options = words->options;
   options.arguments = arguments;
+  options.commit = commit;
   CLI::App* command = app.add_subcommand(
       "run", "judge providers and files; write report.html, report.json, junit.xml and run.jsonl.gz");
   command->add_option("--plan", options.plan, "a plan of suites/plans, or the path of one")
@@ -191,7 +193,8 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
       ->capture_default_str();
   command->add_option("--history", words->history,
                       "append the run to this SQLite file (qcts history, qcts compare --history)");
-  command->add_option("--commit", options.commit, "the suite's commit, for the report");
+  command->add_option("--commit", options.commit, "the suite's commit, for the report")
+      ->capture_default_str();
   command->add_flag("--json", options.json, "print report.json instead of the summary")->excludes(fail_fast);
   add_junit_option(*command, options.junit);
   command->add_flag("--no-progress", words->no_progress, "show no progress");
