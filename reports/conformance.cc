@@ -82,6 +82,14 @@ bool requires_isolation(const RunReport& report) {
   });
 }
 
+// One provider was under judgement, and was asked all that it can be.
+void decide_by(const ProviderClaim& claim, Conformance& result) {
+  result.is_partial = !claim.is_conformant();
+  result.outcome = result.is_partial ? Outcome::nothing_proved : Outcome::conformant;
+  result.reason = result.is_partial ? claim.lack() + "; " + claim.text() : claim.text();
+  result.conformant = !result.is_partial && result.not_isolated.empty();
+}
+
 void decide(const RunReport& report, Conformance& result) {
   const Tally tally = tally_of(report);
   const std::string floor = result.complete ? broken_floor(report) : std::string();
@@ -107,12 +115,14 @@ void decide(const RunReport& report, Conformance& result) {
   } else if (tally.blocking_inconclusive > 0 || (tally.proofs == 0 && tally.inconclusive > 0)) {
     result.outcome = Outcome::inconclusive;
     result.reason = count_of(tally.inconclusive, "measurement") + " inconclusive";
-  } else if (tally.proofs == 0) {
+  } else if (std::string declined = declined_everything(report); tally.proofs == 0 || !declined.empty()) {
     result.outcome = Outcome::nothing_proved;
-    result.reason = "every selected case is not supported";
-  } else if (result.complete && requires_isolation(report)) {
+    result.reason = declined.empty() ? "every selected case is not supported" : std::move(declined);
+  } else if ((result.complete || !result.claims.empty()) && requires_isolation(report)) {
     result.outcome = Outcome::infrastructure;
     result.reason = "not isolated, so that conformance is not stated: " + result.not_isolated;
+  } else if (!result.complete && result.claims.size() == 1) {
+    decide_by(result.claims.front(), result);
   } else {
     result.outcome = Outcome::conformant;
     result.reason = result.missing.empty()
@@ -144,7 +154,10 @@ std::string conformance_rule(bool gate_latency) {
   return std::string(
              "Conformant: every case of the mustpass list is pass, waived by a waiver that has not expired, "
              "or not_supported with the "
-             "provider's own reason; and every (scheme, operation) reaches its floor of passes. fail, "
+             "provider's own reason; and every (scheme, operation) reaches its floor of passes. A run of "
+             "one provider under the complete plan states what it serves: at least half of the mustpass "
+             "cases that it can be asked, some of each family of inputs, where at most five limits of types, "
+             "policies, layouts and sizes explain all that it declines. fail, "
              "weak_evidence, xpass, crash, "
              "timeout, resource, inconclusive and internal are not conformant. robustness, a "
              "wrong answer on a hostile input where the provider promises none, gates nothing. "
@@ -163,14 +176,22 @@ void count_floor(RunReport& report) {
   for (FloorEntry& entry : report.floor) entry.passes = passed[{entry.scheme, entry.op}].size();
 }
 
+bool is_narrowed(const RunReport& report) {
+  return !std::ranges::all_of(report.selection, [](const std::string& word) {
+    return word.starts_with("--plan ") || word.starts_with("--provider ") || word.starts_with("--peer ") ||
+           word.starts_with("--device ");
+  });
+}
+
 Conformance conformance(const RunReport& report) {
   Conformance result;
   result.complete = report.selection.empty();
   result.not_isolated = not_isolated(report);
   compare_with_mustpass(report, result);
+  result.claims = provider_claims(report);
   decide(report, result);
-  result.conformant =
-      result.outcome == Outcome::conformant && result.missing.empty() && result.not_isolated.empty();
+  if (result.outcome == Outcome::conformant && result.missing.empty() && result.not_isolated.empty())
+    result.conformant = true;
   return result;
 }
 

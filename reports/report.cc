@@ -213,8 +213,11 @@ Json waivers_json(const RunReport& report) {
 
 Json conformance_json(const RunReport& report) {
   const Conformance verdict = conformance(report);
+  Json claims = Json::array();
+  for (const ProviderClaim& claim : verdict.claims) claims.push_back(to_json(claim));
   return {{"conformant", verdict.conformant},
           {"complete", verdict.complete},
+          {"partial", verdict.is_partial},
           {"exit_code", static_cast<int>(verdict.outcome)},
           {"reason", verdict.reason},
           {"rule", conformance_rule(report.gate_latency)},
@@ -226,7 +229,8 @@ Json conformance_json(const RunReport& report) {
           // A narrowed run omits nearly all of them.
           {"mustpass_missing", first_ids(verdict.complete ? verdict.missing : std::vector<std::string>())},
           {"mustpass_extra_total", verdict.extra.size()},
-          {"mustpass_extra", first_ids(verdict.extra)}};
+          {"mustpass_extra", first_ids(verdict.extra)},
+          {"claims", claims}};
 }
 
 Json floor_json(const RunReport& report) {

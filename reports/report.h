@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/latency_trust.h"
+#include "reports/provider_claim.h"
 #include "reports/verdict.h"
 #include "reports/waivers.h"
 
@@ -72,12 +73,18 @@ struct RunReport {
 
 struct Conformance {
   Outcome outcome = Outcome::nothing_proved;
-  bool conformant = false;  // true if the outcome is conformant and every mustpass case was judged
-  bool complete = false;    // true if nothing narrowed the run
-  std::string reason;       // one sentence
+  // True if the outcome is conformant, and every mustpass case was judged or every one that the only provider
+  // under judgement can be asked.
+  bool conformant = false;
+  bool complete = false;  // true if nothing narrowed the run
+  std::string reason;     // one sentence
   // Providers that could have changed their own verdicts, and how; empty if there are none. Conformance is
   // not stated then.
   std::string not_isolated;
+  // What the run shows of each provider that it judged in full (provider_claim.h).
+  std::vector<ProviderClaim> claims;
+  // The one provider under judgement serves too little, or follows no rule in what it declines.
+  bool is_partial = false;
   // case ids in mustpass that were not judged; judged case ids that are not in mustpass
   std::vector<std::string> missing, extra;
   uint64_t present = 0;
@@ -86,6 +93,8 @@ struct Conformance {
 // Fills floor[].passes.
 void count_floor(RunReport& report);
 Conformance conformance(const RunReport& report);
+// Returns true if the user chose some of the cases. The choice of a plan or of providers is none.
+bool is_narrowed(const RunReport& report);
 // Returns the text of the report's section "what conformance means".
 std::string conformance_rule(bool gate_latency);
 // Returns true if this verdict prevents conformance.

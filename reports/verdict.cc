@@ -112,6 +112,7 @@ Json to_json(const Verdict& verdict) {
     json["loaded"].push_back({{"before", type.before}, {"after", type.after}, {"tensors", type.tensors}});
   json["evidence"] = verdict.evidence;
   if (!verdict.input_kind.empty()) json["input_kind"] = verdict.input_kind;
+  if (verdict.asked) json["asked"] = to_json(*verdict.asked);
   if (!verdict.problem.empty()) json["problem"] = verdict.problem;
   for (const VerdictFinding& finding : verdict.findings)
     json["findings"].push_back({{"caveat", caveat_name(finding.caveat)}, {"text", finding.text}});
@@ -149,6 +150,7 @@ Verdict verdict_from_json(const Json& json) {
     for (const Json& type : json["loaded"]) verdict.loaded.push_back(loaded_from(type));
   verdict.evidence = field<std::vector<std::string>>(json, "evidence");
   if (json.contains("input_kind")) verdict.input_kind = field<std::string>(json, "input_kind");
+  if (json.contains("asked")) verdict.asked = asked_from_json(json["asked"]);
   if (json.contains("problem")) verdict.problem = field<std::string>(json, "problem");
   if (json.contains("findings"))
     for (const Json& finding : json["findings"]) verdict.findings.push_back(finding_from(finding));

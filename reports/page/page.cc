@@ -141,7 +141,7 @@ Headline headline_of(const Json& report) {
     case 0:
       return {"warn", "Passed what was asked", sentence};
     case 3:
-      return {"warn", "Nothing proved", sentence};
+      return {"warn", conformance.at("partial") ? "Partial" : "Nothing proved", sentence};
     case 4:
       return {"warn", "Inconclusive", sentence};
     case 5:

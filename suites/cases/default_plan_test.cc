@@ -24,9 +24,9 @@ class DefaultPlan : public testing::Test {
 };
 
 // The kernel and the kind of input that a case tests, whatever the scheme of its family.
-using Asked = std::tuple<Kind, Op, std::string, Layout, Policy, Generator, std::string>;
+using AskedPart = std::tuple<Kind, Op, std::string, Layout, Policy, Generator, std::string>;
 
-Asked asked_of(const Case& c) {
+AskedPart asked_of(const Case& c) {
   return {c.id.kind,
           c.id.op,
           std::string(c.scheme->family()),
@@ -45,7 +45,7 @@ TEST_F(DefaultPlan, IsAPartOfTheCompletePlan) {
 }
 
 TEST_F(DefaultPlan, AsksEveryKernelForEveryKindOfInput) {
-  std::set<Asked> asked;
+  std::set<AskedPart> asked;
   for (const Case& c : expanded("default"))
     if (c.id.kind != Kind::latency) asked.insert(asked_of(c));
   size_t seen = 0;
@@ -59,7 +59,7 @@ TEST_F(DefaultPlan, AsksEveryKernelForEveryKindOfInput) {
 
 TEST_F(DefaultPlan, AsksEveryKernelForLongInputsOnce) {
   const auto long_cases = [&](const char* plan) {
-    std::map<Asked, std::set<std::string>> ids;
+    std::map<AskedPart, std::set<std::string>> ids;
     for (const Case& c : expanded(plan)) {
       if (c.id.kind == Kind::latency || c.synthetic()->is_other_dtype) continue;
       const Generator generator = c.synthetic()->generator;
@@ -86,7 +86,7 @@ TEST_F(DefaultPlan, AsksOneSchemeAFamilyForTheSizesOfModels) {
     std::set<std::pair<int64_t, int64_t>> m_and_k;
   };
   const auto sizes_of = [&](const char* plan) {
-    std::map<std::pair<Asked, Generator>, Sizes> found;
+    std::map<std::pair<AskedPart, Generator>, Sizes> found;
     for (const Case& c : expanded(plan)) {
       if (c.id.kind != Kind::numerics) continue;
       const Synthetic& input = *c.synthetic();
@@ -130,7 +130,7 @@ TEST_F(DefaultPlan, AsksEveryOpForMoreRowsThan16BitsCount) {
 
 // Every m and dtype of every kind of input keeps some scheme.
 TEST_F(DefaultPlan, DealsDeterminismToFewerSchemes) {
-  using Input = std::tuple<Asked, DType, int64_t>;  // m
+  using Input = std::tuple<AskedPart, DType, int64_t>;  // m
   const auto inputs = [&](const char* plan) {
     std::map<Input, size_t> cases;
     for (const Case& c : expanded(plan))
@@ -141,8 +141,8 @@ TEST_F(DefaultPlan, DealsDeterminismToFewerSchemes) {
   const auto complete = inputs("nightly"), dealt = inputs("default");
   size_t before = 0, after = 0;
   for (const auto& [input, cases] : complete) {
-    const bool is_once = std::get<Generator>(std::get<Asked>(input)) == Generator::panels;
-    EXPECT_TRUE(is_once || dealt.contains(input)) << std::get<2>(std::get<Asked>(input));
+    const bool is_once = std::get<Generator>(std::get<AskedPart>(input)) == Generator::panels;
+    EXPECT_TRUE(is_once || dealt.contains(input)) << std::get<2>(std::get<AskedPart>(input));
     before += cases;
   }
   for (const auto& [input, cases] : dealt) after += cases;

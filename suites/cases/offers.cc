@@ -14,6 +14,8 @@
 namespace qcts {
 namespace {
 
+constexpr const char* kGoldenFamily = "golden";
+
 Offer offer_of(const Implementation& implementation) {
   const qcts_kernel& kernel = *implementation.kernel;
   return {.provider = implementation.provider,
@@ -109,6 +111,31 @@ std::string problem_of_verdict(const Case& c, std::optional<uint64_t> seed) {
   if (!c.synthetic() || !c.synthetic()->draw) return {};
   return (seed ? "seed " + std::to_string(*seed) : "secret seed") + ": " +
          problem_text(*c.synthetic(), c.id.op);
+}
+
+Asked asked_problem(const Case& c, const KernelInput& input) {
+  Asked asked;
+  asked.family = c.synthetic() ? generator_name(c.synthetic()->generator) : kGoldenFamily;
+  asked.w_dtype = dtype_name(input.weight.dtype);
+  if (input.has_rows_of_x()) {
+    asked.x_dtype = dtype_name(input.x_dtype);
+    asked.m = input.m;
+  }
+  if (input.op == Op::linear) asked.y_dtype = dtype_name(input.y_dtype);
+  if (!input.bias.empty()) asked.bias_dtype = dtype_name(input.bias_dtype);
+  asked.policy = input.activation.name();
+  asked.layout = input.layout.name();
+  asked.n = input.weight.n;
+  asked.k = input.weight.k;
+  asked.group = input.scheme == nullptr ? 0 : input.scheme->group();
+  return asked;
+}
+
+Asked asked_of_file(const Case& c) {
+  const auto* reject = std::get_if<RejectQuestion>(&c.question);
+  const std::filesystem::path& file = reject ? reject->malformed->file : c.golden()->file;
+  const std::string end = file.extension().string();
+  return {.family = kGoldenFamily, .container = end.empty() ? "folder" : end.substr(1)};
 }
 
 std::string_view Offer::family() const { return std::string_view(scheme).substr(0, scheme.find(':')); }

@@ -17,10 +17,12 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/registry.h"
+#include "reports/asked.h"
 #include "suites/cases/best_variants.h"
 #include "suites/cases/case.h"
 #include "suites/cases/plan.h"
 #include "suites/inputs/input_kind.h"
+#include "suites/providers/problem.h"
 
 namespace qcts {
 
@@ -72,6 +74,11 @@ std::string input_kind_of_verdict(const Case& c);
 // Returns "seed 7: m 3, n 37, ..." for a drawn case and "" for others. `seed` is that of the run, or nullopt
 // if it is a secret.
 std::string problem_of_verdict(const Case& c, std::optional<uint64_t> seed);
+
+// Returns what a provider is asked by a case of kernels with this input.
+Asked asked_problem(const Case& c, const KernelInput& input);
+// Returns what a provider that loads and saves files is asked by `c`.
+Asked asked_of_file(const Case& c);
 
 // Returns true if an offer may judge `c`, which has an op of kernels.
 // This is true for more cases than offers_for() finds offers for, because no kernel is asked.

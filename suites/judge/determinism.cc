@@ -62,7 +62,9 @@ class DeterminismJudge {
         kernel_(*c.implementation->kernel),
         kind_(kind_of(c).kind),
         verdict_(verdict),
-        test_vector_((context.test_vectors ? *context.test_vectors : own_).get(c, context.seed)) {}
+        test_vector_((context.test_vectors ? *context.test_vectors : own_).get(c, context.seed)) {
+    verdict.asked = asked_problem(c, test_vector_.input);
+  }
 
   void run() {
     KernelRun base(kernel_, test_vector_.input, {1, 0, 0});

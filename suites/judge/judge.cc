@@ -110,6 +110,7 @@ Verdict judge(const Case& c, const JudgeContext& context) {
   verdict.variant = c.variant();
   verdict.input_kind = input_kind_of_verdict(c);
   verdict.problem = problem_of_verdict(c, told_seed(context));
+  if (c.id.op == Op::file && !c.judges_file()) verdict.asked = asked_of_file(c);
   // A variant that cannot run here is never replaced by another.
   const std::string refusal =
       c.implementation == nullptr ? std::string() : c.implementation->machine_refusal();

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "reference/schemes/scheme.h"
-#include "suites/cases/plan.h"
 #include "suites/judge/latency_measures.h"
 
 namespace qcts {
@@ -246,12 +245,13 @@ void print_evidence(const RunReport& report, const Conformance& verdict, const s
 }
 
 std::string verdict_line(const RunReport& report, const Conformance& verdict) {
-  const bool narrowed = report.selection.size() > (report.plan == kCompletePlan ? 0 : 1);
   if (!report.stopped.empty()) return "STOPPED " + report.stopped;
   if (verdict.conformant) return "CONFORMANT: " + verdict.reason;
+  if (verdict.is_partial) return "PARTIAL: " + verdict.reason;
   switch (verdict.outcome) {
     case Outcome::conformant:
-      return "PASSED " + report.plan + " plan" + (narrowed ? ", narrowed" : "") + " (" + verdict.reason + ")";
+      return "PASSED " + report.plan + " plan" + (is_narrowed(report) ? ", narrowed" : "") + " (" +
+             verdict.reason + ")";
     case Outcome::nothing_proved:
       return "NOTHING PROVED: " + verdict.reason;
     case Outcome::inconclusive:
