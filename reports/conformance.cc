@@ -109,6 +109,9 @@ void decide(const RunReport& report, Conformance& result) {
     result.outcome = Outcome::failed;
     result.reason =
         count_of(result.missing.size(), "mustpass case") + " had no verdict, first " + result.missing.front();
+  } else if (std::string broken = broken_promise(report); !broken.empty()) {
+    result.outcome = Outcome::failed;
+    result.reason = std::move(broken);
   } else if (!floor.empty()) {
     result.outcome = Outcome::failed;
     result.reason = floor;

@@ -108,12 +108,50 @@ std::string family_of(const RunReport& report, const std::string& scheme) {
   return scheme;
 }
 
+// Returns by id whether any variant of the provider served the case.
+std::map<std::string, bool> served_cases(const RunReport& report, const std::string& provider) {
+  std::map<std::string, bool> served;
+  for (const Verdict& verdict : report.verdicts) {
+    if (verdict.provider != provider) continue;
+    bool& is_served = served[verdict.case_id.text()];
+    is_served = is_served || verdict.status != Status::not_supported;
+  }
+  return served;
+}
+
+std::string broken_text(const PromisedProfile& promised, const char* what,
+                        const std::vector<std::string>& ids) {
+  return promised.provider + " promises " + promised.names + ", but " + what + " " +
+         std::to_string(ids.size()) + " of its " + std::to_string(promised.cases.size()) + " cases, first " +
+         ids.front();
+}
+
+std::string broken_promise_of(const RunReport& report, const std::string& provider) {
+  const auto promised = std::ranges::find(report.profiles, provider, &PromisedProfile::provider);
+  if (promised == report.profiles.end()) return "";
+  const std::map<std::string, bool> served = served_cases(report, provider);
+  std::vector<std::string> declined, without_kernel;
+  for (const std::string& id : promised->cases) {
+    const auto found = served.find(id);
+    if (found == served.end())
+      without_kernel.push_back(id);
+    else if (!found->second)
+      declined.push_back(id);
+  }
+  if (!declined.empty()) return broken_text(*promised, "declined", declined);
+  if (is_whole_of_providers(report) && !without_kernel.empty())
+    return broken_text(*promised, "has no kernel for", without_kernel);
+  return "";
+}
+
 class ClaimMaker {
  public:
   ClaimMaker(const RunReport& report, const Json& provider)
       : report_(report), results_(results_of(report, provider.value("name", ""))) {
     claim_.provider = provider.value("name", "");
     claim_.version = provider.value("version", "");
+    claim_.profile = provider.value("profile", "");
+    claim_.broken_promise = broken_promise_of(report, claim_.provider);
   }
 
   ProviderClaim made() {
@@ -227,7 +265,9 @@ uint64_t ProviderClaim::passed() const { return sum_of(parts, &ServedPart::passe
 uint64_t ProviderClaim::declined() const { return sum_of(parts, &ServedPart::declined); }
 
 bool ProviderClaim::is_conformant() const {
-  return !parts.empty() && irregular.empty() && std::ranges::all_of(parts, &ServedPart::is_enough);
+  if (parts.empty()) return false;
+  if (!profile.empty()) return broken_promise.empty();
+  return irregular.empty() && std::ranges::all_of(parts, &ServedPart::is_enough);
 }
 
 std::string ProviderClaim::text() const {
@@ -236,7 +276,8 @@ std::string ProviderClaim::text() const {
     policies.insert(part.policies.begin(), part.policies.end());
     for (const std::string& dtype : part.dtypes) dtypes.insert(short_dtype(dtype));
   }
-  std::string text = provider + (version.empty() ? "" : " " + version) + ", " + parts_text(parts);
+  std::string text = (profile.empty() ? "" : profile + ": ") + provider +
+                     (version.empty() ? "" : " " + version) + ", " + parts_text(parts);
   for (const auto* words : {&policies, &dtypes})
     if (!words->empty()) text += ", " + joined({words->begin(), words->end()}, " ", words->size());
   text += " (" + std::to_string(passed()) + " of " + std::to_string(asked() - declined());
@@ -249,6 +290,8 @@ std::string ProviderClaim::text() const {
 }
 
 std::string ProviderClaim::lack() const {
+  if (!broken_promise.empty()) return broken_promise;
+  if (!profile.empty()) return "";
   for (const ServedPart& part : parts)
     if (2 * part.passed < part.asked)
       return part_name(part.op, part.scheme) + ": " + std::to_string(part.passed) + " of " +
@@ -278,6 +321,12 @@ std::vector<ProviderClaim> provider_claims(const RunReport& report) {
   return claims;
 }
 
+std::string broken_promise(const RunReport& report) {
+  for (const PromisedProfile& promised : report.profiles)
+    if (std::string broken = broken_promise_of(report, promised.provider); !broken.empty()) return broken;
+  return "";
+}
+
 std::string declined_everything(const RunReport& report) {
   for (const Json* provider : judged_providers(report)) {
     const std::string name = provider->value("name", "");
@@ -304,6 +353,7 @@ Json to_json(const ProviderClaim& claim) {
   for (const Limit& limit : claim.limits) limits.push_back(limit_json(limit));
   return {{"provider", claim.provider},
           {"version", claim.version},
+          {"profile", claim.profile},
           {"conformant", claim.is_conformant()},
           {"text", claim.text()},
           {"lack", claim.lack()},

@@ -31,8 +31,16 @@ struct ServedPart {
       const;  // at least half of the cases passed, the others were declined, no family is missing
 };
 
+// What a provider promised before it was judged.
+struct PromisedProfile {
+  std::string provider, names;     // names of profiles, separated by spaces
+  std::vector<std::string> cases;  // the mustpass cases of these profiles, sorted
+};
+
 struct ProviderClaim {
   std::string provider, version;
+  std::string profile;                // the promised ones; "" if none was promised
+  std::string broken_promise;         // why it does not serve them; "" if it does
   std::vector<ServedPart> parts;      // those with a pass
   std::vector<std::string> unserved;  // those without one: "linear of intx_b3_g32_asym"
   std::vector<Limit> limits;  // of `parts`; of each operation and family of schemes at most kMaxLimits
@@ -41,7 +49,7 @@ struct ProviderClaim {
   uint64_t asked() const;
   uint64_t passed() const;
   uint64_t declined() const;
-  // Every part is enough, and nothing irregular was declined.
+  // A promised profile is served, or else every part is enough and nothing irregular was declined.
   bool is_conformant() const;
   // "acme 1, linear of int8_row, weight_only, bf16 f32 (239 of 239; declined: x float16, 36)"
   std::string text() const;
@@ -52,6 +60,11 @@ struct ProviderClaim {
 // Returns a claim for each provider that is neither a peer nor part of qcts and has a pass. Returns none if
 // the run was narrowed by more than the choice of providers, has shards, or ran on a fake device.
 std::vector<ProviderClaim> provider_claims(const RunReport& report);
+
+// Returns "acme promises int8_row, but declined 3 of its 812 cases, first numerics.linear/..." for a provider
+// that does not serve a case of its profiles, and otherwise "". A case without a kernel is named only if the
+// run was narrowed by no more than the choice of providers.
+std::string broken_promise(const RunReport& report);
 
 // Returns "acme declined all 277 cases: float16 only" for a provider that declined all it was asked, and
 // otherwise "". Providers that are peers or part of qcts do not count.

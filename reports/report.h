@@ -66,6 +66,7 @@ struct RunReport {
   std::vector<std::string> mustpass;  // sorted case ids
   std::string mustpass_file, mustpass_sha256;
   std::vector<FloorEntry> floor;
+  std::vector<PromisedProfile> profiles;  // of providers that promise one
   std::vector<Waiver> waivers;
   std::vector<Verdict> verdicts;            // sorted by full id; waivers applied
   std::vector<std::string> infrastructure;  // failures outside of any case: "provider aten: ..."

@@ -129,9 +129,10 @@ class Timed:
 
 
 class Provider:
-    def __init__(self, name, version="", url="", choices="", load_save=None):
-        """load_save(input_path, output_path) writes a file, or raises and leaves none."""
-        self._greeting = {"name": name, "version": version, "url": url, "choices": choices}
+    def __init__(self, name, version="", url="", choices="", load_save=None, profile=""):
+        """`profile` has the names of the profiles that the provider promises to serve, separated by spaces.
+        load_save(input_path, output_path) writes a file, or raises and leaves none."""
+        self._greeting = {"name": name, "version": version, "url": url, "choices": choices, "profile": profile}
         self._load_save = load_save
         self._kernels = []
         self._memory = (None, 0, None)

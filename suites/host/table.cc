@@ -60,6 +60,7 @@ Json table_json(const qcts_provider& given) {
                {"version", text_json(table.version)},
                {"url", text_json(table.url)},
                {"choices", text_json(table.choices)},
+               {"profile", text_json(table.profile)},
                {"n_kernels", table.n_kernels},
                {"claims", table.claims},
                {"load_save", table.load_save != nullptr},

@@ -107,6 +107,7 @@ void HostedProvider::read_table(const Json& table) {
   version_ = text_from(table, "version");
   url_ = text_from(table, "url");
   choices_ = text_from(table, "choices");
+  profile_ = text_from(table, "profile");
   load_fault_ = text_from(table, "load_fault");
   isolation_ = text_from(table, "isolation");
   has_load_save_ = table.at("load_save");
@@ -120,6 +121,7 @@ void HostedProvider::read_table(const Json& table) {
   table_.version = version_.c_str();
   table_.url = url_.c_str();
   table_.choices = choices_.c_str();
+  table_.profile = profile_.c_str();
   table_.claims = table.at("claims");
   table_.n_kernels = table.at("n_kernels");
   if (!table.contains("kernels")) return;

@@ -98,7 +98,7 @@ class HostedProvider {
   HostProcess process_;
   mutable std::mutex mutex_;  // of failures_
   std::unordered_map<std::thread::id, Failure> failures_;
-  std::string name_, version_, url_, choices_, load_fault_, isolation_;
+  std::string name_, version_, url_, choices_, profile_, load_fault_, isolation_;
   std::deque<Kernel> kernels_;
   std::vector<const qcts_kernel*> kernel_pointers_;
   qcts_provider table_{};

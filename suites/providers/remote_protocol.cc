@@ -250,6 +250,31 @@ qcts_fused_sums fused_sums_from(const Json& json) {
   return fused;
 }
 
+Json numerics_json(const qcts_numerics& numerics) {
+  Json json = Json::object();
+  const std::pair<const char*, uint32_t> fields[] = {
+      {"x_cast", numerics.x_cast},           {"scale_cast", numerics.scale_cast},
+      {"weight_cast", numerics.weight_cast}, {"product_cast", numerics.product_cast},
+      {"accumulator", numerics.accumulator}, {"partial_cast", numerics.partial_cast},
+      {"output_cast", numerics.output_cast}};
+  for (const auto& [name, dtype] : fields)
+    if (dtype != QCTS_NONE) json[name] = entry_of(dtype) ? dtype_json(dtype) : Json(std::to_string(dtype));
+  for (const NumericsFlag& flag : kNumericsFlags)
+    if (numerics.flags & flag.bit) json[std::string(flag.name)] = true;
+  return json;
+}
+
+Json fused_sums_json(const qcts_fused_sums& fused) {
+  Json json = Json::object();
+  const std::pair<const char*, uint32_t> fields[] = {{"terms", fused.terms},
+                                                     {"fraction_bits", fused.fraction_bits},
+                                                     {"result_bits", fused.result_bits},
+                                                     {"promote_every", fused.promote_every}};
+  for (const auto& [name, value] : fields)
+    if (value != 0) json[name] = value;
+  return json;
+}
+
 qcts_status answered(const Json& answer, char* why, size_t why_size) {
   constexpr std::string_view kStatuses[] = {"ok", "unsupported", "invalid", "failed"};  // by qcts_status
   const Json status = answer.value("status", Json()), reason = answer.value("reason", Json(""));

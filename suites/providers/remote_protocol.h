@@ -27,6 +27,9 @@ nlohmann::ordered_json problem_json(const qcts_problem& problem, const std::vect
 uint32_t claims_from(const nlohmann::ordered_json& names);
 qcts_numerics numerics_from(const nlohmann::ordered_json& json);
 qcts_fused_sums fused_sums_from(const nlohmann::ordered_json& json);
+// Return what the functions above read, without the fields that are NONE, false or 0.
+nlohmann::ordered_json numerics_json(const qcts_numerics& numerics);
+nlohmann::ordered_json fused_sums_json(const qcts_fused_sums& fused);
 // Reads {"status": "ok" | "unsupported" | "invalid" | "failed", "reason": "..."}.
 // Throws ProviderFault for anything else.
 qcts_status answered(const nlohmann::ordered_json& answer, char* why, size_t why_size);

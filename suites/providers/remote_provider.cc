@@ -165,6 +165,7 @@ void RemoteProvider::read_handshake(const Json& handshake) {
   version_ = handshake.value("version", "");
   url_ = handshake.value("url", "");
   choices_ = handshake.value("choices", "");
+  profile_ = handshake.value("profile", "");
   for (const Json& entry : handshake.at("kernels")) read_kernel(entry);
   for (const Kernel& kernel : kernels_) kernel_pointers_.push_back(&kernel);
   table_.struct_size = sizeof table_;
@@ -173,6 +174,7 @@ void RemoteProvider::read_handshake(const Json& handshake) {
   table_.version = version_.c_str();
   table_.url = url_.c_str();
   table_.choices = choices_.c_str();
+  table_.profile = profile_.c_str();
   table_.n_kernels = static_cast<uint32_t>(kernel_pointers_.size());
   table_.kernels = kernel_pointers_.data();
   offers_load_save_ = handshake.value("load_save", false);

@@ -90,7 +90,7 @@ class RemoteProvider {
   SharedMemory memory_;
   ChildProcess child_;
   std::mutex running_;
-  std::string name_, version_, url_, choices_, isolation_;
+  std::string name_, version_, url_, choices_, profile_, isolation_;
   std::deque<Kernel> kernels_;
   std::vector<const qcts_kernel*> kernel_pointers_;
   qcts_provider table_{};

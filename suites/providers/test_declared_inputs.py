@@ -54,6 +54,18 @@ def test_who_declares_is_asked(tmp_path):
     assert {failure["input_kind"] for failure in report["failures"]} == {"representable"}
 
 
+def test_a_program_promises_profiles_too(tmp_path):
+    """In its answer to hello; one that nobody knows is refused before anything is judged."""
+    named = 'choices="representable_inputs", profile="int8_row"'
+    _, report = run(tmp_path, program(tmp_path, sample(True, (DECLARED, named))), NOISE)
+    assert report["providers"][0]["profile"] == "int8_row"
+    unknown = program(tmp_path, sample(True, (DECLARED, named.replace("int8", "int9"))))
+    (tmp_path / "out/report.json").unlink()
+    result, report = run(tmp_path, unknown, NOISE)
+    assert (result.returncode, report) == (2, None)
+    assert "promises what is not known here: no profile 'int9_row' (did you mean 'int8_row'?)" in result.stderr
+
+
 def test_nothing_is_left_to_ask(tmp_path):
     result, report = run(tmp_path, program(tmp_path, sample(False)), ZERO_POINTS)
     assert result.returncode == 3 and "does not declare representable_inputs" in result.stderr + result.stdout

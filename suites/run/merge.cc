@@ -79,6 +79,8 @@ RunHead joined_head(const std::vector<MergePart>& parts) {
   RunHead head = parts.front().record.head;
   for (const MergePart& part : parts)
     head.started_utc = std::min(head.started_utc, part.record.head.started_utc);
+  for (const MergePart& part : parts)
+    if (part.record.head.program_sha256 != head.program_sha256) head.program_sha256.clear();
   head.shard = head.shards = 1;
   head.cases = head.all_cases;
   return head;

@@ -56,6 +56,7 @@ RunHead head_of(const RunRequest& request, const Plan& plan,
   head.shard = request.selection.shard;
   head.shards = request.selection.shards;
   head.selection = narrowing_words(request);
+  if (!request.list) head.program_sha256 = file_sha256(program_path());
   return head;
 }
 

@@ -69,12 +69,14 @@ void for_each_field(Head& head, Visit visit) {
   visit("cases", head.cases);
   visit("all_cases", head.all_cases);
   visit("cases_sha256", head.cases_sha256);
+  visit("program_sha256", head.program_sha256);
 }
 
-const std::set<std::string> kMayDiffer = {"started",     "latency_note", "arguments", "fixtures",
-                                          "environment", "providers",    "shard",     "cases"};
-// Older records lack it.
-constexpr std::string_view kMayLack = "seed_sha256";
+const std::set<std::string> kMayDiffer = {"started",  "latency_note", "arguments",
+                                          "fixtures", "environment",  "providers",
+                                          "shard",    "cases",        "program_sha256"};
+// Older records lack them.
+const std::set<std::string> kMayLack = {"seed_sha256", "program_sha256"};
 
 // Returns the properties of the providers that determine their verdicts.
 Json identity(const Json& providers) {
@@ -112,7 +114,7 @@ RunHead run_head_from_json(const Json& json) {
     throw std::runtime_error("not the head of a run with schema " + std::to_string(kRunRecordSchema));
   RunHead head;
   for_each_field(head, [&](const char* name, auto& field) {
-    if (name == kMayLack && !json.contains(name)) return;
+    if (kMayLack.contains(name) && !json.contains(name)) return;
     try {
       field = json.at(name).get<std::decay_t<decltype(field)>>();
     } catch (const nlohmann::json::exception&) {
@@ -179,6 +181,14 @@ fs::path keep_as_before(const fs::path& folder) {
   if (!fs::exists(folder / kDoneName)) return {};
   fs::rename(folder / kDoneName, folder / kBeforeName);
   return folder / kBeforeName;
+}
+
+std::vector<std::string> record_lines(const fs::path& file) {
+  const std::string text = uncompressed_text(file);
+  std::vector<std::string> lines;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1)
+    lines.push_back(text.substr(begin, end - begin));
+  return lines;
 }
 
 RunRecord read_run_record(const fs::path& file) {

@@ -28,9 +28,10 @@ struct RunHead {
   uint32_t threads = 1;
   bool gate_latency = false;
   uint32_t shard = 1, shards = 1;
-  uint64_t cases = 0;        // number of cases of this shard
-  uint64_t all_cases = 0;    // number of cases of all shards together
-  std::string cases_sha256;  // ids_sha256() of all shards together
+  uint64_t cases = 0;          // number of cases of this shard
+  uint64_t all_cases = 0;      // number of cases of all shards together
+  std::string cases_sha256;    // ids_sha256() of all shards together
+  std::string program_sha256;  // of qcts; "" if shards that different programs judged were joined
 };
 
 nlohmann::ordered_json to_json(const RunHead& head);
@@ -53,6 +54,8 @@ struct RunRecord {
   bool truncated = false;         // true if an incomplete line follows because the writer died
 };
 
+// Returns the lines of a record, compressed or not, without their line feeds. Throws std::runtime_error.
+std::vector<std::string> record_lines(const std::filesystem::path& file);
 // Reads a record, compressed or not. Leaves out a last line without a line feed.
 // Throws std::runtime_error, which names the line.
 // The errors are a missing head, a line that is not a verdict, and a case with two verdicts.

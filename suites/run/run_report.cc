@@ -14,6 +14,7 @@
 #include "suites/base/paths.h"
 #include "suites/base/printable.h"
 #include "suites/cases/mustpass.h"
+#include "suites/cases/profiles.h"
 #include "suites/judge/expected/coverage.h"
 #include "suites/run/environment.h"
 #include "suites/run/run.h"
@@ -118,6 +119,18 @@ void write_for_people(const fs::path& folder, const Json& report, const std::vec
   write_text(folder / "summary.md", summary_markdown(report));
 }
 
+std::vector<PromisedProfile> promised_profiles(const RunHead& head, const std::vector<std::string>& mustpass,
+                                               const Fixtures& fixtures) {
+  std::vector<PromisedProfile> promised;
+  for (const Json& provider : head.providers) {
+    const std::string names = provider.value("profile", "");
+    if (names.empty() || provider.value("peer", false)) continue;
+    const std::vector<Profile> profiles = profiles_named(names, load_profiles(profiles_file()));
+    promised.push_back({provider.at("name"), names, profile_cases(profiles, mustpass, fixtures)});
+  }
+  return promised;
+}
+
 }  // namespace
 
 std::string fixtures_sha256(const std::vector<fs::path>& folders) {
@@ -158,6 +171,7 @@ RunReport report_from(const RunHead& head, const Fixtures& fixtures) {
   report.mustpass = load_mustpass(lists / "mustpass" / "default.txt");
   report.mustpass_sha256 = mustpass_sha256(report.mustpass);
   report.floor = load_floor(lists / "mustpass" / "floor.json");
+  report.profiles = promised_profiles(head, report.mustpass, fixtures);
   report.waivers = load_waivers(lists / "waivers.json", today_utc());
   return report;
 }

@@ -7,6 +7,7 @@
 
 #include "suites/base/did_you_mean.h"
 #include "suites/cases/named.h"
+#include "suites/cases/profiles.h"
 #include "suites/cases/unknown_names.h"
 #include "suites/confirmed/ledger.h"
 #include "suites/providers/reference_provider.h"
@@ -99,6 +100,13 @@ void add_confirmations(nlohmann::ordered_json& provider) {
   }
 }
 
+// Throws UsageError if a provider promises a profile that nobody knows.
+void check_profile(const ProviderSlot& slot) try {
+  profiles_named(slot.ready.info.value("profile", ""), load_profiles(profiles_file()));
+} catch (const std::runtime_error& error) {
+  throw UsageError("provider " + slot.ready.provider + " promises what is not known here: " + error.what());
+}
+
 // Adds the provider of a slot that has started to the run.
 void admit(ProviderSlot& slot, const RunRequest& request, std::map<fs::path, std::string>& sha256,
            RunSetup& setup) {
@@ -110,6 +118,7 @@ void admit(ProviderSlot& slot, const RunRequest& request, std::map<fs::path, std
   slot.options.settings.is_peer = is_peer(slot, request);
   if (slot.options.settings.is_peer) slot.ready.info["peer"] = true;
   note_unknown_names(slot);
+  if (slot.ready.info.contains("profile")) check_profile(slot);
   setup.head.providers.push_back(slot.ready.info);
   setup.slot_of[slot.ready.provider] = static_cast<size_t>(&slot - setup.slots.data());
   setup.offers.add(slot.ready.offers);

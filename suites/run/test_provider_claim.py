@@ -88,3 +88,45 @@ def test_other_plans_keep_their_words(tmp_path):
 def test_a_wrong_element_is_not_conformant(tmp_path):
     code, line, report = judged(tmp_path, vendor(tmp_path, WRONG=True))
     assert code == 1 and line.startswith("NOT CONFORMANT: ") and not report["conformance"]["conformant"]
+
+
+def test_a_promised_profile_is_served(tmp_path):
+    """A profile that the provider cannot fill fails the run: what it does not serve, it may not promise."""
+    code, line, report = judged(tmp_path, vendor(tmp_path, PROFILE='"int8_row"'))
+    assert code == 1 and report["providers"][0]["profile"] == "int8_row"
+    assert line.startswith("NOT CONFORMANT: acme promises int8_row, but has no kernel for ")
+    assert not report["conformance"]["conformant"] and not report["conformance"]["claims"][0]["conformant"]
+
+
+def test_a_declined_case_of_a_profile_fails_under_every_plan(tmp_path):
+    library = vendor(tmp_path, PROFILE='"int8_row"', DECLINES="p->w_dtype == QCTS_F16")
+    code, line, _ = judged(tmp_path, library, "--plan", "quick")
+    assert code == 1 and line.startswith("NOT CONFORMANT: acme promises int8_row, but declined ")
+
+
+def test_an_unknown_profile_is_refused(tmp_path):
+    library = vendor(tmp_path, PROFILE='"int8_row int9_row"')
+    command = [QCTS, "run", "--no-progress", "--out", tmp_path / "out", "--provider", library]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stderr
+    assert "provider acme promises what is not known here: no profile 'int9_row' (did you mean 'int8_row'?)" in done.stderr
+
+
+def test_a_profile_is_the_first_word(tmp_path, monkeypatch):
+    """Of a suite that knows a profile with the vendor's one operation."""
+    root = tmp_path / "root"
+    for name in ("fixtures", "reports", "kernels"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).symlink_to(ROOT / name)
+    (root / "suites").mkdir()
+    for entry in (ROOT / "suites").iterdir():
+        (root / "suites" / entry.name).symlink_to(entry)
+    profiles = json.loads((ROOT / "suites/profiles.json").read_text())
+    profiles["profiles"]["rows"] = {"about": "one operation", "families": ["int8_row"], "ops": ["dequantize"]}
+    (root / "suites/profiles.json").unlink()
+    (root / "suites/profiles.json").write_text(json.dumps(profiles))
+    monkeypatch.setenv("QCTS_ROOT", str(root))
+    code, line, report = judged(tmp_path, vendor(tmp_path, PROFILE='"rows"', DECLINES="p->n > 100000"))
+    (claim,) = report["conformance"]["claims"]
+    assert code == 0 and line.startswith("CONFORMANT: rows: acme 1, dequantize of int8_row")
+    assert claim["profile"] == "rows" and claim["conformant"]

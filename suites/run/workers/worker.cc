@@ -94,7 +94,14 @@ class Worker {
     ready.info = provider_json(registry_, ready.provider);
     if (hosted_) ready.info["isolation"] = as_asked(hosted_->isolation());
     if (remote_) ready.info["isolation"] = as_asked(remote_->isolation());
+    if (const char* profile = promised_profile(); profile != nullptr && *profile != '\0')
+      ready.info["profile"] = profile;
     ready.offers = offers_of(registry_, ready.provider);
+  }
+
+  // Names of profiles, or NULL.
+  const char* promised_profile() const {
+    return hosted_ ? hosted_->table().profile : remote_ ? remote_->table().profile : nullptr;
   }
 
   bool is_caged() const { return options_.isolation != Isolation::off; }

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "suites/providers/remote_protocol.h"
 #include "suites/run/workers/worker.h"
 
 namespace qcts {
@@ -73,6 +74,10 @@ Json provider_json(const Registry& registry, const std::string& name) {
          {"claims", claims_json(kernel.claims)},
          {"runnable", refusal.empty()},
          {"refusal", refusal}});
+    if (kernel.op != QCTS_OP_LINEAR) continue;
+    json["implementations"].back()["numerics"] = numerics_json(kernel.numerics);
+    if (kernel.fused_sums.terms != 0)
+      json["implementations"].back()["fused_sums"] = fused_sums_json(kernel.fused_sums);
   }
   for (const Implementation& implementation : registry.file_implementations())
     if (implementation.provider == name)
