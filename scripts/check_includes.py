@@ -89,6 +89,7 @@ ORDER = {
         "suites/run/workers",
         "suites/run",
         "suites/history",
+        "suites/statement",
         "suites/bench",
         "suites/selftest/mutants",
         "suites/selftest/cuda_mutants",

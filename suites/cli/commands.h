@@ -26,6 +26,8 @@ void add_schemes(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments,
              const std::string& commit);
 void add_report(CLI::App& app, int& exit_code);
+void add_statement(CLI::App& app, int& exit_code);
+void add_verify(CLI::App& app, int& exit_code);
 void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
 void add_compare(CLI::App& app, int& exit_code);
 void add_confirm(CLI::App& app, int& exit_code);

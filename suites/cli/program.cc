@@ -101,6 +101,8 @@ int run_program(int argc, char** argv, const std::string& commit) {
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   add_run(app, exit_code, words, commit);
   add_merge(app, exit_code, words);
+  add_statement(app, exit_code);
+  add_verify(app, exit_code);
   add_compare(app, exit_code);
   add_confirm(app, exit_code);
   add_history(app, exit_code);

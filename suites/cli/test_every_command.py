@@ -51,9 +51,10 @@ COMMANDS = {
     "selftest_cheats": ["selftest", "cheats", "--filter", "skips_tail"],
     "shrink": ["shrink", STRUCK, *WRONG, "-o", "small.data"],
     "replay": ["replay", "replay.data", *WRONG],
+    "verify": ["verify", "broken.pt"],
 }
 # Commands that print what other programs read, and ids or faults one a line.
-OTHER_FORMATS = {"completion", "confirm", "export", "report", "targets"}
+OTHER_FORMATS = {"completion", "confirm", "export", "report", "statement", "targets"}
 ONE_A_LINE = {"list", "selftest"}
 
 

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A vendor's verdict travels: a signed statement of his run, which others check offline, against the record, and by judging anew."""
+
+import base64
+import copy
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nacl.exceptions
+import nacl.signing
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
+sys.path.append(str(ROOT / "suites/run"))
+
+from vendor import vendor  # noqa: E402
+
+TYPE = "application/vnd.in-toto+json"
+SEED = bytes(range(32))
+DECLINES = "p->w_dtype == QCTS_F16"
+
+
+def qcts(*words, code=0):
+    done = subprocess.run([QCTS, *map(str, words)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == code, (words, done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    return done
+
+
+def run(out, library, *words, code=0):
+    qcts("run", "--no-progress", "--plan", "nightly", "--out", out, "--provider", library, *words, code=code)
+    return out
+
+
+def key_file(folder, seed=SEED):
+    file = folder / "key"
+    file.write_bytes(seed)
+    file.chmod(0o600)
+    return file
+
+
+def state(folder, *words, code=0):
+    return qcts("statement", folder, "--vendor", "Acme", "--product", "int8", *words, code=code)
+
+
+def verified(*words, code=0):
+    """Returns what `qcts verify` says."""
+    document = json.loads(qcts("verify", *words, "--json", code=code).stdout)
+    assert document["accepted"] == (code == 0) and bool(document["faults"]) == (code != 0)
+    return document
+
+
+def pae(payload_type, payload):
+    kind = payload_type.encode()
+    return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
+
+
+def payload_of(envelope):
+    return base64.b64decode(envelope["payload"], validate=True)
+
+
+def key_id(key):
+    """SHA-256 of the SubjectPublicKeyInfo, of which RFC 8410 gives the first 12 bytes."""
+    return hashlib.sha256(bytes.fromhex("302a300506032b6570032100") + bytes(key.verify_key)).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A library, its complete run, and the signed statement of that."""
+    folder = tmp_path_factory.mktemp("made")
+    library = vendor(folder / "lib", DECLINES=DECLINES)
+    run(folder / "run", library)
+    state(folder / "run", "--key", key_file(folder))
+    return {"library": library, "run": folder / "run", "file": folder / "run/statement.json"}
+
+
+@pytest.fixture
+def envelope(made):
+    return json.loads(made["file"].read_text())
+
+
+def written(tmp_path, envelope):
+    file = tmp_path / "statement.json"
+    file.write_text(json.dumps(envelope))
+    return file
+
+
+def test_it_says_who_judged_what(made, envelope):
+    statement = json.loads(payload_of(envelope))
+    assert (envelope["payloadType"], statement["_type"]) == (TYPE, "https://in-toto.io/Statement/v1")
+    assert statement["predicateType"] == "urn:qcts:verdict:v1"
+    digest = hashlib.sha256(made["library"].read_bytes()).hexdigest()
+    assert statement["subject"] == [{"name": "acme.so", "digest": {"sha256": digest}}]
+    predicate = statement["predicate"]
+    head = predicate["head"]
+    lines = gzip.decompress((made["run"] / "run.jsonl.gz").read_bytes()).splitlines()
+    assert [row["sha256"] for row in predicate["verdicts"]] == [hashlib.sha256(line).hexdigest() for line in lines[1:]]
+    assert head == json.loads(lines[0]) and predicate["head_sha256"] == hashlib.sha256(lines[0]).hexdigest()
+    assert head["program_sha256"] == hashlib.sha256(Path(QCTS).read_bytes()).hexdigest()
+    assert head["providers"][0]["isolation"].startswith("isolated") and head["environment"]["cpu_model"]
+    assert (predicate["vendor"], predicate["product"]) == ("Acme", "int8")
+    assert predicate["claim"] == json.loads((made["run"] / "report.json").read_text())["conformance"]["claims"][0]
+
+
+def test_it_is_accepted(made):
+    said = verified(made["file"], "--run", made["run"])["lines"]
+    assert said[0].startswith("CONFORMANT: acme 1, dequantize of int8_row") and "vendor Acme, product int8" in said
+    key = key_id(nacl.signing.SigningKey(SEED))
+    assert any(line.startswith(f"signed by {key}, a key that the statement names itself") for line in said)
+    assert "only consistency was checked; no case was judged anew (--provider)" in said
+
+
+def test_another_implementation_accepts_the_signature(envelope):
+    key = nacl.signing.SigningKey(SEED)
+    (signature,) = envelope["signatures"]
+    assert signature["keyid"] == key_id(key)
+    text, sig = pae(TYPE, payload_of(envelope)), base64.b64decode(signature["sig"])
+    key.verify_key.verify(text, sig)
+    for at in range(0, len(text), max(1, len(text) // 50)):
+        with pytest.raises(nacl.exceptions.BadSignatureError):
+            key.verify_key.verify(text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :], sig)
+
+
+def signed_elsewhere(envelope, key):
+    sig = key.sign(pae(envelope["payloadType"], payload_of(envelope))).signature
+    return envelope | {"signatures": [{"keyid": key_id(key), "sig": base64.b64encode(sig).decode()}]}
+
+
+def public_key(tmp_path, key):
+    der = bytes.fromhex("302a300506032b6570032100") + bytes(key.verify_key)
+    file = tmp_path / "key.pem"
+    file.write_text(f"-----BEGIN PUBLIC KEY-----\n{base64.b64encode(der).decode()}\n-----END PUBLIC KEY-----\n")
+    return file
+
+
+def test_a_signature_of_another_implementation_is_accepted(envelope, tmp_path):
+    other = nacl.signing.SigningKey(bytes(32))
+    file = written(tmp_path, signed_elsewhere(envelope, other))
+    said = verified(file, "--public-key", public_key(tmp_path, other))["lines"]
+    assert f"signed by {key_id(other)}, the key of --public-key" in said
+    assert "signatures: none by" in verified(file, code=1)["faults"][0], "the statement names another key"
+
+
+@pytest.mark.parametrize("part", ["payload", "sig", "payloadType"])
+def test_no_changed_byte_is_accepted(envelope, tmp_path, part):
+    place = envelope["signatures"][0] if part == "sig" else envelope
+    if part == "payloadType":
+        place[part] = TYPE + " "
+        assert verified(written(tmp_path, envelope), code=1)["faults"][0].startswith("payloadType: ")
+        return
+    good = base64.b64decode(place[part])
+    for at in range(0, len(good), max(1, len(good) // 12)):
+        place[part] = base64.b64encode(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :]).decode()
+        verified(written(tmp_path, envelope), code=1)
+
+
+# Where a field is, and the name under which its change is refused.
+FIELDS = {
+    "_type": "_type",
+    "predicateType": "predicateType",
+    "subject.0.name": "subject",
+    "subject.0.digest.sha256": "subject",
+    "predicate.head.suite_version": "head: another version: suite_version",
+    "predicate.head.suite_commit": "head.suite_commit",
+    "predicate.head.plan": "head: another version: plan",
+    "predicate.head.plan_sha256": "head: another version: plan_sha256",
+    "predicate.head.mustpass_sha256": "head: another version: mustpass_sha256",
+    "predicate.head.fixtures_sha256": "head: another version: fixtures_sha256",
+    "predicate.head.started": "head.started",
+    "predicate.head.environment.cpu_model": "head.environment",
+    "predicate.head.providers.0.version": "claim.version",
+    "predicate.head.providers.0.isolation": "verdicts: the provider was not isolated",
+    "predicate.head.providers.0.sha256": "subject",
+    "predicate.head.providers.0.implementations.0.description": "head.providers",
+    "predicate.head.seed": "head.seed",
+    "predicate.head.seed_sha256": "head.seed_sha256",
+    "predicate.head.threads": "head.threads",
+    "predicate.head.selection": "verdicts: it is a selection",
+    "predicate.head.fixtures": "verdicts: it judged further fixtures",
+    "predicate.head.infrastructure": "verdicts: it could not judge",
+    "predicate.head.shards": "verdicts: it is one shard",
+    "predicate.head.cases": "verdicts: it is unfinished",
+    "predicate.head.all_cases": "verdicts: it is unfinished",
+    "predicate.head.cases_sha256": "verdicts: it judges other cases",
+    "predicate.head.program_sha256": "head.program_sha256",
+    "predicate.head.memory_limit_bytes": "head.memory_limit_bytes",
+    "predicate.head_sha256": "head_sha256",
+    "predicate.claim.text": "claim.text",
+    "predicate.claim.conformant": "claim.conformant",
+    "predicate.claim.parts.0.passed": "claim.parts",
+    "predicate.claim.limits": "claim.limits",
+    "predicate.verdicts.0.case": "verdicts: ",
+    "predicate.verdicts.0.variant": "verdicts: it judges other cases",
+    "predicate.verdicts.0.status": "verdicts: it did not pass",
+    "predicate.verdicts.0.sha256": "verdicts: not those of the record",
+    "predicate.verdicts.0.asked.family": "verdicts: not those of the record",
+}
+
+
+def changed(value):
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, list):
+        return [*value, "--filter x"]
+    return "fail" if value in ("pass", "not_supported") else value + "x" if value else "0" * 64
+
+
+def tampered(envelope, path, signed):
+    statement = json.loads(payload_of(envelope))
+    *above, last = [int(word) if word.isdigit() else word for word in path.split(".")]
+    place = statement
+    for word in above:
+        place = place[word]
+    place[last] = changed(place[last])
+    if not signed:
+        statement["predicate"].pop("signer")
+        envelope = envelope | {"signatures": []}
+    return envelope | {"payload": base64.b64encode(json.dumps(statement).encode()).decode()}
+
+
+@pytest.mark.parametrize("path", FIELDS)
+def test_a_changed_field_is_refused_by_name(made, envelope, tmp_path, path):
+    """Although nobody signed it, so that the tamperer needs no key."""
+    faults = verified(written(tmp_path, tampered(envelope, path, False)), "--run", made["run"], code=1)["faults"]
+    assert any(fault.startswith(FIELDS[path]) for fault in faults), faults
+
+
+def test_an_unsigned_one_says_so(made, tmp_path):
+    state(made["run"], "--out", tmp_path / "unsigned.json")
+    assert "not signed" in verified(tmp_path / "unsigned.json", "--run", made["run"])["lines"]
+
+
+@pytest.mark.parametrize("path", ["predicate.vendor", "predicate.product", "predicate.claim.text", "predicate.head.suite_commit"])
+def test_a_changed_field_does_not_fit_the_signature(envelope, tmp_path, path):
+    (first, *_) = verified(written(tmp_path, tampered(envelope, path, True)), code=1)["faults"]
+    assert first.startswith("signatures: "), first
+
+
+@pytest.mark.parametrize(
+    ("spoil", "fault"),
+    [
+        (lambda statement: statement.update(more=1), "statement: unknown field 'more'"),
+        (lambda statement: statement["predicate"].update(more=1), "predicate: unknown field 'more'"),
+        (lambda statement: statement["predicate"]["head"].update(more=1), "head: unknown field 'more'"),
+        (lambda statement: statement["predicate"].pop("claim"), "predicate: field 'claim' is missing"),
+        (lambda statement: statement["predicate"]["verdicts"].pop(), "verdicts: it is unfinished"),
+        (lambda statement: statement["predicate"]["verdicts"].append(statement["predicate"]["verdicts"][0]), "verdicts: it is unfinished"),
+        (lambda statement: statement["predicate"]["signer"].update(keyid="0"), "signer: keyid"),
+    ],
+)
+def test_another_form_is_refused_by_name(envelope, tmp_path, spoil, fault):
+    statement = json.loads(payload_of(envelope))
+    spoil(statement)
+    changed = envelope | {"payload": base64.b64encode(json.dumps(statement).encode()).decode()}
+    faults = verified(written(tmp_path, changed), code=1)["faults"]
+    assert any(text.startswith(fault) for text in faults), faults
+
+
+def test_the_record_of_another_run_is_refused(made, tmp_path):
+    other = run(tmp_path / "other", made["library"], "--seed", 7)
+    faults = verified(made["file"], "--run", other, code=1)["faults"]
+    assert any(fault.startswith("head.seed: ") and "another run" in fault for fault in faults), faults
+
+
+def edited(folder, out, edit):
+    """A copy of a run whose record's lines were edited."""
+    shutil.copytree(folder, out)
+    record = out / "run.jsonl.gz"
+    lines = [json.loads(line) for line in gzip.decompress(record.read_bytes()).splitlines()]
+    lines = edit(copy.deepcopy(lines)) or lines
+    record.write_bytes(gzip.compress("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()))
+    return out
+
+
+def with_head(**fields):
+    return lambda lines: [lines[0] | fields, *lines[1:]]
+
+
+def with_provider(**fields):
+    return lambda lines: [lines[0] | {"providers": [lines[0]["providers"][0] | fields]}, *lines[1:]]
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (with_head(selection=["--provider x", "--filter y"]), "a selection: --filter y"),
+        (with_head(selection=["--plan quick", "--provider x"]), "a selection: --plan quick"),
+        (with_head(shards=2), "one shard of 2"),
+        (with_head(arguments=["run", "--seed-file", "s"]), "its seed is a secret, and the hash of that is missing"),
+        (with_head(infrastructure=["provider x: gone"]), "it could not judge: provider x: gone"),
+        (with_head(program_sha256=""), "which program judged"),
+        (with_provider(isolation="not isolated, as was asked: it can trace"), "the provider was not isolated: not isolated, as was asked"),
+        (with_provider(isolation=""), "the provider was not isolated: "),
+        (lambda lines: lines[:-1], "it is unfinished: "),
+        (lambda lines: [*lines[:-1], lines[-1] | {"status": "fail", "reason": "x"}], "it did not pass: 1 of "),
+        (lambda lines: [*lines[:-1], lines[-1] | {"provider": "other"}], "verdicts on other too"),
+    ],
+)
+def test_there_is_none_of_a_lesser_run(made, tmp_path, edit, why):
+    folder = edited(made["run"], tmp_path / "run", edit)
+    (folder / "statement.json").unlink()
+    assert why in state(folder, code=1).stderr
+    assert not (folder / "statement.json").exists()
+
+
+def test_there_is_none_of_another_version(made, tmp_path):
+    folder = edited(made["run"], tmp_path / "run", with_head(mustpass_sha256="0" * 64))
+    assert "another version: mustpass_sha256" in state(folder, code=2).stderr
+
+
+def test_a_key_is_for_its_owner_alone(made, tmp_path):
+    key = key_file(tmp_path)
+    key.chmod(0o640)
+    assert "others than its owner may use it" in state(made["run"], "--key", key, "--out", tmp_path / "s", code=2).stderr
+
+
+def test_a_sample_is_judged_anew(made):
+    said = verified(made["file"], "--provider", made["library"], "--sample", "20%")["lines"]
+    (line,) = [line for line in said if "judged anew" in line]
+    count = int(re.match(r"(\d+) cases, drawn at random, were judged anew and are equal", line)[1])
+    assert count >= 50
+
+
+def test_another_library_is_refused(made, tmp_path):
+    other = vendor(tmp_path, DECLINES="0")
+    (fault,) = verified(made["file"], "--provider", other, code=1)["faults"]
+    assert fault.startswith(f"subject: {other} is another file")
+
+
+def test_a_forged_record_is_found_out(tmp_path):
+    """Every wrong answer was made a pass before the statement was signed."""
+    library = vendor(tmp_path / "lib", WRONG=True)
+    run(tmp_path / "run", library, code=1)
+
+    def forge(lines):
+        for line in lines[1:]:
+            if line["status"] == "fail":
+                line |= {"status": "pass", "reason": ""}
+        return lines
+
+    forged = edited(tmp_path / "run", tmp_path / "forged", forge)
+    state(forged, "--key", key_file(tmp_path))
+    assert verified(forged / "statement.json", "--run", forged)["lines"][0].startswith("CONFORMANT: ")
+    faults = verified(forged / "statement.json", "--run", forged, "--provider", library, code=1)["faults"]
+    assert any(" is pass in the statement, and fail judged anew: " in fault for fault in faults), faults
+
+
+@pytest.mark.parametrize("sample", ["0%", "101%", "x", "-5%", "%"])
+def test_a_share_is_above_0_and_at_most_100(made, sample):
+    assert "want a share such as 5%" in qcts("verify", made["file"], f"--sample={sample}", code=2).stderr
