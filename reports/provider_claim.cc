@@ -30,7 +30,8 @@ std::vector<const Json*> judged_providers(const RunReport& report) {
 // Did only the choice of providers, or of the GPU on which kernels run, narrow the run?
 bool is_whole_of_providers(const RunReport& report) {
   const Json device = report.environment.value("device", Json());
-  if (!report.shard.empty() || !report.stopped.empty() || (device.is_object() && device.value("fake", false))) return false;
+  if (!report.shard.empty() || !report.stopped.empty() || (device.is_object() && device.value("fake", false)))
+    return false;
   std::set<std::string> kinds;
   for (const std::string& word : report.selection) {
     if (device.is_object() && word.starts_with("--kind "))

@@ -58,7 +58,8 @@ struct ProviderClaim {
 };
 
 // Returns a claim for each provider that is neither a peer nor part of qcts and has a pass. Returns none if
-// the run was narrowed by more than the choice of providers, was stopped, has shards, or ran on a fake device.
+// the run was narrowed by more than the choice of providers, was stopped, has shards, or ran on a fake
+// device.
 std::vector<ProviderClaim> provider_claims(const RunReport& report);
 
 // Returns "acme promises int8_row, but declined 3 of its 812 cases, first numerics.linear/..." for a provider
