@@ -55,6 +55,16 @@ def test_the_installed_program_finds_its_own_things(package, tmp_path):
     assert judged and judged.items() <= known.items(), "a narrowed run reports the goldens that it judged"
 
 
+def test_the_installed_program_names_its_commit_and_defines_schemes(package, tmp_path):
+    """What an installed qcts reports says which qcts judged; definitions need no source."""
+    named = command(package / "bin/qcts", "--version", cwd=tmp_path).stdout.strip()
+    words = ["--plan", "quick", "--filter", "numerics.dequantize/int8_row/noise_n37*", "--provider", "builtin"]
+    report = judge(package, tmp_path / "run", *words)
+    assert named == f"qcts {report['suite']['version']} ({report['suite']['commit']})"
+    assert (report["suite"]["commit"] == "unknown") == (not (ROOT / ".git").exists())
+    assert "qdata: int8 [n, k]" in command(package / "bin/qcts", "schemes", "--define", "int8_row", cwd=tmp_path).stdout
+
+
 def test_the_licence_goes_with_the_package(package):
     assert (package / "share/qcts/LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 

@@ -15,6 +15,7 @@
 #include "suites/base/terminal.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
+#include "suites/cli/scheme_definition.h"
 #include "suites/cli/schemes_markdown.h"
 #include "suites/run/environment.h"
 
@@ -206,7 +207,7 @@ void print_choices(const Json& json, Printout& out) {
 
 struct SchemesArguments {
   std::vector<std::string> names;
-  bool json = false, choices = false, markdown = false;
+  bool json = false, choices = false, markdown = false, define = false;
 };
 
 // The rows of these schemes and families, or all.
@@ -239,6 +240,12 @@ Outcome run_schemes(const SchemesArguments& words) {
     std::cout << out.str();
     return Outcome::conformant;
   }
+  if (words.define) {
+    for (const Json& row : chosen(schemes_json(), words.names))
+      print_definition(*find_scheme(row["name"].get<std::string>()), out);
+    std::cout << out.str();
+    return Outcome::conformant;
+  }
   const Json rows = chosen(table(), words.names);
   if (words.json) {
     Json body = {{"schemes", rows}};
@@ -268,6 +275,12 @@ void add_schemes(CLI::App& app, int& exit_code) {
           ->add_flag("--choices", words->choices,
                      "print the choices on which implementations disagree, and each one's choice")
           ->excludes(names);
+  command
+      ->add_flag("--define", words->define,
+                 "print what a kernel of these schemes has to know: planes, formula, order of codes, values")
+      ->needs(names)
+      ->excludes(as_json)
+      ->excludes(ledger);
   command
       ->add_flag("--markdown", words->markdown,
                  "print a table of the kernels for each scheme family and operation")

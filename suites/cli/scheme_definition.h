@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `qcts schemes --define`: what whoever writes a kernel has to know of a scheme.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reference/schemes/scheme.h"
+#include "suites/base/terminal.h"
+
+namespace qcts::cli {
+
+// A plane with its shape in n and k: {"scale", "float32", "[n, k / 32]"}. A type that is the weight's is
+// "that of the weight".
+struct SymbolicPlane {
+  std::string name, dtype, shape;
+};
+
+// Returns the planes of a layout, for n and k that are multiples of what the scheme needs.
+std::vector<SymbolicPlane> symbolic_planes(const Scheme& scheme, Layout layout);
+
+// Prints planes, the formula of one element, the order of codes, what the recipe writes, and which inputs
+// differ from that.
+void print_definition(const Scheme& scheme, Printout& out);
+
+}  // namespace qcts::cli

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`qcts schemes --define`: the table that whoever writes a kernel needs."""
+
+import json
+import re
+
+import pytest
+from qcts_program import qcts
+
+SCHEMES = json.loads(qcts("schemes", "--json").stdout)["schemes"]
+FAMILIES = {scheme["family"]: scheme for scheme in reversed(SCHEMES)}
+
+
+def defined(*names):
+    return qcts("schemes", "--define", *names).stdout
+
+
+def planes_of(text):
+    """The planes of layout plain: name, type and shape."""
+    block = text.split("planes, layout plain\n", 1)[1]
+    rows = re.match(r"(?:    [a-z0-9_]+: .*\n)+", block)[0].splitlines()
+    return [re.fullmatch(r"    ([a-z0-9_]+): (.*) \[(.*)\]", row).groups() for row in rows]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_shapes_are_those_of_the_size_formula(family):
+    example = FAMILIES[family]["size_example"]
+    names = {"n": example["n"], "k": example["k"]}
+    text = defined(FAMILIES[family]["name"])
+    expected = [(plane["name"], plane["dtype"], plane["shape"]) for plane in example["planes"]]
+    got = []
+    for name, dtype, shape in planes_of(text):
+        sizes = [eval(size.replace("/", "//"), {}, names) for size in shape.split(", ")] if shape else []
+        got.append((name, example["dtype"] if dtype == "that of the weight" else dtype, sizes))
+    assert got == expected
+    assert "one element" in text and "the recipe writes, for finite weights" in text
+
+
+def test_it_says_what_the_sample_kernel_must_know():
+    text = " ".join(defined("int8_row").split())
+    assert "qdata: int8 [n, k] scale: float32 [n, 1] zero_point: int8 [n, 1]" in text
+    assert "w = (value(code) - zero_point) * scale;" in text
+    assert "256 values in the order of their bits: 0 1 2" in text and "the last -1" in text
+    assert re.search(r"zero_point 0(;| the| asked)", text), "the recipe writes no other"
+    assert re.search(r"representable, [a-z_, ]*zero_points[a-z_, ]*: zero_point: draws ", text), "and others are asked"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "formula"),
+    [
+        ("int4_tinygemm_g32", "w = (value(code) - 8) * scale_and_zero[..., 0] + scale_and_zero[..., 1];"),
+        ("int4_plain_g32", "w = value(code) * scale + zero_point;"),
+        ("intx_b4_g32_asym", "w = (value(code) - zero_point) * scale;"),
+        ("fp8_row", "w = value(code) * scale;"),
+        ("mxfp4_floor", "w = value(code) * scale;"),
+        ("tinyq_w8a32", "w = value(code) * scales; zero_points is not read;"),
+        ("float_weight", "the plane is the weight itself;"),
+        ("nf4_b64_s256", "reference/schemes/nf4.cc defines it;"),
+        ("gguf_proto", "reference/schemes/gguf_proto.cc defines it;"),
+    ],
+)
+def test_the_formula_is_the_one_by_which_the_reference_reads(scheme, formula):
+    assert formula in " ".join(defined(scheme).split())
+
+
+def test_nibbles_are_told_apart():
+    assert "w[0, 0 .. 3] are the codes 0, 1, 2, 3 of qdata" in " ".join(defined("mxfp4_floor").split())
+    assert "w[0, 0 .. 3] are the codes 1, 0, 3, 2 of " in " ".join(defined("nf4_b64_s256").split())
+
+
+def test_it_wants_a_name():
+    assert "--define" in qcts("schemes", "--define", code=2).stderr
+    assert "did you mean 'int8_row'" in qcts("schemes", "--define", "int9_row", code=2).stderr
