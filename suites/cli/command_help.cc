@@ -26,6 +26,8 @@ constexpr CommandHelp kHelp[] = {
      "qcts shrink numerics.dequantize/int8_row/noise_n37_k216_f32 --provider ./libacme.so -o small.data"},
     {"replay", kKernels, "qcts replay small.data --provider ./libacme.so"},
     {"merge", kRuns, "qcts merge out1 out2 out3 --out out"},
+    {"statement", kRuns, "qcts statement out --vendor Acme --product 'int8 kernels' --key acme.key"},
+    {"verify", kRuns, "qcts verify statement.json --provider ./libacme.so"},
     {"compare", kRuns, "qcts compare out_yesterday out"},
     {"history", kRuns, "qcts history qcts.db --last 30"},
     {"report", kRuns, "qcts report out --badge"},
