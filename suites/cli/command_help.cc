@@ -15,6 +15,7 @@ constexpr CommandHelp kHelp[] = {
     {"inspect", kFiles, "qcts inspect model.safetensors"},
     {"check", kFiles, "qcts check model.safetensors --original dense.safetensors"},
     {"diff", kFiles, "qcts diff a.safetensors b.pt"},
+    {"whence", kFiles, "qcts whence dense.safetensors model.pt"},
     {"resave", kFiles, "qcts resave model.pt copy.pt"},
     {"convert", kFiles, "qcts convert model.pt model.safetensors"},
     {"dequantize", kFiles, "qcts dequantize model.safetensors dense.safetensors"},

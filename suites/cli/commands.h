@@ -15,6 +15,7 @@ namespace qcts::cli {
 
 void add_inspect(CLI::App& app, int& exit_code);
 void add_diff(CLI::App& app, int& exit_code);
+void add_whence(CLI::App& app, int& exit_code);
 void add_resave(CLI::App& app, int& exit_code);
 void add_convert(CLI::App& app, int& exit_code);
 void add_dequantize(CLI::App& app, int& exit_code);

@@ -112,6 +112,7 @@ int run_program(int argc, char** argv, const std::string& commit) {
   add_schemes(app, exit_code);
   add_inspect(app, exit_code);
   add_diff(app, exit_code);
+  add_whence(app, exit_code);
   add_check(app, exit_code);
   add_resave(app, exit_code);
   add_convert(app, exit_code);

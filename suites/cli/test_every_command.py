@@ -38,6 +38,7 @@ COMMANDS = {
     "inspect_folder": ["inspect", "sharded"],
     "diff": ["diff", "@", "~"],
     "error": ["diff", "--error", "dense.safetensors", "@"],
+    "whence": ["whence", "dense.safetensors", "@"],
     "check": ["check", "@"],
     "check_model": ["check", "@", "--model", "dense.safetensors", "--original", "dense.safetensors"],
     "refusal": ["inspect", "broken.pt"],
