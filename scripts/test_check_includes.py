@@ -63,7 +63,7 @@ def test_the_tree_keeps_to_it():
 
 
 # Each plug-in is a library of its own, and `minimal` is a vendor's.
-ALONE = {"kernels/plugins/aten", "kernels/plugins/builtin", "kernels/plugins/onednn", "suites/selftest/minimal"}
+ALONE = {"kernels/plugins/aten", "kernels/plugins/builtin", "kernels/plugins/onednn", "suites/selftest/minimal", "suites/selftest/vendor"}
 
 
 def test_every_folder_of_sources_is_a_room():

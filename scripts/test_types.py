@@ -27,6 +27,7 @@ TEXT_ALLOWED = {
     "kernels/variant_problems.h": ({"policy"}, ABI),
     "reference/dialects/decoders/scheme_tensor.h": ({"layout_hint"}, "a word of the manifest or of --cpu-pack, for whatever scheme"),
     "reference/dialects/decoders/decoder.h": ({"layout", "activation"}, "what a checkpoint's attributes say, before a scheme is found"),
+    "reports/asked.h": ({"policy", "layout"}, "words of the record; this room knows no scheme"),
     "suites/cli/files/first_recipes.h": ({"activation"}, "words of the command line, for a recipe's name"),
     "suites/cli/files/quantize.h": ({"layout", "activation"}, "words of the command line"),
     "suites/timing/targets.h": ({"activation"}, "a word of targets/*.json, for a family of schemes"),

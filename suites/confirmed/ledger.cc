@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <tuple>
@@ -34,7 +35,6 @@ void for_each_field(Ledger& ledger, Visit visit) {
 
 template <class Row, class Visit>
 void for_each_row_field(Row& row, Visit visit) {
-  visit("op", row.op);
   visit("scheme", row.scheme);
   visit("variant", row.variant);
   visit("sources_sha256", row.sources_sha256);
@@ -98,7 +98,7 @@ Json to_json(const Ledger& ledger) {
   for_each_field(ledger, [&](const char* name, const auto& field) { json[name] = field; });
   json["rows"] = Json::array();
   for (const LedgerRow& row : ledger.rows) {
-    Json& one = json["rows"].emplace_back(Json::object());
+    Json& one = json["rows"].emplace_back(Json({{"op", op_name(row.op)}}));
     for_each_row_field(row, [&](const char* name, const auto& field) { one[name] = field; });
   }
   return json;
@@ -111,9 +111,15 @@ Ledger ledger_from_json(const Json& json) {
   Ledger ledger;
   for_each_field(ledger, [&](const char* name, auto& field) { take(json, name, field); });
   if (!json.contains("rows") || !json["rows"].is_array()) throw std::runtime_error("field 'rows' is missing");
-  for (const Json& one : json["rows"])
-    for_each_row_field(ledger.rows.emplace_back(),
-                       [&](const char* name, auto& field) { take(one, name, field); });
+  for (const Json& one : json["rows"]) {
+    LedgerRow& row = ledger.rows.emplace_back();
+    std::string word;
+    take(one, "op", word);
+    const std::optional<Op> op = find_op(word);
+    if (!op) throw std::runtime_error("no operation '" + word + "'");
+    row.op = *op;
+    for_each_row_field(row, [&](const char* name, auto& field) { take(one, name, field); });
+  }
   return ledger;
 }
 
@@ -144,8 +150,8 @@ std::string ledger_name(const std::string& gpu) {
   return name + ".json";
 }
 
-std::string row_sources_sha256(const fs::path& root, const std::string& op, const std::string& variant) {
-  const fs::path own = fs::path("kernels") / op / (variant + ".cu");
+std::string row_sources_sha256(const fs::path& root, Op op, const std::string& variant) {
+  const fs::path own = fs::path("kernels") / op_name(op) / (variant + ".cu");
   if (!fs::exists(root / own)) return {};
   std::vector<fs::path> files = {own};
   for (const char* folder : {"kernels/cuda", "kernels/sm80", "kernels/sm90a"})

@@ -10,14 +10,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/case_id.h"
+
 namespace qcts {
 
 inline constexpr int kLedgerSchema = 1;
 
 // One row of kernels/kernels.inc, as a run on the GPU judged it.
 struct LedgerRow {
-  std::string op, scheme, variant;  // "linear", the family "int8_row", "sm80"
-  std::string sources_sha256;       // row_sources_sha256()
+  Op op = Op::linear;
+  std::string scheme, variant;  // the family "int8_row", "sm80"
+  std::string sources_sha256;   // row_sources_sha256()
   uint64_t asked = 0, passed = 0, failed = 0, declined = 0;
   uint64_t mustpass =
       0;  // cases of the row's operation and family in mustpass, of the kinds a device is asked
@@ -44,8 +47,7 @@ std::string ledger_name(const std::string& gpu);
 // Returns the SHA-256 over path and SHA-256 of every source that a row is compiled from: its .cu, and the
 // headers of its architectures. Returns "" where the sources are not installed, or for a variant without a
 // .cu.
-std::string row_sources_sha256(const std::filesystem::path& root, const std::string& op,
-                               const std::string& variant);
+std::string row_sources_sha256(const std::filesystem::path& root, Op op, const std::string& variant);
 
 // Returns what the ledgers say of a row: "confirmed on NVIDIA H200, 2026-12-03", "confirmed in part (120 of
 // 431) on ...", either with ", sources changed since, same machine code"; "failed 3 of 431 on ..."; "emulated

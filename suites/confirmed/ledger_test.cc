@@ -12,12 +12,12 @@ Ledger a_ledger(bool complete, uint64_t failed) {
   ledger.date = "2026-12-03";
   ledger.library_sha256 = "library";
   ledger.complete = complete;
-  ledger.rows = {{"linear", "int8_row", "sm80", "sources", 120, 100 - failed, failed, 20, 431}};
+  ledger.rows = {{Op::linear, "int8_row", "sm80", "sources", 120, 100 - failed, failed, 20, 431}};
   return ledger;
 }
 
 LedgerRow now_of(const std::string& sources) {
-  return {"linear", "int8_row", "sm80", sources, 0, 0, 0, 0, 0};
+  return {Op::linear, "int8_row", "sm80", sources, 0, 0, 0, 0, 0};
 }
 
 struct Question {

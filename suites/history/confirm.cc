@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 using Json = nlohmann::ordered_json;
-using RowKey = std::tuple<std::string, std::string, std::string>;  // op, family, variant
+using RowKey = std::tuple<Op, std::string, std::string>;  // with family and variant
 
 constexpr const char* kJudged = "cuda";  // the provider
 
@@ -94,20 +94,19 @@ std::map<std::string, Verdict> joined_verdicts(const std::vector<RunRecord>& rec
   return verdicts;
 }
 
-std::map<std::pair<std::string, std::string>, uint64_t> mustpass_counts(const fs::path& root) {
-  std::map<std::pair<std::string, std::string>, uint64_t> counts;
+std::map<std::pair<Op, std::string>, uint64_t> mustpass_counts(const fs::path& root) {
+  std::map<std::pair<Op, std::string>, uint64_t> counts;
   for (const std::string& text : load_mustpass(root / "suites/mustpass/default.txt"))
     if (const auto id = parse_case_id(text);
         id && (id->kind == Kind::numerics || id->kind == Kind::determinism))
-      ++counts[{std::string(op_name(id->op)), family_of(id->scheme)}];
+      ++counts[{id->op, family_of(id->scheme)}];
   return counts;
 }
 
 void count(const std::vector<RunRecord>& records, const fs::path& root, Ledger& ledger) {
   std::map<RowKey, LedgerRow> rows;
   for (const auto& [full_id, verdict] : joined_verdicts(records)) {
-    const std::string op(op_name(verdict.case_id.op)), family = family_of(verdict.case_id.scheme);
-    LedgerRow& row = rows[{op, family, verdict.variant}];
+    LedgerRow& row = rows[{verdict.case_id.op, family_of(verdict.case_id.scheme), verdict.variant}];
     ++row.asked;
     row.passed += verdict.status == Status::pass;
     row.failed += blocks_conformance(verdict, false);

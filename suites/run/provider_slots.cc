@@ -129,7 +129,6 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
   ProviderSlot slot;
   slot.given = word;
   slot.logs = logs;
-  slot.keep_going = request.keep_going;
   const bool library = !is_own(word);
   slot.options.provider = library ? fs::absolute(word).string() : word;
   slot.options.fixtures = folders;

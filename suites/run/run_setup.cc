@@ -86,14 +86,16 @@ void add_confirmations(nlohmann::ordered_json& provider) {
   if (provider["name"] != "cuda" && provider["name"] != "cudaemu") return;
   const fs::path root = repository_root();
   const std::vector<Ledger> ledgers = read_ledgers(root / "suites" / "confirmed");
-  std::map<std::string, std::string> sources;  // by operation and variant
+  std::map<std::pair<Op, std::string>, std::string> sources;  // with the variant
   for (nlohmann::ordered_json& row : provider["implementations"]) {
     LedgerRow now;
-    now.op = row["op"];
+    const std::optional<Op> op = find_op(row["op"].get<std::string>());
+    if (!op) continue;
+    now.op = *op;
     now.variant = row["variant"];
     now.scheme = row["scheme"].get<std::string>();
     now.scheme.resize(std::min(now.scheme.size(), now.scheme.find(':')));
-    const auto [known, is_new] = sources.try_emplace(now.op + " " + now.variant);
+    const auto [known, is_new] = sources.try_emplace({now.op, now.variant});
     if (is_new) known->second = row_sources_sha256(root, now.op, now.variant);
     now.sources_sha256 = known->second;
     row["confirmed"] = confirmation_of(ledgers, now, provider["sha256"]);
@@ -129,10 +131,12 @@ std::vector<std::string> start_providers(const RunRequest& request, Progress& pr
   std::vector<std::string> known = {kFileProvider, "builtin", kReferenceProvider};
   const fs::path logs = empty_logs(request, setup.scratch.path());
   for (const std::string& word : provider_words(request)) {
-    if (may_judge(word, request.selection))
-      setup.slots.push_back(slot_for(word, request, setup.folders, logs, setup.scratch.path()));
-    else
+    if (!may_judge(word, request.selection)) {
       known.push_back(provider_of_word(word));
+      continue;
+    }
+    setup.slots.push_back(slot_for(word, request, setup.folders, logs, setup.scratch.path()));
+    setup.slots.back().keep_going = request.keep_going;
   }
   progress.say("starting " + std::to_string(setup.slots.size()) +
                (setup.slots.size() == 1 ? " provider" : " providers"));

@@ -20,7 +20,7 @@ RunClock::time_point in_seconds(double seconds);
 double seconds_until(RunClock::time_point when);
 std::string seconds_text(double seconds);  // "60 s"
 
-// A provider that times out so often in a row is not asked any more.
+// A provider that times out so often in a row is not asked any more, unless its slot keeps going.
 inline constexpr size_t kMaxTimeouts = 3;
 
 struct ProviderSlot {
@@ -31,7 +31,7 @@ struct ProviderSlot {
   std::unique_ptr<ChildProcess> idle;  // a worker that has answered the handshake and waits
   int started = 0;                     // workers so far
   uint64_t round_trips = 0;            // of all its workers to their hosts, for verdicts
-  bool keep_going = false;             // after kMaxTimeouts
+  bool keep_going = true;              // after kMaxTimeouts
   size_t timeouts = 0;                 // in a row
 };
 

@@ -1,6 +1,5 @@
-/* SPDX-License-Identifier: BSD-3-Clause
- *
- * A provider with one right kernel, dequantize of int8_row, for tests of what a run says of a provider. Each
+// SPDX-License-Identifier: BSD-3-Clause
+/* A provider with one right kernel, dequantize of int8_row, for tests of what a run says of a provider. Each
  * macro changes what it declines or promises:
  *   DECLINES=...  a C expression over `p`, the problem; nonzero declines it
  *   WRONG         one element is wrong
