@@ -156,3 +156,14 @@ def test_safetensors_without_a_tensor_is_nothing_to_judge(metadata, tmp_path):
 @pytest.mark.parametrize("shape", [[], [0], [0, 4], [4, 0]])
 def test_a_tensor_without_elements_is_judged(shape, tmp_path):
     passes(write_safetensors(tmp_path / "x.safetensors", {"a": ("F32", shape, bytes(0 if 0 in shape else 4))}))
+
+
+@pytest.mark.parametrize("columns, larger", [(256, True), (1024, False)])
+def test_weights_that_quantization_makes_larger_are_named(columns, larger, tmp_path):
+    """tile_packed_4d pads a row to 1,024 columns: 8 x 256 bfloat16 become 4,352 bytes. `check` passes them all the same."""
+    write_safetensors(tmp_path / "dense.safetensors", {"fc.weight": ("BF16", [8, columns], b"\x80\x3f" * (8 * columns))})
+    done = qcts("quantize", "--scheme", "int4_tinygemm_g128", tmp_path / "dense.safetensors", tmp_path / "x.pt")
+    checked = passes(tmp_path / "x.pt")
+    assert ("fc.weight: its codes and scales take 4,352 bytes, more than the dense weight's 4,096" in done.stderr) == larger
+    assert ("the quantized weights are larger than dense ones: 4,352 bytes instead of 4,096" in checked.stderr) == larger
+    assert "\nSOUND: " in checked.stdout

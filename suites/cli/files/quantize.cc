@@ -101,6 +101,17 @@ void note_non_finite(const NamedTensor& tensor, std::vector<std::string>& notes)
 }
 
 // Like output_tensors(), with TinyQ's layers split into parts; `parts` owns the data of the result.
+// A weight of few columns takes more bytes than before where a layout pads it.
+void note_larger(const NamedTensor& tensor, const SchemeTensor& quantized, std::vector<std::string>& notes) {
+  const Tensor& data = tensor.payload[0].tensor;
+  const uint64_t dense = static_cast<uint64_t>(data.numel()) * dtype_bytes(data.dtype);
+  uint64_t bytes = 0;
+  for (const Plane& plane : quantized.planes) bytes += plane.bytes.size();
+  if (bytes > dense)
+    notes.push_back(tensor.name + ": its codes and scales take " + grouped(bytes) +
+                    " bytes, more than the dense weight's " + grouped(dense));
+}
+
 std::vector<OutputTensor> output_layers(const Checkpoint& checkpoint, const Quantized& replaced,
                                         std::deque<std::pair<std::string, Tensor>>& parts) {
   const std::vector<OutputTensor> whole = output_tensors(checkpoint, replaced);
@@ -272,7 +283,8 @@ int run_quantize(const QuantizeArguments& given) {
   for (const QuantizeDecision& decision : decisions) {
     if (!decision.reason.empty()) continue;
     note_non_finite(*decision.tensor, notes);
-    replaced.emplace(decision.tensor, quantized(plan, *decision.tensor));
+    const auto made = replaced.emplace(decision.tensor, quantized(plan, *decision.tensor)).first;
+    note_larger(*decision.tensor, made->second, notes);
   }
   if (plan.folder) {
     const std::vector<std::string> more = write_folder(words, plan, checkpoint, decisions, replaced);
