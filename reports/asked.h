@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a provider was asked, as far as it may limit what it serves.
+// Describes a question to a provider, as far as it may limit what the provider serves.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a complete run shows about one provider: which operations of which schemes it serves, and with which
-// limits.
+// Says what a complete run shows about one provider: which operations of which schemes it serves, and with
+// which limits.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct ServedPart {
       const;  // at least half of the cases passed, the others were declined, no family is missing
 };
 
-// What a provider promised before it was judged.
+// The promise of a provider, made before it was judged.
 struct PromisedProfile {
   std::string provider, names;     // names of profiles, separated by spaces
   std::vector<std::string> cases;  // the mustpass cases of these profiles, sorted

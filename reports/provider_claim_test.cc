@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one provider's complete run is worth: conformant with its limits, partial, or nothing.
+// The worth of one provider's complete run: conformant with its limits, partial, or nothing.
 #include "reports/provider_claim.h"
 
 #include <functional>

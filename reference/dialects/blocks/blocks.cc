@@ -17,7 +17,7 @@ BlockDecoder decoder_of(uint32_t type) {
   return nullptr;
 }
 
-// Where the scales and minima of float16 lie in a block; -1 for none.
+// The places of the float16 scales and minima in a block; -1 for none.
 struct HalfPlaces {
   uint32_t type;
   int first, second;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the blocks of ggml's quantized types mean, as float32. A block is decoded by one function each; bit
+// Decodes the blocks of ggml's quantized types to float32. A block is decoded by one function each; bit
 // layouts and formulas are those of gguf 0.19.0, quants.py, dequantize_blocks of each type's class; for Q1_0
 // and Q2_0, which it lacks, those of to_float in ggml 0.20.2. Products are exact, because the factors have
 // fewer than 24 bits together: only the subtraction or addition of a minimum rounds, once.

@@ -85,7 +85,8 @@ TEST(Blocks, ZerosAreZerosWithoutAFault) {
   }
 }
 
-// Where a scale of 0x7C00 (infinity) or of its own kind has to be found; the first block is right.
+// The places at which a scale of 0x7C00 (infinity) or of its own kind has to be found; the first block is
+// right.
 TEST(Blocks, AScaleThatIsNoNumberIsAFault) {
   const std::pair<std::string_view, std::vector<std::pair<size_t, int>>> cases[] = {
       {"Q4_0", {{1, 0x7C}}},

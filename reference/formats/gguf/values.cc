@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the values of metadata say.
+// Reads the values of metadata.
 #include <algorithm>
 #include <array>
 #include <bit>
