@@ -73,8 +73,8 @@ struct Verdict {
   std::vector<std::string> evidence;
   // The kind of the planes that a kernel read: "reachable", "representable" or "hostile". Empty for files.
   std::string input_kind;
-  // What a provider was asked. Absent where it was not: this machine cannot run the variant, or the case
-  // judges a file by the suite alone.
+  // The question to a provider. Absent where it was not asked: this machine cannot run the variant, or the
+  // case judges a file by the suite alone.
   std::optional<Asked> asked;
   // The problem, if it was drawn from the run's seed: "seed 7: m 3, n 37, k 216, bfloat16, 5 threads, bias".
   std::string problem;

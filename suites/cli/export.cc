@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "reference/formats/io/mapped_file.h"
+#include "reports/waivers.h"
+#include "suites/base/paths.h"
 #include "suites/base/run_error.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
@@ -36,6 +38,13 @@ std::string exported_text(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// A waived failure is no error.
+std::string annotations(RunRecord record) {
+  std::vector<Waiver> waivers = load_waivers(repository_root() / "suites" / "waivers.json", today_utc());
+  for (Verdict& verdict : record.verdicts) apply_waivers(waivers, verdict);
+  return github_annotations(record);
+}
+
 std::string exported_run(const ExportArguments& words) {
   const RunRecord record = read_record(words.run);
   if (record.truncated || record.verdicts.size() != record.head.cases)
@@ -43,7 +52,7 @@ std::string exported_run(const ExportArguments& words) {
               << record.head.cases << " cases\n";
   if (words.format == "csv") return csv_text(record);
   if (words.format == "markdown") return run_markdown(record);
-  if (words.format == "github") return github_annotations(record);
+  if (words.format == "github") return annotations(record);
   const Json json = words.format == "bmf" ? bmf_json(record) : gbench_json(record);
   if (words.format == "bmf" ? json.empty() : json["benchmarks"].empty())
     throw RunError(Outcome::nothing_proved,

@@ -47,12 +47,16 @@ std::string why_refused(const RunRecord& record, const std::string& library_sha2
   return {};
 }
 
-// True if nothing but the device narrowed the complete plan.
+// True if nothing but the device narrowed the complete plan: a device is asked two kinds.
 bool is_complete(const RunHead& head) {
   if (head.plan != kCompletePlan) return false;
+  std::set<std::string> kinds;
   for (const std::string& word : head.selection)
-    if (!word.starts_with("--device ") && !word.starts_with("--provider ")) return false;
-  return true;
+    if (word.starts_with("--kind "))
+      kinds.insert(word);
+    else if (!word.starts_with("--device ") && !word.starts_with("--provider "))
+      return false;
+  return kinds == std::set<std::string>{"--kind determinism", "--kind numerics"};
 }
 
 std::string family_of(const std::string& scheme) {

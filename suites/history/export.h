@@ -21,7 +21,8 @@ nlohmann::ordered_json gbench_json(const RunRecord& record);
 // "upper_value"}} in nanoseconds, with the interval of the median if there is one.
 nlohmann::ordered_json bmf_json(const RunRecord& record);
 
-// Returns a line for each cause of failure, as a command of GitHub Actions that annotates the run:
+// The waivers are already applied. Returns a line for each cause of failure, as a command of GitHub Actions
+// that annotates the run:
 // "::error title=int8_row linear::...".
 std::string github_annotations(const RunRecord& record);
 

@@ -116,7 +116,9 @@ def root_with(folder, ledger):
 def test_a_ledger_is_written_and_told(fake_run, library, tmp_path, complete, failing):
     def change(lines):
         if complete:
-            lines[0] |= {"plan": "nightly", "selection": ["--device cuda:0"]}
+            kept = [word for word in lines[0]["selection"] if not word.startswith(("--plan ", "--filter "))]
+            assert "--kind numerics" in kept and "--kind determinism" in kept
+            lines[0] |= {"plan": "nightly", "selection": kept}
         if failing:
             lines[1]["status"] = "fail"
 
@@ -138,6 +140,12 @@ def test_a_ledger_is_written_and_told(fake_run, library, tmp_path, complete, fai
             assert text.startswith(f"failed {row['failed']} of {row['asked']} on NVIDIA H200"), text
         else:
             assert text.startswith("confirmed on NVIDIA H200, 20" if complete else f"confirmed in part ({row['passed']} of "), text
+
+
+def test_one_kind_alone_is_a_part(fake_run, library, tmp_path):
+    run = as_of_a_gpu(fake_run, library, tmp_path / "run", spoiled_head(plan="nightly", selection=["--kind numerics", "--device cuda:0"]))
+    assert qcts("confirm", run, "--library", library, "--into", tmp_path / "ledger").returncode == 0
+    assert not json.loads((tmp_path / "ledger/nvidia_h200.json").read_text())["complete"]
 
 
 def test_without_a_ledger_kernels_are_emulated_only(fake_run):

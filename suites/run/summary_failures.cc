@@ -63,8 +63,8 @@ std::vector<Group> failure_groups(const RunReport& report) {
   return groups;
 }
 
-// What matters most comes last, where a screen of 24 lines shows it: the first groups in full, then a line
-// for each cause.
+// The cause that matters most comes last, where a screen of 24 lines shows it: the first groups in full, then
+// a line for each cause.
 void print_failures(const RunReport& report, Printout& out) {
   const std::vector<Group> groups = failure_groups(report);
   if (groups.empty()) return;

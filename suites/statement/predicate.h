@@ -33,7 +33,7 @@ struct Predicate {
   nlohmann::ordered_json claim;  // to_json(ProviderClaim)
 };
 
-// What the verdicts show, counted with the lists of this installation and without waivers.
+// Says what the verdicts show, counted with the lists of this installation and without waivers.
 struct Recount {
   std::string refusal;  // why the run supports no statement: "narrowed by --filter x"; "" if it does
   nlohmann::ordered_json claim;

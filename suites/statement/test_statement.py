@@ -161,7 +161,7 @@ def test_no_changed_byte_is_accepted(envelope, tmp_path, part):
         verified(written(tmp_path, envelope), code=1)
 
 
-# Where a field is, and the name under which its change is refused.
+# The place of a field, and the name under which its change is refused.
 FIELDS = {
     "_type": "_type",
     "predicateType": "predicateType",

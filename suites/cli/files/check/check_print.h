@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `qcts check` prints.
+// Prints the answers of `qcts check`.
 #pragma once
 
 #include <cstddef>
