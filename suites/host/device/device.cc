@@ -89,17 +89,27 @@ void Device::make_current() const {
 }
 
 CapturedWork::CapturedWork(const Device& device, CuGraph graph) : device_(device), graph_(graph) {
-  const CudaDriver& driver = device.driver();
+  try {
+    instantiate();
+  } catch (...) {
+    device.driver().cuGraphDestroy(graph);
+    throw;
+  }
+}
+
+void CapturedWork::instantiate() {
+  const CudaDriver& driver = device_.driver();
   size_t count = 0;
-  check_cuda(driver, driver.cuGraphGetNodes(graph, nullptr, &count), "cuGraphGetNodes");
+  check_cuda(driver, driver.cuGraphGetNodes(graph_, nullptr, &count), "cuGraphGetNodes");
   std::vector<CuGraphNode> nodes(count);
-  check_cuda(driver, driver.cuGraphGetNodes(graph, nodes.data(), &count), "cuGraphGetNodes");
+  check_cuda(driver, driver.cuGraphGetNodes(graph_, nodes.data(), &count), "cuGraphGetNodes");
   for (CuGraphNode node : nodes) {
     int type = -1;
     check_cuda(driver, driver.cuGraphNodeGetType(node, &type), "cuGraphNodeGetType");
     kernels_ += type == kCuKernelNode;
   }
-  check_cuda(driver, driver.cuGraphInstantiateWithFlags(&instance_, graph, 0), "cuGraphInstantiateWithFlags");
+  check_cuda(driver, driver.cuGraphInstantiateWithFlags(&instance_, graph_, 0),
+             "cuGraphInstantiateWithFlags");
 }
 
 CapturedWork::~CapturedWork() {

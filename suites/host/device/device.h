@@ -62,6 +62,7 @@ class CapturedWork {
   CuResult launch(CuStream stream) const;
 
  private:
+  void instantiate();
   const Device& device_;
   CuGraph graph_;
   CuGraphExec instance_ = nullptr;
