@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reports/changes.h"
 #include "reports/gzip.h"
 #include "reports/report.h"
 
@@ -104,28 +103,6 @@ TEST(ClippedText, EndsBetweenCharacters) {
   std::string text(1999, 'x');
   text += "\u00e4 and more";
   EXPECT_EQ(clipped_text(text), std::string(1999, 'x') + "...");
-}
-
-TEST(Changes, CountWhatTurned) {
-  Verdict slow = verdict_of("latency.linear/s/a", Status::pass), quick = slow;
-  slow.measures = {{"fastest_us", "us", 20.0, {}, {}, 5}, {"fastest_of_roof", "x", 4.0, {}, {}, 5}};
-  quick.measures = {{"fastest_us", "us", 10.0, {}, {}, 5}, {"fastest_of_roof", "x", 2.0, {}, {}, 5}};
-  RunBefore before{
-      "2026-01-01T00:00:00Z",
-      "quick",
-      "abc",
-      {verdict_of("numerics.linear/s/a", Status::pass), verdict_of("numerics.linear/s/b", Status::fail, "x"),
-       verdict_of("numerics.linear/s/gone", Status::pass), quick}};
-  const auto changes = changes_json(before, {verdict_of("numerics.linear/s/a", Status::fail, "x"),
-                                             verdict_of("numerics.linear/s/b", Status::pass),
-                                             verdict_of("numerics.linear/s/new", Status::pass), slow});
-  EXPECT_EQ(changes["compared"], 3);
-  EXPECT_EQ(changes["added"], 1);
-  EXPECT_EQ(changes["gone"], 1);
-  ASSERT_EQ(changes["turned"].size(), 2u);
-  EXPECT_EQ(changes["turned"][0]["to"], "fail") << "the worse comes first";
-  EXPECT_EQ(changes["turned"][0]["cases"][0], "numerics.linear/s/a/acme_scalar");
-  EXPECT_EQ(changes["speed"][0]["times_as_fast"], 0.5);
 }
 
 TEST(Gzip, GivesTheTextBackAndRefusesTheRest) {

@@ -17,7 +17,7 @@
 
 namespace qcts {
 
-inline constexpr int kReportSchema = 3;
+inline constexpr int kReportSchema = 4;
 
 // Exit codes of `qcts run`.
 enum class Outcome : int {
@@ -59,7 +59,7 @@ struct RunReport {
   nlohmann::ordered_json readers = nullptr;  // fixtures/readers.json; null if there is none
   // Value coverage of the verdicts, by scheme.
   nlohmann::ordered_json coverage = nlohmann::ordered_json::array();
-  nlohmann::ordered_json changes = nullptr;  // changes_json(); null if there is no previous run
+  nlohmann::ordered_json changes = nullptr;  // changes_json() of suites/comparison; null if there is no run before
   std::string latency_note;
   LatencyTrust latency_trust;
 

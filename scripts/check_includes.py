@@ -86,6 +86,8 @@ ORDER = {
         "suites/judge/files",
         "suites/judge",
         "suites/confirmed",
+        "suites/record",
+        "suites/comparison",
         "suites/run/workers",
         "suites/run",
         "suites/history",

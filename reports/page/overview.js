@@ -36,19 +36,29 @@ function groupBox(group, model, brief) {
 function changesBox(model) {
   const changes = model.changes;
   if (!changes) return [h("h2", { id: "changes" }, "Since the run before"), soft("There is no earlier run of this plan and selection in the report's folder; ", code("qcts report FOLDER --before RUN"), " compares with another.")];
-  const facts = [count(changes.compared, "verdict") + " compared"];
-  if (changes.added) facts.push(`${grouped(changes.added)} new`);
-  if (changes.gone) facts.push(`${grouped(changes.gone)} gone`);
+  const { before, latency, lists, sizes, environment } = changes;
+  const part = (open, title, lines) => lines.length ? h("details", { open }, h("summary", {}, title), lines) : null;
+  const timed = [["slower", latency.slower], ["faster", latency.faster], ["slower or faster, but not to be trusted", latency.undecided]];
   return [
     h("h2", { id: "changes" }, "Since the run before"),
-    soft(`${changes.before.started}, ${changes.before.commit}: ${facts.join(", ")}.`),
-    changes.turned.length ? null : h("p", {}, "No verdict has another status."),
-    changes.turned.map(turn => h("details", {},
-      h("summary", {}, h("b", {}, grouped(turn.count)), " ", statusText(turn.from), " → ", statusText(turn.to)),
-      turn.cases.map(id => h("p", {}, link(caseHref(id), code(id)))), turn.count > turn.cases.length ? soft("and more") : null)),
-    changes.speed.length ? h("details", {}, h("summary", {}, count(changes.speed.length, "kernel"), " more than 5 % faster or slower"),
-      changes.speed.map(one => h("p", {}, `${digits(one.times_as_fast)} times as fast, ${digits(one.before_us)} → ${digits(one.now_us)} µs: `, link(caseHref(one.id), code(one.id)))), soft("qcts compare says which of them are beyond noise.")) : null,
+    soft(`${before.started}, ${before.commit}: ${changes.summary}.`),
+    lists.map(list => part(list.worse && list.count <= 4, [h("b", {}, grouped(list.count)), ` ${list.title}`, list.causes_total > 1 ? `, of ${count(list.causes_total, "cause")}` : ""], list.causes.map(causeOfChange))),
+    timed.map(([title, kernels]) => part(false, [h("b", {}, grouped(kernels.length)), ` ${title}`], kernels.map(paceOfChange))),
+    part(false, [h("b", {}, grouped(changes.sizes_total)), " sizes changed"], sizes.map(size => h("p", {}, `${size.measure} ${grouped(size.before)} → ${grouped(size.after)}: `, link(caseHref(size.id), code(size.id))))),
+    part(false, [h("b", {}, grouped(environment.length)), " changes of the environment"], environment.map(one => h("p", {}, `${one.field}: `, code(one.before), " → ", code(one.after)))),
+    latency.compared ? soft(`Latency: ${count(latency.compared, "case")} compared`, latency.resolution ? `; half of them would have to be ${digits(100 * latency.resolution, 2)} % slower to be named` : "", ".") : null,
   ];
+}
+
+function causeOfChange(cause) {
+  const turn = [cause.before ? statusText(cause.before) : "absent", " → ", cause.after ? statusText(cause.after) : "absent"];
+  return h("div", { class: "cause" }, h("p", {}, cause.count > 1 ? [h("b", {}, grouped(cause.count)), " "] : null, turn, cause.title ? `: ${cause.title}` : ""),
+    cause.cases.slice(0, 5).map(id => h("p", { class: "soft" }, link(caseHref(id), code(id)))),
+    cause.count > 5 ? soft(`and ${grouped(cause.count - Math.min(5, cause.cases.length))} more`) : null);
+}
+
+function paceOfChange({ id, ratio, before_us: before, after_us: after, doubt }) {
+  return h("p", {}, `${digits(ratio.value)} × the time [${digits(ratio.low)}, ${digits(ratio.high)}], ${digits(before)} → ${digits(after)} µs: `, link(caseHref(id), code(id)), doubt ? ` (${doubt})` : "");
 }
 
 function familyHeat(model, cells, narrowing) {

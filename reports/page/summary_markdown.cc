@@ -40,6 +40,32 @@ std::string diagnosis_line(const nlohmann::ordered_json& group) {
   return hypothesis.empty() && !diagnosis.empty() ? "\n  " + cell_text(diagnosis) : "";
 }
 
+std::string times_text(const nlohmann::ordered_json& ratio) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3g times the time", ratio.is_number() ? ratio.get<double>() : 0.0);
+  return ratio.is_number() ? text : "the ratio is not known";
+}
+
+// The worse lists by cause, and what is slower.
+std::string changes_text(const nlohmann::ordered_json& changes) {
+  std::string text = "\n## Since the run of " + changes.at("before").at("started").get<std::string>() +
+                     "\n\n" + cell_text(changes.at("summary")) + "\n";
+  size_t shown = 0;
+  for (const auto& list : changes.at("lists"))
+    for (const auto& cause : list.at("causes")) {
+      if (!list.at("worse").get<bool>() || shown == kChangesShown) continue;
+      if (shown++ == 0) text += "\n| change | cases | cause | first |\n|---|---:|---|---|\n";
+      text += "| " + cell_text(list.at("title")) + " | " + std::to_string(cause.at("count").get<uint64_t>()) +
+              " | " + cell_text(cause.at("title")) + " | " + code_text(cause.at("cases").at(0)) + " |\n";
+    }
+  shown = 0;
+  for (const auto& slower : changes.at("latency").at("slower"))
+    if (shown++ < kChangesShown)
+      text += (shown == 1 ? "\n- " : "- ") + std::string("slower: ") + code_text(slower.at("id")) + ", " +
+              times_text(slower.at("ratio").at("value")) + "\n";
+  return text;
+}
+
 }  // namespace
 
 std::string summary_markdown(const nlohmann::ordered_json& report) {
@@ -49,16 +75,7 @@ std::string summary_markdown(const nlohmann::ordered_json& report) {
   text += "\n| status | verdicts |\n|---|---:|\n";
   for (const auto& [status, count] : report.at("counts").at("by_status").items())
     if (count != 0) text += "| " + status + " | " + std::to_string(count.get<uint64_t>()) + " |\n";
-  if (const auto& changes = report.at("changes"); changes.is_object() && !changes.at("turned").empty()) {
-    text += "\n## Since the run of " + changes.at("before").at("started").get<std::string>() +
-            "\n\n| before | now | verdicts | first |\n|---|---|---:|---|\n";
-    size_t shown = 0;
-    for (const auto& change : changes.at("turned"))
-      if (shown++ < kChangesShown)
-        text += "| " + change.at("from").get<std::string>() + " | " + change.at("to").get<std::string>() +
-                " | " + std::to_string(change.at("count").get<uint64_t>()) + " | " +
-                code_text(change.at("cases").at(0)) + " |\n";
-  }
+  if (const auto& changes = report.at("changes"); changes.is_object()) text += changes_text(changes);
   size_t shown = 0;
   for (const auto& group : report.at("groups")) {
     if (!group.at("blocks").get<bool>()) continue;

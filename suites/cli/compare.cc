@@ -8,7 +8,7 @@
 #include "suites/base/run_error.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/history/comparison.h"
+#include "suites/comparison/comparison.h"
 #include "suites/history/history.h"
 
 namespace qcts::cli {

@@ -73,8 +73,9 @@ void show_history(const std::string& file, const fs::path& folder) {
       page_trend(history, run.head).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   write_file_atomically(folder / "trend.json", std::as_bytes(std::span(trend)));
   std::optional<RunBefore> before;
-  if (const std::optional<RecordedRun> last = history.last_before(run)) before = run_before(*last);
-  write_page(folder, before, false);
+  if (std::optional<RecordedRun> last = history.last_before(run))
+    before = {.run = std::move(*last), .nights = history.pace_history(run), .replaces = false};
+  write_page(folder, before);
 }
 
 void add_to_history(const std::string& file, const std::string& folder) {

@@ -11,8 +11,7 @@
 #include "suites/base/run_error.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/history/comparison.h"
-#include "suites/history/page_trend.h"
+#include "suites/comparison/comparison.h"
 #include "suites/run/run_report.h"
 
 namespace qcts::cli {
@@ -24,12 +23,12 @@ struct ReportArguments {
   bool badge = false;
 };
 
-// Throws RunError (usage) if the runs ask other questions. Latency is for `qcts compare` to decide.
+// Throws RunError (usage) if the runs ask other questions.
 RunBefore comparable_run(const ReportArguments& words) {
-  const RecordedRun before = read_recorded_run(words.before), now = read_recorded_run(words.folder);
+  RecordedRun before = read_recorded_run(words.before), now = read_recorded_run(words.folder);
   const std::string why = why_not_comparable(before, now, {.latency = false});
   if (!why.empty()) throw UsageError(words.before.string() + " cannot be the run before: " + why);
-  return run_before(before);
+  return {.run = std::move(before), .nights = {}};
 }
 
 // badge.json, an endpoint of shields.io: https://shields.io/badges/endpoint-badge

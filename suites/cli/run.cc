@@ -12,7 +12,7 @@
 #include "suites/cli/commands.h"
 #include "suites/run/device_choice.h"
 #include "suites/run/run.h"
-#include "suites/run/run_record.h"
+#include "suites/record/run_record.h"
 #include "suites/run/shard_environment.h"
 
 namespace qcts::cli {

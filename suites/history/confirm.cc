@@ -9,7 +9,7 @@
 #include "suites/base/run_error.h"
 #include "suites/cases/mustpass.h"
 #include "suites/cases/plan.h"
-#include "suites/run/run_record.h"
+#include "suites/record/run_record.h"
 
 namespace qcts {
 namespace fs = std::filesystem;

@@ -10,8 +10,8 @@
 
 #include "reports/cells.h"
 #include "reports/failure_title.h"
-#include "suites/history/markdown.h"
-#include "suites/history/recorded_run.h"
+#include "suites/comparison/markdown.h"
+#include "suites/comparison/recorded_run.h"
 #include "suites/judge/latency_measures.h"
 
 namespace qcts {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "suites/run/run_record.h"
+#include "suites/record/run_record.h"
 
 namespace qcts {
 

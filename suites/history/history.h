@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "suites/history/database.h"
-#include "suites/history/latency_changes.h"
-#include "suites/history/recorded_run.h"
+#include "suites/comparison/latency_changes.h"
+#include "suites/comparison/recorded_run.h"
 
 namespace qcts {
 

@@ -8,9 +8,9 @@
 
 #include "suites/base/paths.h"
 #include "suites/base/run_error.h"
-#include "suites/history/comparison.h"
+#include "suites/comparison/comparison.h"
 #include "suites/history/history_view.h"
-#include "suites/history/sample_runs.h"
+#include "suites/comparison/sample_runs.h"
 
 namespace qcts {
 namespace {

@@ -9,14 +9,11 @@
 
 #include "suites/base/json_document.h"
 #include "suites/history/history_view.h"
-#include "suites/judge/latency_measures.h"
 
 namespace qcts {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr size_t kIdParts = 3;  // of an id without its implementation: "kind.op", scheme, input
 
 // Five digits: more than a plot shows, and short in the page.
 Json short_number(double value) {
@@ -97,33 +94,6 @@ Json page_trend(History& history, const RunHead& head) {
                                  {"flips_total", view.flips.size()},
                                  {"flips", flips},
                                  {"latency", latency}});
-}
-
-RunBefore run_before(const RecordedRun& run) {
-  RunBefore before{run.head.started_utc, run.head.plan, run.head.suite_commit, {}};
-  for (const CaseState& state : run.cases) {
-    Verdict verdict;
-    size_t end = 0;
-    for (size_t part = 0; part < kIdParts && end != state.id.npos; ++part)
-      end = state.id.find('/', part == 0 ? 0 : end + 1);
-    const std::optional<CaseId> id = parse_case_id(state.id.substr(0, end));
-    if (!id) continue;
-    verdict.case_id = *id;
-    if (end != state.id.npos) {
-      const size_t score = state.id.find('_', end);
-      verdict.provider = state.id.substr(end + 1, score - end - 1);
-      verdict.variant = score == state.id.npos ? "" : state.id.substr(score + 1);
-    }
-    verdict.status = state.status;
-    verdict.reason = state.reason;
-    if (state.pace) {
-      verdict.measures.push_back(measure_of("fastest_us", "us", state.pace->us));
-      if (state.pace->has_roof())
-        verdict.measures.push_back(measure_of("fastest_of_roof", "x", state.pace->of_roof));
-    }
-    before.verdicts.push_back(std::move(verdict));
-  }
-  return before;
 }
 
 }  // namespace qcts

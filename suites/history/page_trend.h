@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of a history and of an earlier run that report.html shows.
+// The parts of a history that report.html shows.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
-#include "reports/changes.h"
 #include "suites/history/history.h"
 
 namespace qcts {
@@ -15,8 +14,5 @@ inline constexpr size_t kPageNights = 90, kPageFlips = 200;
 // night, the kPageFlips cases with the most changes of status, and the times of each latency case with their
 // steps. The steps come from all nights. If the history does not have the series, there are no nights.
 nlohmann::ordered_json page_trend(History& history, const RunHead& head);
-
-// Returns the run in the form that the page compares, without the fields that a history does not keep.
-RunBefore run_before(const RecordedRun& run);
 
 }  // namespace qcts

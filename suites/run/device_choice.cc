@@ -13,7 +13,7 @@
 #include "suites/base/did_you_mean.h"
 #include "suites/base/paths.h"
 #include "suites/host/device/device.h"
-#include "suites/run/run_record.h"
+#include "suites/record/run_record.h"
 
 namespace qcts {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "reports/report.h"
-#include "suites/run/run_record.h"
+#include "suites/record/run_record.h"
 
 namespace qcts {
 

@@ -7,7 +7,7 @@
 
 #include "suites/cases/plan.h"
 #include "suites/run/run.h"
-#include "suites/run/run_record.h"
+#include "suites/record/run_record.h"
 
 namespace qcts {
 

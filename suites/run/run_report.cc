@@ -51,24 +51,26 @@ Json goldens_json(const Fixtures& fixtures) {
   return list;
 }
 
-std::vector<std::string> selection_of(const RunHead& head) {
+std::vector<std::string> selection_words(const RunHead& head) {
   std::vector<std::string> selection = head.selection;
   if (head.shards > 1)
     selection.push_back("--shard " + std::to_string(head.shard) + "/" + std::to_string(head.shards));
   return selection;
 }
 
+// Latency is left out between two kinds of machine.
+Json changes_between(const RecordedRun& before, const RecordedRun& now, const PaceHistory& nights) {
+  const bool same_machine = why_not_comparable(before, now, {}).empty();
+  return changes_json(compare(before, now, {.latency = same_machine}, nights));
+}
+
 // Returns null if there is no record, or one of another plan or selection. A record that cannot be read is no
 // reason to lose the report.
-Json changes_since(const fs::path& file, const RunReport& report) try {
+Json changes_since(const fs::path& file, const fs::path& out) try {
   if (!fs::exists(file)) return nullptr;
-  RunRecord record = read_run_record(file);
-  if (record.head.plan != report.plan || selection_of(record.head) != report.selection) return nullptr;
-  std::vector<Waiver> waivers = report.waivers;
-  for (Verdict& verdict : record.verdicts) apply_waivers(waivers, verdict);
-  return changes_json(
-      {record.head.started_utc, record.head.plan, record.head.suite_commit, std::move(record.verdicts)},
-      report.verdicts);
+  const RecordedRun before = read_recorded_run(file), now = read_recorded_run(out);
+  if (!why_not_comparable(before, now, {.latency = false}).empty()) return nullptr;
+  return changes_between(before, now, {});
 } catch (const std::runtime_error& error) {
   std::cerr << "qcts: not compared with the run before: " << error.what() << "\n";
   return nullptr;
@@ -153,7 +155,7 @@ RunReport report_from(const RunHead& head, const Fixtures& fixtures) {
   report.plan = head.plan;
   report.started_utc = head.started_utc;
   report.arguments = head.arguments;
-  report.selection = selection_of(head);
+  report.selection = selection_words(head);
   if (head.shards > 1) report.shard = std::to_string(head.shard) + "/" + std::to_string(head.shards);
   report.seed = head.seed;
   report.seed_sha256 = head.seed_sha256;
@@ -192,7 +194,7 @@ Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions
   suspend_latency(report.latency_trust, report.gate_latency, report.verdicts);
   count_floor(report);
   report.coverage = coverage_json(report.verdicts);
-  report.changes = changes_since(out / "before.jsonl.gz", report);
+  report.changes = changes_since(out / "before.jsonl.gz", out);
   const Outcome outcome = conformance(report).outcome;
   keep_rows_of_what_ran(report);
   const Json json = report_json(report);
@@ -208,7 +210,7 @@ Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions
   return outcome;
 }
 
-void write_page(const fs::path& folder, const std::optional<RunBefore>& before, bool replace) {
+void write_page(const fs::path& folder, const std::optional<RunBefore>& before) {
   const fs::path file = folder / "report.json", record = record_of(folder);
   Json report = json_of(file);
   check_schema(report, file);
@@ -216,11 +218,8 @@ void write_page(const fs::path& folder, const std::optional<RunBefore>& before, 
   if (fs::exists(record)) verdicts = read_run_record(record).verdicts;
   try {
     verdicts = as_reported(report, std::move(verdicts));
-    if (before && (replace || report.at("changes").is_null())) {
-      RunBefore earlier = *before;
-      std::vector<Waiver> waivers = waivers_of(report);
-      for (Verdict& verdict : earlier.verdicts) apply_waivers(waivers, verdict);
-      report["changes"] = changes_json(earlier, verdicts);
+    if (before && (before->replaces || report.at("changes").is_null())) {
+      report["changes"] = changes_between(before->run, read_recorded_run(folder), before->nights);
       write_text(file, report_text(report));
     }
     write_for_people(folder, report, verdicts);

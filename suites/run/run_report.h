@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "fixtures/golden.h"
-#include "reports/changes.h"
-#include "suites/run/run_record.h"
+#include "suites/comparison/comparison.h"
+#include "suites/record/run_record.h"
 
 namespace qcts {
 
@@ -33,14 +33,17 @@ struct ReportOptions {
 Outcome write_report(RunReport& report, const std::filesystem::path& out, const ReportOptions& options);
 // Prints the summary of a run that was stopped, whose record in `out` stays as it is.
 Outcome print_stopped(RunReport& report, const std::filesystem::path& out, const ReportOptions& options);
+// The run that a report is compared with from now on.
+struct RunBefore {
+  RecordedRun run;
+  PaceHistory nights;    // of its history; empty if there is none
+  bool replaces = true;  // false: only if report.json names no such run yet
+};
 // Writes report.html and summary.md from the report.json and the record in `folder`.
 // Adds sections for a load.json, a generate.json, a block.json and a trend.json there.
-// `before` is the run that this one is compared with from now on, in report.json too.
-// The waivers of `before` are those of the report.
-// Unless `replace` is set, `before` counts only if report.json names no such run.
+// Writes the comparison with `before` into report.json too.
 // Throws std::runtime_error, which names the file.
-void write_page(const std::filesystem::path& folder, const std::optional<RunBefore>& before = {},
-                bool replace = true);
+void write_page(const std::filesystem::path& folder, const std::optional<RunBefore>& before = {});
 // Removes the reports of an earlier run.
 void remove_reports(const std::filesystem::path& out);
 // Removes the reports of an earlier run, and keeps the record of a finished one as before.jsonl.gz.

@@ -14,7 +14,7 @@
 
 #include "suites/base/paths.h"
 #include "suites/cases/mustpass.h"
-#include "suites/run/run_record.h"
+#include "suites/record/run_record.h"
 
 namespace qcts {
 namespace {

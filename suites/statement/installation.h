@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "suites/run/run_record.h"
+#include "suites/record/run_record.h"
 
 namespace qcts {
 

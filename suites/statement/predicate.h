@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fixtures/golden.h"
-#include "suites/run/run_record.h"
+#include "suites/record/run_record.h"
 #include "suites/statement/signing_key.h"
 
 namespace qcts {

@@ -30,7 +30,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/history/recorded_run.h"
+#include "suites/comparison/recorded_run.h"
 
 namespace qcts {
 

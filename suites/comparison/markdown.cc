@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/history/markdown.h"
+#include "suites/comparison/markdown.h"
 
 #include <algorithm>
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/history/comparison.h"
+#include "suites/comparison/comparison.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 namespace qcts {
 namespace {
@@ -184,6 +186,21 @@ RunComparison compare(const RecordedRun& before, const RecordedRun& after, const
   compare_cases(before, after, result);
   if (options.latency) result.latency = compare_paces(before, after, history);
   return result;
+}
+
+std::vector<ChangeGroup> by_cause(const std::vector<StatusChange>& changes) {
+  using Key = std::tuple<std::optional<Status>, std::optional<Status>, std::string>;
+  std::map<Key, size_t> place;
+  std::vector<ChangeGroup> groups;
+  for (const StatusChange& change : changes) {
+    const auto [at, fresh] = place.emplace(Key{change.before, change.after, change.title()}, groups.size());
+    if (fresh)
+      groups.push_back({change.before, change.after, std::get<std::string>(at->first), change.reason, {}});
+    groups[at->second].ids.push_back(change.id);
+  }
+  std::ranges::stable_sort(groups, std::ranges::greater{},
+                           [](const ChangeGroup& group) { return group.ids.size(); });
+  return groups;
 }
 
 Outcome outcome_of(const RunComparison& comparison) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "reference/numerics/noise.h"
-#include "suites/history/recorded_run.h"
+#include "suites/comparison/recorded_run.h"
 
 namespace qcts {
 

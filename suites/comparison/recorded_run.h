@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/run/run_record.h"
+#include "suites/record/run_record.h"
 #include "suites/timing/stats.h"
 
 namespace qcts {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/history/latency_changes.h"
+#include "suites/comparison/latency_changes.h"
 
 #include <algorithm>
 #include <cmath>

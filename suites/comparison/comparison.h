@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements `qcts compare`.
-// Lists the changes from one run to another, or from the last run in a history.
+// Lists the changes from one run to another: for `qcts compare`, report.json, the page and summary.md alike.
 #pragma once
 
 #include <optional>
@@ -11,8 +10,8 @@
 
 #include "reports/report.h"
 #include "suites/base/terminal.h"
-#include "suites/history/latency_changes.h"
-#include "suites/history/recorded_run.h"
+#include "suites/comparison/latency_changes.h"
+#include "suites/comparison/recorded_run.h"
 
 namespace qcts {
 
@@ -25,6 +24,16 @@ struct StatusChange {
   // failure_title() of the reason, or "" without one. Cases of one title are told together.
   std::string title() const;
 };
+
+// The changes of one list that have one cause.
+struct ChangeGroup {
+  std::optional<Status> before, after;
+  std::string title;             // StatusChange::title() of all of them
+  std::string reason;            // of the first
+  std::vector<std::string> ids;  // in the order of the list
+};
+// Groups changes by their statuses and title. The largest group comes first.
+std::vector<ChangeGroup> by_cause(const std::vector<StatusChange>& changes);
 
 struct BytesChange {
   std::string id, measure;
@@ -72,8 +81,14 @@ Outcome outcome_of(const RunComparison& comparison);
 std::string why_not_comparable(const RecordedRun& before, const RecordedRun& after,
                                const CompareOptions& options);
 
+// "WORSE: 3 newly failing, 1 slower"
+std::string verdict_line(const RunComparison& comparison);
+
 nlohmann::ordered_json comparison_json(const RunComparison& comparison);  // reports/comparison.schema.json
-// `lines` is the maximum number of lines of each list; 0: all.
+// Returns the comparison as the `changes` of reports/report.schema.json: each list by cause with its first
+// ids, and the first entries of the others.
+nlohmann::ordered_json changes_json(const RunComparison& comparison);
+// `lines` is the maximum number of causes, or entries, of each list; 0: all, and every id.
 std::string comparison_text(const RunComparison& comparison, size_t lines, const Screen& screen = {});
 std::string comparison_markdown(const RunComparison& comparison, size_t lines);
 

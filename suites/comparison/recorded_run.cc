@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/history/recorded_run.h"
+#include "suites/comparison/recorded_run.h"
 
 #include <algorithm>
 #include <cmath>

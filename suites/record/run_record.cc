@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/run/run_record.h"
+#include "suites/record/run_record.h"
 
 #include <algorithm>
 #include <functional>
