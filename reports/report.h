@@ -59,7 +59,8 @@ struct RunReport {
   nlohmann::ordered_json readers = nullptr;  // fixtures/readers.json; null if there is none
   // Value coverage of the verdicts, by scheme.
   nlohmann::ordered_json coverage = nlohmann::ordered_json::array();
-  nlohmann::ordered_json changes = nullptr;  // changes_json() of suites/comparison; null if there is no run before
+  nlohmann::ordered_json changes =
+      nullptr;  // changes_json() of suites/comparison; null if there is no run before
   std::string latency_note;
   LatencyTrust latency_trust;
 

@@ -69,6 +69,7 @@ Mismatch mismatch_from(const Json& json) {
   mismatch.got = field<std::string>(json, "got");
   mismatch.count = field<uint64_t>(json, "count");
   mismatch.total = field<uint64_t>(json, "total");
+  if (json.contains("map")) mismatch.map = wrong_map_from_json(json["map"]);
   return mismatch;
 }
 
@@ -100,6 +101,7 @@ Json to_json(const Verdict& verdict) {
     const Mismatch& m = *verdict.mismatch;
     json["mismatch"] = {
         {"where", m.where}, {"want", m.want}, {"got", m.got}, {"count", m.count}, {"total", m.total}};
+    if (m.map) json["mismatch"]["map"] = to_json(*m.map);
   }
   json["measures"] = Json::array();
   for (const Measure& measure : verdict.measures) json["measures"].push_back(measure_json(measure));

@@ -14,6 +14,7 @@
 #include "reports/case_id.h"
 #include "reports/caveat.h"
 #include "reports/speed_claim.h"
+#include "reports/wrong_map.h"
 
 namespace qcts {
 
@@ -41,6 +42,7 @@ struct Mismatch {
   std::string want, got;
   uint64_t count = 0;  // number of elements that differ
   uint64_t total = 0;
+  std::optional<WrongMap> map = {};  // of the field that `where` names
 };
 
 struct Measure {

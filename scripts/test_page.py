@@ -2,7 +2,6 @@
 """Tests report.html in a real browser: what it shows at once, what it costs, and that it takes no text for HTML."""
 
 import fnmatch
-import json
 import subprocess
 import urllib.parse
 
@@ -141,6 +140,32 @@ def test_every_case_has_an_address_and_its_line(whole, tab):
         assert tab.evaluate("document.querySelector('.line code').textContent") == one["rerun"]
     tab.go("#/case/numerics.linear%2Fnone%2Fx")
     assert "No such case" in text(tab)
+
+
+def test_two_providers_have_a_map_each_and_a_case_shows_where_it_is_wrong(whole, tmp_path):
+    """The tail of y is wrong; the other provider declined a third."""
+    head, schemes = real_run(tmp_path / "real")
+    wrong = {"of": "y", "rows": 2, "cols": 5, "rows_a_cell": 1, "cols_a_cell": 1, "cells": ["00009", "00009"]}
+    mismatch = {"where": "y: row 0, column 4", "want": "1", "got": "0", "count": 2, "total": 10, "map": wrong}
+    failed = verdict(0, schemes) | {"variant": "scalar", "mismatch": mismatch, "reason": "y: row 0, column 4: want 1, got 0"}
+    failed["measures"] = [{"name": "worst_of_bound", "unit": "x", "value": 7.5}]
+    others = [verdict(i, schemes) | {"provider": "other", "status": status} for i, status in ((5, "pass"), (10, "pass"), (15, "not_supported"))]
+    write_run(tmp_path / "part", head, [failed | {"status": "fail"}, *others])
+    subprocess.run([QCTS, "merge", tmp_path / "part", "--out", tmp_path / "out"], capture_output=True, timeout=300, check=False)
+    with browser.Browser() as tab:
+        tab.open(tmp_path / "out/report.html")
+        assert tab.evaluate("[...document.querySelectorAll('figcaption a')].map(e => e.textContent)") == ["acme", "other"]
+        squares = tab.evaluate("[...document.querySelectorAll('.square')].map(e => [e.className, e.style.getPropertyValue('--declined').trim()])")
+        assert squares == [["square is-fail", "0%"], ["square is-pass", "33%"]]
+        tab.evaluate("document.querySelector('.square').click(); new Promise(done => setTimeout(done, 300))")
+        assert "1 of 4 cases" in text(tab)
+        tab.go("#/case/" + urllib.parse.quote(failed["case_id"] + "/acme_scalar", safe=""))
+        assert "Where y is wrong" in text(tab) and "7.5 x" in text(tab)
+        titles = tab.evaluate("[...document.querySelectorAll('svg.wrong title')].map(e => e.textContent)")
+        assert titles == ["row 0, column 4: all wrong", "row 1, column 4: all wrong"]
+        tab.go("#/cases?q=schem:int8")
+        assert "no field is called schem" in text(tab)
+        assert tab.errors == []
 
 
 def test_the_copy_button_copies_the_line(tab):

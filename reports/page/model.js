@@ -117,6 +117,9 @@ function parsed(query) {
   }).filter(term => term.text);
 }
 
+// Words such as "schem:int8_row", whose field does not exist.
+const unknownKeys = query => [...new Set(query.trim().toLowerCase().split(/\s+/).map(word => word.match(/^-?([a-z_]+):/)).filter(found => found && !KEYS.includes(found[1])).map(found => found[1]))];
+
 function matcher(text, exact) {
   if (text.includes("*")) {
     const pattern = new RegExp(`^${text.split("*").map(part => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&")).join(".*")}$`);

@@ -68,6 +68,44 @@ function familyHeat(model, cells, narrowing) {
   return heatMap({ rows: families, columns: ops, sums, rowTitle: "family", label: "families by operations", href: (family, op) => casesHref(`family:${family} op:${op}${narrowing || ""}`), rowHref: family => `#/schemes?q=${encodeURIComponent(family)}` });
 }
 
+// One map for a provider alone, else a small one for each: shade says how it went, hatching how much was declined.
+function familyMaps(model) {
+  const judged = model.cells.filter(cell => cell.kind !== "latency"), names = [...new Set(judged.map(cell => cell.provider))].sort();
+  if (names.filter(name => name !== "qcts").length < 2)
+    return [soft("Passes; ✗: failures; n. s.: not supported by any; ?: not decided. Each field opens its cases."), familyHeat(model, model.cells), ...names.map(name => soft(speedAndSize(model, name)))];
+  const ops = FILE_OPS.filter(op => judged.some(cell => cell.op === op));
+  return [soft("A square is a family and an operation: green passed, red failed, yellow is not decided; hatched: the share that was declined. Each opens its cases."),
+    h("div", { class: "multiples" }, names.map(name => smallMap(model, name, judged.filter(cell => cell.provider === name), ops)))];
+}
+
+function smallMap(model, name, cells, ops) {
+  const sums = summed(cells, cell => `${cell.family} ${cell.op}`), families = [...new Set(cells.map(cell => cell.family))].sort();
+  const own = ops.filter(op => cells.some(cell => cell.op === op));
+  return h("figure", {},
+    h("figcaption", {}, link(providerHref(name), name), h("span", { class: "soft" }, ` ${tallyText(summed(cells, () => "").get("").statuses)}`)),
+    h("table", { class: "heat small" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "family"), own.map(op => h("th", { scope: "col", title: op }, SHORTEST[op] || op)))),
+      h("tbody", {}, families.map(family => h("tr", {}, h("th", { scope: "row" }, family), own.map(op => h("td", {}, squareOf(sums.get(`${family} ${op}`), `${family} ${op}`, casesHref(`provider:${name} family:${family} op:${op}`)))))))),
+    soft(speedAndSize(model, name)));
+}
+
+function squareOf(sum, title, href) {
+  if (!sum) return h("span", { class: "soft" }, "·");
+  const declined = sum.statuses.not_supported || 0, asked = Object.fromEntries(Object.entries(sum.statuses).filter(([status]) => status !== "not_supported"));
+  const words = `${title}: ${tallyText(sum.statuses)}`, shade = toneOf(asked);
+  return h("a", { href, class: `square is-${shade}`, title: words, "aria-label": words, style: `--declined: ${Math.round(100 * declined / sum.total)}%` }, shade === "fail" ? "✗" : "");
+}
+
+const middle = values => values.length ? [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] : null;
+
+// "Speed: half of 24 times reach 81 % of their roof. Size: 304 files, half of them at most 27 % of dense."
+function speedAndSize(model, name) {
+  const times = model.latency.filter(row => row.provider === name).map(row => measure(row, "share_of_roof")).filter(Number.isFinite);
+  const sizes = name === "qcts" ? model.size.map(row => measure(row, "payload_bytes") / measure(row, "dense_bytes")).filter(Number.isFinite) : [];
+  return [times.length ? `Speed: half of ${grouped(times.length)} times reach ${digits(100 * middle(times))} % of their roof. ` : "",
+    sizes.length ? `Size: ${count(sizes.length, "file")}, half of them at most ${digits(100 * middle(sizes))} % of dense.` : ""].join("");
+}
+
 function overview(model) {
   const bad = model.groups.filter(group => group.blocks);
   const problems = [
@@ -79,8 +117,7 @@ function overview(model) {
     bad.length ? h("p", {}, link("#/failures", bad.length > 4 ? `and ${bad.length - 4} more groups` : "more about them")) : null,
     model.changes ? null : changesBox(model),
   ];
-  const map = [h("h2", { id: "families" }, "Families and operations"),
-    soft("Passes; ✗: failures; n. s.: not supported by any; ?: not decided. Each field opens its cases."), familyHeat(model, model.cells)];
+  const map = [h("h2", { id: "families" }, "Families and operations"), familyMaps(model)];
   const order = bad.length && phone.matches ? [problems, map] : [map, problems];
   return [tiles(model), h("div", { class: "halves" }, order.map(part => h("div", {}, part)))];
 }

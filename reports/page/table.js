@@ -57,5 +57,13 @@ function rowsTable({ label, columns, rows, height = "70vh" }) {
     draw();
   };
   scroller.show(rows);
-  return scroller;
+  return sideways(scroller);
+}
+
+// The table with a line that says so while it is wider than the window.
+function sideways(scroller) {
+  const hint = h("p", { class: "soft", hidden: true }, "Wider than the window: scroll sideways, or with Shift and the wheel.");
+  const box = h("div", {}, scroller, hint);
+  new ResizeObserver(() => { hint.hidden = scroller.scrollWidth <= scroller.clientWidth + 1; }).observe(scroller);
+  return Object.assign(box, { show: scroller.show });
 }

@@ -32,14 +32,27 @@ async function casesView(model, query) {
   const tally = h("p", { role: "status" });
   const table = rowsTable({ label: "cases", rows: [], columns: caseColumns(cases), height: "calc(100vh - 13rem)" });
   const show = asked => {
-    const { found, tally: statuses } = search(cases, asked);
-    tally.replaceChildren(h("span", {}, h("b", {}, grouped(found.length)), ` of ${count(cases.total, "case")}`, Object.entries(statuses).map(([status, number]) => [" · ", grouped(number), " ", statusText(status)])));
+    const { found, tally: statuses } = search(cases, asked), unknown = unknownKeys(asked);
+    tally.replaceChildren(unknown.length ? h("b", { class: "fail" }, `no field is called ${unknown.join(", ")}. `) : "", h("span", {}, h("b", {}, grouped(found.length)), ` of ${count(cases.total, "case")}`, Object.entries(statuses).map(([status, number]) => [" · ", grouped(number), " ", statusText(status)])));
     table.show(found);
   };
   show(query);
   const nodes = [h("h2", {}, "Cases"), tally, table,
     soft("Words must all match; scheme: op: provider: variant: status: kind: family: input: reason: look in one field, - excludes, * stands for any text.")];
   return { nodes, show };
+}
+
+// What was measured in a case: that of failures, and of every case of a file or a time.
+function measuresOf(model, id, failure) {
+  const row = [...model.latency, ...model.size, ...model.assign].find(one => id === (one.variant ? `${one.case_id}/${one.provider}_${one.variant}` : one.case_id));
+  const measures = failure ? failure.measures.map(one => [one.name, one]) : row ? Object.entries(row.measures) : [];
+  const text = one => `${digits(one.value, 6)} ${one.unit}${interval(one)}${one.samples ? `, ${grouped(one.samples)} samples` : ""}`;
+  return measures.length ? [h("h3", {}, "Measures"), facts(measures.map(([name, one]) => [name.replaceAll("_", " "), text(one)])), row && row.reason ? soft(row.reason) : null] : null;
+}
+
+function trendOf(model, id) {
+  const trend = model.measured.trend, one = trend && trend.latency.find(series => series.id === id);
+  return one ? [h("h3", {}, "Trend"), sparkLine(one, `${id} by night`)] : null;
 }
 
 async function caseView(model, id) {
@@ -52,6 +65,7 @@ async function caseView(model, id) {
       ["status", statusText(cases.statusOf(i))],
       ["reason", cases.reasonOf(i)],
       ["input", cases.kindOf(i)],
+      ["asked", failure && failure.problem],
       ["hypothesis", failure && failure.hypothesis],
       ["first difference", failure && failure.mismatch && `${failure.mismatch.where}: want ${failure.mismatch.want}, got ${failure.mismatch.got}; ${failure.mismatch.count} of ${failure.mismatch.total} differ`],
       ["scheme", link(schemeHref(cell.scheme), cell.scheme)],
@@ -59,7 +73,10 @@ async function caseView(model, id) {
       ["its cell", link(casesHref(`scheme:${cell.scheme} op:${cell.op} kind:${cell.kind} provider:${cell.provider}${cell.variant ? ` variant:${cell.variant}` : ""}`), `${cell.prefix}${cell.implementation}: ${tallyText(cell.statuses)}`)],
     ]),
     h("h3", {}, "Repeat it"), commandLine(cases.rerunOf(i)),
-    failure && failure.measures.length ? [h("h3", {}, "Measures"), facts(failure.measures.map(one => [one.name, `${digits(one.value, 6)} ${one.unit}`]))] : null,
+    failure && failure.mismatch && failure.mismatch.map ? wrongMap(failure.mismatch.map) : null,
+    measuresOf(model, id, failure),
+    trendOf(model, id),
+    speedTable(model.latency.filter(row => cases.caseId(i) === row.case_id), "40vh"),
     h("h3", {}, "The same question to others"),
     rowsTable({ label: "other implementations", height: "40vh", rows: cases.rivals(i), columns: caseColumns(cases) }),
   ];
@@ -155,7 +172,8 @@ const sizesView = model => [h("h2", {}, "Sizes"), model.size.length ? null : h("
 
 const interval = one => one && one.low !== undefined && one.low !== null ? ` [${digits(one.low)}, ${digits(one.high)}]` : "";
 
-const claimStatus = claim => claim ? statusText(claim.status) : "";
+// A peer is not under judgement: where it is slower, nothing failed.
+const claimStatus = (claim, peer) => !claim ? "" : peer && claim.status === "fail" ? h("b", { class: "none" }, "slower (peer)") : statusText(claim.status);
 const toDense = row => measure(row, "ratio_to_dense") ?? measure(row, "speedup_before");
 
 // Claims about speed: those that fail, those that are not decided, and those that hold.
@@ -165,7 +183,7 @@ function claimTable(title, claims) {
   if (!rows.length) return null;
   return [h("h3", {}, title), rowsTable({
     label: "claims about speed", height: "40vh", rows, columns: [
-      { title: "verdict", width: "7rem", narrow: "6.5rem", cell: row => claimStatus(row.claim), value: row => row.claim.status },
+      { title: "verdict", width: "7rem", narrow: "6.5rem", cell: row => claimStatus(row.claim, row.peer), value: row => row.claim.status },
       { title: "claim", width: "44rem", narrow: "1fr", cell: row => row.claim.text, value: row => row.claim.text },
       { title: "implementation", width: "12rem", cell: row => row.who, value: row => row.who },
       { title: "against", width: "14rem", cell: row => row.claim.against, value: row => row.claim.against },
@@ -176,7 +194,7 @@ function claimTable(title, claims) {
   }), soft("Ratio: the time of the other over that of the subject, with its 95 % interval. Decoding has to be faster than dense, and as fast after loading as before; prefill is only compared. A peer never gates.")];
 }
 
-const claimsOfRun = model => model.latency.flatMap(row => (row.speed || []).map(claim => ({ claim, who: `${row.provider}_${row.variant}`, gates: row.peer ? "no: a peer" : !claim.required ? "no: not required" : model.run.gate_latency ? "yes" : "no: --gate latency" })));
+const claimsOfRun = model => model.latency.flatMap(row => (row.speed || []).map(claim => ({ claim, peer: row.peer, who: `${row.provider}_${row.variant}`, gates: row.peer ? "no: a peer" : !claim.required ? "no: not required" : model.run.gate_latency ? "yes" : "no: --gate latency" })));
 const claimsOfFile = (file, who, gates) => file ? file.rows.flatMap(row => (row.speed || []).map(claim => ({ claim, who: who(row), gates: !claim.required ? "no: not required" : gates }))) : [];
 
 function speedTable(rows, height) {
@@ -192,7 +210,7 @@ function speedTable(rows, height) {
       { title: "share of roof", width: "9rem", value: row => measure(row, "share_of_roof"), cell: row => { const share = row.measures.share_of_roof; return share && share.value !== null ? shareBar(share.value, share.low ?? null, `${digits(100 * share.value)} % of the roof`) : ""; } },
       { title: "%", width: "3.5rem", number: true, cell: row => measure(row, "share_of_roof") === null ? "" : digits(100 * measure(row, "share_of_roof")), value: row => measure(row, "share_of_roof") },
       { title: "× dense", number: true, width: "6rem", cell: row => digits(toDense(row)), value: toDense }, { title: "× LibTorch", ...ratio("ratio_to_torch") }, { title: "× static int8", ...ratio("ratio_to_static") }, { title: "GB/s", ...ratio("bandwidth") }, { title: "GOP/s", ...ratio("rate") },
-      { title: "faster than dense", width: "8rem", cell: row => claimStatus((row.speed || [])[0]), value: row => ((row.speed || [])[0] || {}).status },
+      { title: "faster than dense", width: "8rem", cell: row => claimStatus((row.speed || [])[0], row.peer), value: row => ((row.speed || [])[0] || {}).status },
       { title: "verdict", width: "7rem", cell: row => statusText(row.status), value: row => row.status },
       { title: "reason", width: "30rem", cell: row => row.reason },
     ],

@@ -10,9 +10,9 @@
 #include "suites/base/secret_seed.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
+#include "suites/record/run_record.h"
 #include "suites/run/device_choice.h"
 #include "suites/run/run.h"
-#include "suites/record/run_record.h"
 #include "suites/run/shard_environment.h"
 
 namespace qcts::cli {

@@ -49,7 +49,8 @@ Json latency_json(const RunComparison& comparison, size_t cut) {
 Json sizes_json(const RunComparison& comparison, size_t cut) {
   Json rows = Json::array();
   for (const BytesChange& size : first_of(comparison.sizes, cut))
-    rows.push_back({{"id", size.id}, {"measure", size.measure}, {"before", size.before}, {"after", size.after}});
+    rows.push_back(
+        {{"id", size.id}, {"measure", size.measure}, {"before", size.before}, {"after", size.after}});
   return rows;
 }
 
@@ -88,12 +89,11 @@ Json comparison_json(const RunComparison& comparison) {
   for (const NamedList& named : kLists) {
     json[named.key] = Json::array();
     for (const StatusChange& change : comparison.*named.list)
-      json[named.key].push_back(
-          {{"id", change.id},
-           {"before", status_json(change.before)},
-           {"after", status_json(change.after)},
-           {"title", change.title()},
-           {"reason", change.reason}});
+      json[named.key].push_back({{"id", change.id},
+                                 {"before", status_json(change.before)},
+                                 {"after", status_json(change.after)},
+                                 {"title", change.title()},
+                                 {"reason", change.reason}});
   }
   json["latency"] = latency_json(comparison, 0);
   json["sizes"] = sizes_json(comparison, 0);

@@ -181,20 +181,25 @@ std::string comparison_text(const RunComparison& comparison, size_t lines, const
                   [&](const ChangeGroup& group) { print_cause(out, group, lines == 0); });
   }
   for (const PaceList& named : kPaceLists)
-    add_list_text(out, counted(named.title, (comparison.latency.*named.list).size()), comparison.latency.*named.list, lines, [&](const PaceChange& change) {
-      out.text(ratio_text(change.ratio) + " " +
-                   formatted("%.4g us -> %.4g us", change.before_us, change.after_us) + " " + change.id,
-               2);
-      if (!change.doubt.empty()) out.text(change.doubt, 6);
-    });
-  add_list_text(out, counted("size changed", comparison.sizes.size()), comparison.sizes, lines, [&](const BytesChange& size) {
-    out.text(size.id + ": " + size.measure + " " + std::to_string(size.before) + " -> " +
-                 std::to_string(size.after),
-             2);
-  });
-  add_list_text(out, counted("environment changed", comparison.environment.size()), comparison.environment, 0, [&](const FieldChange& change) {
-    out.text(change.field + ": " + shortened(change.before) + " -> " + shortened(change.after), 2);
-  });
+    add_list_text(out, counted(named.title, (comparison.latency.*named.list).size()),
+                  comparison.latency.*named.list, lines, [&](const PaceChange& change) {
+                    out.text(ratio_text(change.ratio) + " " +
+                                 formatted("%.4g us -> %.4g us", change.before_us, change.after_us) + " " +
+                                 change.id,
+                             2);
+                    if (!change.doubt.empty()) out.text(change.doubt, 6);
+                  });
+  add_list_text(out, counted("size changed", comparison.sizes.size()), comparison.sizes, lines,
+                [&](const BytesChange& size) {
+                  out.text(size.id + ": " + size.measure + " " + std::to_string(size.before) + " -> " +
+                               std::to_string(size.after),
+                           2);
+                });
+  add_list_text(out, counted("environment changed", comparison.environment.size()), comparison.environment, 0,
+                [&](const FieldChange& change) {
+                  out.text(change.field + ": " + shortened(change.before) + " -> " + shortened(change.after),
+                           2);
+                });
   if (comparison.not_comparable.empty()) out.text(latency_line(comparison));
   if (const std::string better = counted_lists(comparison, false, false); !better.empty())
     out.text("also: " + better);
@@ -218,18 +223,19 @@ std::string comparison_markdown(const RunComparison& comparison, size_t lines) {
               causes, lines, [&](const ChangeGroup& group) { return cause_row(group, lines == 0); });
   }
   for (const PaceList& named : kPaceLists)
-    add_table(out, counted(named.title, (comparison.latency.*named.list).size()), "case | time now / before | before | now", comparison.latency.*named.list,
-              lines, [](const PaceChange& change) {
+    add_table(out, counted(named.title, (comparison.latency.*named.list).size()),
+              "case | time now / before | before | now", comparison.latency.*named.list, lines,
+              [](const PaceChange& change) {
                 return code_span(change.id) + " | " + ratio_text(change.ratio) + " | " +
                        formatted("%.4g us | %.4g us", change.before_us, change.after_us);
               });
-  add_table(out, counted("size changed", comparison.sizes.size()), "case | measure | before | now", comparison.sizes, lines,
-            [](const BytesChange& size) {
+  add_table(out, counted("size changed", comparison.sizes.size()), "case | measure | before | now",
+            comparison.sizes, lines, [](const BytesChange& size) {
               return code_span(size.id) + " | " + code_span(size.measure) + " | " +
                      std::to_string(size.before) + " | " + std::to_string(size.after);
             });
-  add_table(out, counted("environment changed", comparison.environment.size()), "field | before | now", comparison.environment, 0,
-            [](const FieldChange& change) {
+  add_table(out, counted("environment changed", comparison.environment.size()), "field | before | now",
+            comparison.environment, 0, [](const FieldChange& change) {
               return code_span(change.field) + " | " + code_span(shortened(change.before)) + " | " +
                      code_span(shortened(change.after));
             });

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "suites/history/database.h"
 #include "suites/comparison/latency_changes.h"
 #include "suites/comparison/recorded_run.h"
+#include "suites/history/database.h"
 
 namespace qcts {
 

@@ -9,8 +9,8 @@
 #include "suites/base/paths.h"
 #include "suites/base/run_error.h"
 #include "suites/comparison/comparison.h"
-#include "suites/history/history_view.h"
 #include "suites/comparison/sample_runs.h"
+#include "suites/history/history_view.h"
 
 namespace qcts {
 namespace {

@@ -245,13 +245,14 @@ class DeterminismJudge {
     const KernelInput& input = test_vector_.input;
     if (want.planes.empty()) {
       const bool linear = input.op == Op::linear;
-      const Comparison compared = compare_bitwise(linear ? input.y_dtype : input.weight.dtype, want.y, got.y);
+      const DType dtype = linear ? input.y_dtype : input.weight.dtype;
+      const Comparison compared = compare_bitwise(dtype, want.y, got.y);
       if (compared.equal()) return std::nullopt;
       const int64_t cols = linear ? input.weight.n : input.weight.k;
-      const int64_t first = static_cast<int64_t>(compared.first);
-      return Mismatch{"y: row " + std::to_string(first / cols) + ", column " + std::to_string(first % cols),
-                      compared.want, compared.problem.empty() ? compared.got : compared.problem,
-                      compared.differing, compared.total};
+      Mismatch mismatch = mismatch_of(compared, place_in_matrix("y", compared.first, cols, 0));
+      if (mismatch.count > 0)
+        mismatch.map = wrong_map("y", wrong_elements(dtype, want.y, got.y), static_cast<uint64_t>(cols));
+      return mismatch;
     }
     if (input.op == Op::quantize_activation) return compare_activation_planes(want.planes, got.planes);
     return compare_planes(*input.scheme, input.weight, input.op == Op::pack ? input.layout : kPlain,

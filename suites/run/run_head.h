@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "suites/cases/plan.h"
-#include "suites/run/run.h"
 #include "suites/record/run_record.h"
+#include "suites/run/run.h"
 
 namespace qcts {
 

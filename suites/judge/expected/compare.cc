@@ -129,7 +129,25 @@ Comparison compare_bitwise(DType dtype, std::span<const std::byte> want, std::sp
   return result;
 }
 
+std::vector<bool> wrong_elements(DType dtype, std::span<const std::byte> want,
+                                 std::span<const std::byte> got) {
+  const size_t bytes = element_bytes(dtype);
+  std::vector<bool> wrong(want.size() / bytes);
+  for (size_t i = 0; i < wrong.size(); ++i)
+    wrong[i] = !same_element(dtype, want.data() + i * bytes, got.data() + i * bytes, bytes);
+  return wrong;
+}
+
 namespace {
+
+// The last dimension of a plane is across; packed elements count as bytes.
+WrongMap map_of(const Plane& want, const Plane& got) {
+  const std::vector<bool> wrong = wrong_elements(want.dtype, want.bytes, got.bytes);
+  uint64_t rows = 1;
+  for (size_t i = 0; i + 1 < want.shape.size(); ++i) rows *= static_cast<uint64_t>(want.shape[i]);
+  const bool divides = rows > 0 && wrong.size() % rows == 0;
+  return wrong_map(want.name, wrong, divides ? wrong.size() / rows : wrong.size());
+}
 
 std::optional<Mismatch> compare_all(const Planes& want, const Planes& got,
                                     const std::function<std::string(const Plane&, uint64_t byte)>& place) {
@@ -152,6 +170,7 @@ std::optional<Mismatch> compare_all(const Planes& want, const Planes& got,
       mismatch.where = w.name + ": " + place(w, compared.first * bytes);
       mismatch.want = hex_of(w.bytes.data() + compared.first * bytes, bytes);
       mismatch.got = hex_of(g.bytes.data() + compared.first * bytes, bytes);
+      mismatch.map = map_of(w, g);
     }
     mismatch.count += compared.differing;
   }
@@ -213,6 +232,14 @@ BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype,
     }
   }
   return result;
+}
+
+std::vector<bool> wrong_elements(std::span<const Bounded> want, DType dtype, std::span<const std::byte> got) {
+  std::vector<bool> wrong(want.size());
+  double unused = 0;
+  for (size_t i = 0; i < wrong.size(); ++i)
+    wrong[i] = judge_bounded(want[i], load_float(dtype, got, i), unused) == Judged::fail;
+  return wrong;
 }
 
 void perturb_element(DType dtype, std::span<std::byte> elements, uint64_t index) {

@@ -34,6 +34,10 @@ struct Comparison {
 // Packed types and types of less than a byte compare as bytes.
 Comparison compare_bitwise(DType dtype, std::span<const std::byte> want, std::span<const std::byte> got);
 
+// Returns the elements that compare_bitwise() counts. Both have the same number of whole elements.
+std::vector<bool> wrong_elements(DType dtype, std::span<const std::byte> want,
+                                 std::span<const std::byte> got);
+
 // Compares the planes of one weight: names, dtypes, shapes, then bytes. Returns nullopt if they are equal.
 // `where` is the plane and Scheme::place of the first difference. count and total are summed over all planes.
 std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape, Layout layout,
@@ -64,6 +68,10 @@ struct BoundedComparison : Comparison {
 // For a finite value, an infinity passes only if the bound includes it.
 // `got` has elements of dtype, a float type of whole bytes.
 BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype, std::span<const std::byte> got);
+
+// Returns the elements outside their bounds. Elements without a usable bound are not among them. There are as
+// many in `got` as in `want`.
+std::vector<bool> wrong_elements(std::span<const Bounded> want, DType dtype, std::span<const std::byte> got);
 
 // Changes one element as little as possible.
 // A float changes by one ulp away from zero; infinities and NaN become 0.

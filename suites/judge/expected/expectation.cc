@@ -6,6 +6,16 @@
 #include "reference/numerics/soft_float.h"
 
 namespace qcts {
+namespace {
+
+// Adds the map of y, which has `cols` columns, unless nothing could be compared.
+template <typename WrongElements>
+Mismatch with_map(Mismatch mismatch, int64_t cols, WrongElements wrong) {
+  if (mismatch.count > 0) mismatch.map = wrong_map("y", wrong(), static_cast<uint64_t>(cols));
+  return mismatch;
+}
+
+}  // namespace
 
 std::string place_in_matrix(const char* name, uint64_t index, int64_t cols, int64_t group) {
   const int64_t row = static_cast<int64_t>(index) / cols, column = static_cast<int64_t>(index) % cols;
@@ -33,11 +43,14 @@ Finding Expectation::judge(const KernelAnswer& answer) const {
   const KernelInput& input = test_vector_.input;
   if (input.op == Op::linear) return judge_linear(answer);
   if (input.op == Op::dequantize) {
-    const Comparison compared = compare_bitwise(input.weight.dtype, test_vector_.expected.y, answer.y);
+    const DType dtype = input.weight.dtype;
+    const std::vector<std::byte>& want = test_vector_.expected.y;
+    const Comparison compared = compare_bitwise(dtype, want, answer.y);
     if (compared.equal()) return {};
-    return {
-        mismatch_of(compared, place_in_matrix("y", compared.first, input.weight.k, input.scheme->group())),
-        0};
+    const std::string where = place_in_matrix("y", compared.first, input.weight.k, input.scheme->group());
+    return {with_map(mismatch_of(compared, where), input.weight.k,
+                     [&] { return wrong_elements(dtype, want, answer.y); }),
+            0};
   }
   if (input.op == Op::quantize_activation)
     return {compare_activation_planes(test_vector_.expected.planes, answer.planes), 0};
@@ -66,11 +79,15 @@ Finding Expectation::judge_linear(const KernelAnswer& answer) const {
     const Comparison compared = compare_bitwise(input.y_dtype, exact_y_, answer.y);
     // Ignore the sign of zero: in a sum of zeros it depends on the order.
     if (compared.equal() || only_zero_signs_differ(answer)) return {};
-    return {mismatch_of(compared, place(compared.first)), 0};
+    return {with_map(mismatch_of(compared, place(compared.first)), input.weight.n,
+                     [&] { return wrong_elements(input.y_dtype, exact_y_, answer.y); }),
+            0};
   }
   const BoundedComparison compared = compare_bounded(bounds_, input.y_dtype, answer.y);
   if (compared.holds()) return {std::nullopt, compared.worst};
-  return {mismatch_of(compared, place(compared.first)), compared.worst};
+  return {with_map(mismatch_of(compared, place(compared.first)), input.weight.n,
+                   [&] { return wrong_elements(bounds_, input.y_dtype, answer.y); }),
+          compared.worst};
 }
 
 bool Expectation::only_zero_signs_differ(const KernelAnswer& answer) const {
