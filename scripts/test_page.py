@@ -149,13 +149,15 @@ def test_two_providers_have_a_map_each_and_a_case_shows_where_it_is_wrong(whole,
     mismatch = {"where": "y: row 0, column 4", "want": "1", "got": "0", "count": 2, "total": 10, "map": wrong}
     failed = verdict(0, schemes) | {"variant": "scalar", "mismatch": mismatch, "reason": "y: row 0, column 4: want 1, got 0"}
     failed["measures"] = [{"name": "worst_of_bound", "unit": "x", "value": 7.5}]
-    others = [verdict(i, schemes) | {"provider": "other", "status": status} for i, status in ((5, "pass"), (10, "pass"), (15, "not_supported"))]
+    statuses = ((5, "pass"), (10, "pass"), (15, "not_supported"))
+    others = [verdict(i, schemes) | {"provider": "other", "status": status} for i, status in statuses]
     write_run(tmp_path / "part", head, [failed | {"status": "fail"}, *others])
     subprocess.run([QCTS, "merge", tmp_path / "part", "--out", tmp_path / "out"], capture_output=True, timeout=300, check=False)
     with browser.Browser() as tab:
         tab.open(tmp_path / "out/report.html")
         assert tab.evaluate("[...document.querySelectorAll('figcaption a')].map(e => e.textContent)") == ["acme", "other"]
-        squares = tab.evaluate("[...document.querySelectorAll('.square')].map(e => [e.className, e.style.getPropertyValue('--declined').trim()])")
+        asked = "[...document.querySelectorAll('.square')].map(e => [e.className, e.style.getPropertyValue('--declined').trim()])"
+        squares = tab.evaluate(asked)
         assert squares == [["square is-fail", "0%"], ["square is-pass", "33%"]]
         tab.evaluate("document.querySelector('.square').click(); new Promise(done => setTimeout(done, 300))")
         assert "1 of 4 cases" in text(tab)

@@ -82,7 +82,7 @@ std::string why_not_comparable(const RecordedRun& before, const RecordedRun& aft
                                const CompareOptions& options);
 
 // "WORSE: 3 newly failing, 1 slower"
-std::string verdict_line(const RunComparison& comparison);
+std::string comparison_line(const RunComparison& comparison);
 
 nlohmann::ordered_json comparison_json(const RunComparison& comparison);  // reports/comparison.schema.json
 // Returns the comparison as the `changes` of reports/report.schema.json: each list by cause with its first

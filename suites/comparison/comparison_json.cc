@@ -81,7 +81,7 @@ Json comparison_json(const RunComparison& comparison) {
       {"before", head_json(comparison.before)},
       {"after", head_json(comparison.after)},
       {"exit_code", static_cast<int>(outcome_of(comparison))},
-      {"summary", verdict_line(comparison)},
+      {"summary", comparison_line(comparison)},
       {"not_comparable", comparison.not_comparable.empty() ? Json(nullptr) : Json(comparison.not_comparable)},
       {"unchanged", comparison.unchanged},
       {"drawn_anew", comparison.drawn_anew},
@@ -117,7 +117,7 @@ Json changes_json(const RunComparison& comparison) {
                      {"causes", causes}});
   }
   return {{"before", head_json(comparison.before)},
-          {"summary", verdict_line(comparison)},
+          {"summary", comparison_line(comparison)},
           {"unchanged", comparison.unchanged},
           {"still_failing", comparison.still_failing},
           {"drawn_anew", comparison.drawn_anew},

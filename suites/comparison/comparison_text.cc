@@ -147,7 +147,7 @@ void add_table(std::ostringstream& out, const std::string& title, const std::str
 
 }  // namespace
 
-std::string verdict_line(const RunComparison& comparison) {
+std::string comparison_line(const RunComparison& comparison) {
   switch (outcome_of(comparison)) {
     case Outcome::nothing_proved:
       return "NOT COMPARABLE: " + printable(comparison.not_comparable);
@@ -203,13 +203,13 @@ std::string comparison_text(const RunComparison& comparison, size_t lines, const
   if (comparison.not_comparable.empty()) out.text(latency_line(comparison));
   if (const std::string better = counted_lists(comparison, false, false); !better.empty())
     out.text("also: " + better);
-  out.text(verdict_line(comparison), 0, Ink::bold);
+  out.text(comparison_line(comparison), 0, Ink::bold);
   return out.str();
 }
 
 std::string comparison_markdown(const RunComparison& comparison, size_t lines) {
   std::ostringstream out;
-  out << "**" << markdown_text(verdict_line(comparison)) << "**\n\n"
+  out << "**" << markdown_text(comparison_line(comparison)) << "**\n\n"
       << "| | run | plan | started | commit | cases | machine class |\n|---|---|---|---|---|---|---|\n";
   for (const auto& [word, head] :
        {std::pair("before", &comparison.before), std::pair("now", &comparison.after)})
