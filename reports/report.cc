@@ -244,6 +244,13 @@ Json floor_json(const RunReport& report) {
   return rows;
 }
 
+Json left_out_json(const LeftOut& left_out) {
+  Json rows = Json::array();
+  for (const auto& [cases, count] : left_out)
+    rows.push_back({{"kind", kind_name(cases.first)}, {"op", op_name(cases.second)}, {"count", count}});
+  return rows;
+}
+
 }  // namespace
 
 Json report_json(const RunReport& report) {
@@ -270,6 +277,7 @@ Json report_json(const RunReport& report) {
                  {"selection", report.selection},
                  {"fixtures", report.fixtures},
                  {"gate_latency", report.gate_latency},
+                 {"left_out", left_out_json(report.left_out)},
                  {"infrastructure", report.infrastructure}};
   json["conformance"] = conformance_json(report);
   json["counts"] = counts_json(cells);

@@ -36,6 +36,9 @@ struct FloorEntry {
   uint64_t passes = 0;  // number of distinct case ids that passed
 };
 
+// The number of cases that --budget left no time for.
+using LeftOut = std::map<std::pair<Kind, Op>, uint64_t>;
+
 struct RunReport {
   std::string suite_version, suite_commit;
   std::string plan, started_utc, shard;           // shard "1/3"; empty if there is none
@@ -43,6 +46,7 @@ struct RunReport {
   double wall_s = 0;
   uint64_t host_round_trips = 0;  // for these verdicts; told by the summary alone
   std::string stopped;            // why cases are left that were not judged, or ""
+  LeftOut left_out;
   uint64_t seed = 0;
   std::string seed_sha256;  // of the file with a secret seed, or ""
   bool gate_latency = false;

@@ -83,6 +83,8 @@ Outcome run_command(RunArguments& words) {
     options.seed = secret.seed;
     options.seed_sha256 = secret.sha256;
   }
+  if (options.budget_s && options.selection.shards > 1)
+    throw UsageError("--budget wants a whole run: the parts of one that was cut off cannot be merged");
   if (words.history.empty() || options.list) return run(options);
   if (options.selection.shards > 1)
     throw UsageError("--history wants a whole run: give it to qcts merge, which joins the shards");
@@ -159,6 +161,14 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
           ->check(CLI::PositiveNumber);
   command->add_option("--timeout", options.case_timeout_s, "seconds for a case, in place of the plan's")
       ->check(CLI::Range(1, 86400));
+  command
+      ->add_option(
+          "--budget", options.budget_s,
+          "a time such as 90s, 20m or 2h: ask the most different questions first, and report what was "
+          "judged by then and what was left out")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
+                                        CLI::AsNumberWithUnit::UNIT_REQUIRED, "DURATION"))
+      ->excludes(fail_fast);
   command->add_flag("--keep-going", options.keep_going,
                     "go on with a provider that timed out three times in a row");
   command->add_option("--repeat", options.repeat, "judge each case N times; one that ever fails has failed")

@@ -87,6 +87,11 @@ bool has_latency(const RecordedRun& run) {
                      [](const CaseState& c) { return c.pace.has_value(); });
 }
 
+bool was_cut_by_budget(const RunHead& head) {
+  return std::ranges::any_of(head.selection,
+                             [](const std::string& words) { return words.starts_with("--budget "); });
+}
+
 void add_sizes(const CaseState& before, const CaseState& after, std::vector<BytesChange>& sizes) {
   for (const auto& [measure, bytes] : after.bytes) {
     const auto old = before.bytes.find(measure);
@@ -129,13 +134,16 @@ void compare_cases(const RecordedRun& before, const RecordedRun& after, RunCompa
     const std::optional<CaseId> id = parse_case_id(c.id);
     return draws_anew && id && is_drawn(*id);
   };
+  // What one of the runs had no time for is neither new nor gone.
+  const bool had_all_time = !was_cut_by_budget(before.head) && !was_cut_by_budget(after.head);
   const auto gone = [&](const CaseState& c) {
-    if (is_anew(c)) return;
+    if (is_anew(c) || !had_all_time) return;
     result.gone.push_back({c.id, c.status, std::nullopt, c.reason});
   };
   for (const CaseState& now : after.cases) {
     for (; old != before.cases.end() && old->id < now.id; ++old) gone(*old);
     const CaseState* same = old != before.cases.end() && old->id == now.id ? &*old++ : nullptr;
+    if (same == nullptr && !had_all_time && !is_bad(now.status)) continue;
     if (is_anew(now) && !is_bad(now.status)) {
       ++result.drawn_anew;
       continue;

@@ -123,7 +123,7 @@ std::string selection_of(const RunHead& head) {
   for (const std::string& words : head.selection) {
     const bool names_provider = words.starts_with("--provider ");
     narrowed = narrowed || names_provider;
-    if (!names_provider && !words.starts_with("--plan ")) add(words);
+    if (!names_provider && !words.starts_with("--plan ") && !words.starts_with("--budget ")) add(words);
   }
   if (!narrowed) return joined;
   std::vector<std::string> names;

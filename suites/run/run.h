@@ -32,6 +32,8 @@ struct RunRequest {
   bool resume = false;   // continue the record in `out` if it belongs to the same run
   bool restart = false;  // rename an unfinished record in `out` to unfinished.jsonl
   size_t fail_fast = 0;  // stop after so many failures; 0: judge all cases
+  // Start no case after so many seconds, ask those of the most value first, and report what was judged.
+  std::optional<double> budget_s = {};
   unsigned repeat = 1;   // judge each case so often; the first verdict other than a pass counts
   size_t durations = 0;  // name so many of the slowest cases
   std::optional<double> case_timeout_s = {};  // in place of the plan's

@@ -10,6 +10,7 @@
 
 #include "reports/failure_title.h"
 #include "suites/cases/case_key.h"
+#include "suites/run/budget.h"
 #include "suites/run/run_report.h"
 #include "suites/run/workers/supervisor.h"
 
@@ -182,6 +183,18 @@ void judge_all(const RunRequest& request, RunSetup& setup, const RunChoice& choi
   judge_tasks(setup.slots, repeated(tasks.latency, request.repeat), 1, on_verdict, on_wait);
 }
 
+// Counts the chosen cases without a verdict.
+LeftOut left_out(const RunChoice& choice, const RunReport& report) {
+  std::set<std::string> judged;
+  for (const Verdict& verdict : report.verdicts) judged.insert(verdict.full_id());
+  LeftOut left;
+  for (const Candidate& candidate : choice.chosen) {
+    const CaseId& id = candidate.name.id;
+    if (!judged.contains(candidate.name.full_id)) ++left[{id.kind, id.op}];
+  }
+  return left;
+}
+
 }  // namespace
 
 void check_unfinished(const RunRequest& request) {
@@ -202,11 +215,14 @@ RunReport judge_cases(const RunRequest& request, RunSetup& setup, const RunChoic
                       Interruption& interruption) {
   RunRecordWriter record;
   RunReport report = open_record(request, setup, choice, record);
-  const Tasks tasks = tasks_left(setup, choice, report);
+  Tasks tasks = tasks_left(setup, choice, report);
+  const Budget budget(request.budget_s);
+  if (budget.is_limited())
+    for (std::vector<Task>* list : {&tasks.correctness, &tasks.latency}) sort_by_value(*list);
   const size_t before = report.verdicts.size();
   progress.start(before + tasks.correctness.size() + tasks.latency.size(), before);
   VerdictTaker taker(request, record, report, progress);
-  const auto goes_on = [&] { return !interruption.happened() && !taker.is_stopped(); };
+  const auto goes_on = [&] { return !interruption.happened() && !taker.is_stopped() && !budget.is_spent(); };
   judge_all(
       request, setup, choice, tasks,
       [&](Verdict verdict) {
@@ -223,10 +239,16 @@ RunReport judge_cases(const RunRequest& request, RunSetup& setup, const RunChoic
     throw RunError(Outcome::infrastructure, "interrupted after " + judged + "; " +
                                                 (request.out / "run.jsonl").string() +
                                                 " has their verdicts; continue with --resume");
-  if (report.verdicts.size() < choice.chosen.size())
+  const bool is_cut = report.verdicts.size() < choice.chosen.size();
+  if (is_cut && !budget.is_limited())
     report.stopped = "by --fail-fast after " + judged + "; --resume continues the run";
   for (const ProviderSlot& slot : setup.slots) report.host_round_trips += slot.round_trips;
   record.close();
+  if (is_cut && budget.is_limited()) {
+    keep_what_was_judged(request.out, budget.text());
+    report.selection.push_back(budget.text());
+    report.left_out = left_out(choice, report);
+  }
   return report;
 }
 

@@ -197,6 +197,20 @@ void print_robustness(const RunReport& report, Printout& out) {
 }
 
 // How often judges had to ask hosts, for a verdict on a kernel.
+void print_left_out(const RunReport& report, Printout& out) {
+  uint64_t all = 0;
+  std::string kinds;
+  for (const auto& [cases, count] : report.left_out) {
+    all += count;
+    kinds += (kinds.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(kind_name(cases.first)) +
+             "." + std::string(op_name(cases.second));
+  }
+  if (all != 0)
+    out.text(
+        "left out for want of time: " + std::to_string(all) + (all == 1 ? " case: " : " cases: ") + kinds, 2,
+        Ink::yellow);
+}
+
 void print_round_trips(const RunReport& report, Printout& out) {
   const auto verdicts = std::ranges::count_if(report.verdicts, [](const Verdict& verdict) {
     return verdict.provider != "qcts" && verdict.case_id.kind != Kind::latency;
@@ -235,6 +249,7 @@ void print_evidence(const RunReport& report, const Conformance& verdict, const s
     for (const nlohmann::ordered_json& line : provider.value("unknown", nlohmann::ordered_json::array()))
       out.text("not asked: " + provider["name"].get<std::string>() + ", " + line.get<std::string>(), 2,
                Ink::yellow);
+  print_left_out(report, out);
   print_round_trips(report, out);
   print_robustness(report, out);
   if (verdict.complete) {
