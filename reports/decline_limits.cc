@@ -58,6 +58,12 @@ bool has_mixed_types(const Asked& asked) {
   return types.size() > 1;
 }
 
+bool differs(const Asked& asked, LimitField field) {
+  const std::string& other = field == LimitField::x_dtype ? asked.w_dtype : asked.x_dtype;
+  const std::string& own = word_of(asked, field);
+  return !own.empty() && !other.empty() && own != other;
+}
+
 // Is there a case that the rule matches, and was every such case declined?
 bool holds(const Limit& limit, std::span<const AskedCase> cases) {
   bool matched = false;
@@ -80,6 +86,8 @@ void add_words(std::span<const AskedCase> cases, std::vector<Limit>& rules) {
       if (one.declined && !word_of(*one.asked, field).empty()) words.insert(word_of(*one.asked, field));
     for (const std::string& word : words)
       add_if_it_holds({field, LimitRule::equal, word, 0, 0}, cases, rules);
+    if (field == LimitField::x_dtype || field == LimitField::y_dtype || field == LimitField::bias_dtype)
+      add_if_it_holds({field, LimitRule::differs, "", 0, 0}, cases, rules);
     if (field == LimitField::y_dtype)
       add_if_it_holds({LimitField::dtypes, LimitRule::mixed, "", 0, 0}, cases, rules);
   }
@@ -121,6 +129,7 @@ void add_sizes(std::span<const AskedCase> cases, std::vector<Limit>& rules) {
 bool Limit::matches(const Asked& asked) const {
   if (rule == LimitRule::equal) return word_of(asked, field) == word;
   if (rule == LimitRule::mixed) return has_mixed_types(asked);
+  if (rule == LimitRule::differs) return differs(asked, field);
   const std::optional<int64_t> size = size_of(asked, field);
   if (!size) return false;
   return rule == LimitRule::above   ? *size > bound
@@ -135,6 +144,8 @@ std::string Limit::text() const {
       return name + " " + word;
     case LimitRule::mixed:
       return "mixed types";
+    case LimitRule::differs:
+      return name + " of another type than " + (field == LimitField::x_dtype ? "the weight" : "x");
     case LimitRule::above:
       return name + " above " + std::to_string(bound);
     case LimitRule::below:

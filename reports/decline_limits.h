@@ -27,7 +27,8 @@ enum class LimitField : uint8_t {
   k,
   group
 };
-enum class LimitRule : uint8_t { equal, mixed, above, below, no_multiple };
+// `differs`: y or the bias has another type than x, or x than the weight.
+enum class LimitRule : uint8_t { equal, mixed, differs, above, below, no_multiple };
 
 // A rule, such that every asked case that it matches was declined.
 struct Limit {

@@ -111,7 +111,12 @@ std::string problem_text(const Synthetic& drawn, Op op) {
   text += "n " + std::to_string(drawn.weight.n) + ", k " + std::to_string(drawn.weight.k) + ", " +
           std::string(dtype_name(drawn.weight.dtype)) + ", " + std::to_string(draw.threads) +
           (draw.threads == 1 ? " thread" : " threads");
-  return text + (op != Op::linear ? "" : draw.has_bias ? ", bias" : ", no bias");
+  if (op != Op::linear) return text;
+  const LinearTypes types = drawn.linear_types();
+  if (types.x != drawn.weight.dtype) text += ", x " + std::string(dtype_name(types.x));
+  if (types.y != types.x) text += ", y " + std::string(dtype_name(types.y));
+  if (!draw.has_bias) return text + ", no bias";
+  return text + (types.bias == types.x ? ", bias" : ", bias " + std::string(dtype_name(types.bias)));
 }
 
 }  // namespace qcts

@@ -237,6 +237,12 @@ bool quantizes_elements_apart(const Scheme& scheme, const Synthetic& synthetic) 
                              [](const PlaneSpec& spec) { return spec.name == "act_quant_scale"; });
 }
 
+// A NaN with all bits of its payload set, as float32.
+void put_full_nan(std::vector<std::byte>& x, int64_t index) {
+  constexpr uint32_t kFullNan = 0x7fffffff;
+  std::memcpy(x.data() + index * static_cast<int64_t>(sizeof kFullNan), &kFullNan, sizeof kFullNan);
+}
+
 void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
   const int64_t m = synthetic.m, k = shape.k;
@@ -248,8 +254,8 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
     return;
   }
   const Generator generator = synthetic.generator;
-  const DType x_dtype = generator == Generator::wide_x ? DType::float32 : shape.dtype;
-  Floats x = noise_rows(x_dtype, m, k, seed + 1, generator == Generator::big_x ? 0x1p16 : 1.0);
+  const LinearTypes types = synthetic.linear_types();
+  Floats x = noise_rows(types.x, m, k, seed + 1, generator == Generator::big_x ? 0x1p16 : 1.0);
   if (generator == Generator::half_subnormal) make_half_subnormal(x);
   if (generator == Generator::tiny_sums) make_tiny_x(x);
   if (synthetic.generator == Generator::zero_rows)
@@ -260,6 +266,7 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   if (synthetic.generator == Generator::tiles)
     synthetic.activation == kWeightOnly ? make_sparse(x, 0) : fill_near_max(x);
   input.x = x.bytes();
+  if (synthetic.has_full_nan() && !is_sparse(scheme, shape)) put_full_nan(input.x, (m - 1) * k + k / 2);
   // A bias would hide small answers.
   const bool is_small = generator == Generator::half_subnormal || generator == Generator::hard_x ||
                         generator == Generator::tiny_sums;
@@ -267,8 +274,7 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
                             ? synthetic.draw->has_bias
                             : generator == Generator::tiles || generator == Generator::panels || is_long ||
                                   generator == Generator::wide_bias || (shape.n + m) % 2 == 0;
-  const DType bias_dtype = generator == Generator::wide_bias ? DType::float32 : shape.dtype;
-  if (has_bias && !is_small) input.bias = noise_rows(bias_dtype, 1, shape.n, seed + 2, 0.5).bytes();
+  if (has_bias && !is_small) input.bias = noise_rows(types.bias, 1, shape.n, seed + 2, 0.5).bytes();
 }
 
 void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
@@ -384,12 +390,12 @@ Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& 
   input.layout = layout;
   input.m = op == Op::linear || op == Op::quantize_activation ? synthetic.m : 0;
   input.x_dtype = input.y_dtype = input.bias_dtype = synthetic.weight.dtype;
-  if (synthetic.generator == Generator::wide_bias) input.bias_dtype = DType::float32;
-  if (synthetic.generator == Generator::wide_x) input.x_dtype = DType::float32;
-  // one_sign needs it too: with fewer bits a step of one code among so many would not be visible.
-  if (synthetic.generator == Generator::wide_x || synthetic.generator == Generator::wide_y ||
-      synthetic.generator == Generator::one_sign)
-    input.y_dtype = DType::float32;
+  if (op == Op::linear) {
+    const LinearTypes types = synthetic.linear_types();
+    input.x_dtype = types.x;
+    input.y_dtype = types.y;
+    input.bias_dtype = types.bias;
+  }
   make_special(scheme, op, synthetic, seed + 4, input);
   if (is_relation(synthetic.generator)) relate(scheme, synthetic, seed, made);
   if (op == Op::unpack) input.planes = scheme.pack(input.planes, synthetic.weight, input.layout);

@@ -193,11 +193,11 @@ const std::vector<InputFamily>& families() {
        .max_shapes = 1},
       {.generator = Generator::deep,
        .hunts =
-           "the end of a row lost that is as long as the longest of published models: 16,384, 28,672 and "
-           "53,248 elements",
+           "the end of a row lost that is as long as the longest of published models, 16,384, 28,672 and "
+           "53,248 elements, or longer than 16 bits can count",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
-       .max_shapes = 3,
+       .max_shapes = 4,
        .of_packed_linear = true},
       {.generator = Generator::batches,
        .hunts = "no rows of x, which crash a division or a grid, and rows of x after the 256th, 512th or "

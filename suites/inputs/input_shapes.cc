@@ -9,8 +9,9 @@ namespace qcts {
 std::vector<Shape> shapes(const Scheme& scheme, Layout layout) {
   const int64_t g = scheme.group();
   if (layout != kPlain)
+    // The last has two blocks of 128 rows, and two of 4 scales, of layouts that reorder both.
     return {{8, 1024}, {48, 1024}, {12, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)},
-            {64, 256}, {96, 384}};
+            {64, 256}, {96, 384},  {160, 512}};
   if (g == 0) return {{37, 216}, {7, 13}, {1, 1}, {17, 33}, {16, 64}, {3, 129}};
   const std::vector<Shape> found = {{40, 3 * g}, {37, 3 * g}, {8, g}, {7, 5 * g}, {64, 4 * g}, {16, 1024}};
   const bool any_taken = std::any_of(found.begin(), found.end(), [&](const Shape& shape) {
@@ -65,7 +66,8 @@ std::vector<Shape> long_shapes(const Scheme& scheme, Layout layout) {
 
 // Rows of published models: the width of one of 405 billion weights, and the inputs of down_proj of those of
 // 70 and 405 billion.
-std::vector<Shape> deep_shapes() { return {{8, 16384}, {8, 28672}, {8, 53248}}; }
+// The last cannot be counted in 16 bits; it has whole groups of 256.
+std::vector<Shape> deep_shapes() { return {{8, 16384}, {8, 28672}, {8, 53248}, {8, 65536 + 256}}; }
 
 // Rows of the layers of published models, with fewer columns.
 std::vector<Shape> model_shapes() {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "reference/numerics/noise.h"
+
 namespace qcts {
 namespace {
 
@@ -39,6 +41,33 @@ bool is_wide(Generator generator) {
 
 bool is_half(Generator generator) {
   return generator == Generator::half_overflow || generator == Generator::half_subnormal;
+}
+
+bool Synthetic::has_full_nan() const {
+  return draw && draw->index >= kFirstMixedDraw && draw->index % 2 == 1 && activation == kWeightOnly && m > 1;
+}
+
+LinearTypes Synthetic::linear_types() const {
+  const DType own = weight.dtype;
+  LinearTypes types{own, own, own};
+  if (generator == Generator::wide_bias) types.bias = DType::float32;
+  // one_sign needs a wide y too: with fewer bits a step of one code among so many would not be visible.
+  if (generator == Generator::wide_x || generator == Generator::wide_y || generator == Generator::one_sign)
+    types.y = DType::float32;
+  if (generator == Generator::wide_x) types.x = DType::float32;
+  if (!draw || draw->index < kFirstMixedDraw) return types;
+  uint64_t next = 0;
+  const auto below = [&](uint64_t count) { return splitmix64(seed, next++) % count; };
+  const auto narrow = [&] { return below(2) == 0 ? DType::bfloat16 : DType::float16; };
+  // Kernels mix float32 with one narrow type, not the narrow types with each other.
+  const auto another = [&](DType than) { return than == DType::float32 ? narrow() : DType::float32; };
+  if (activation == kWeightOnly)
+    types.x = draw->index == kFirstMixedDraw    ? DType::float16
+              : has_full_nan() || below(2) == 0 ? DType::float32
+                                                : narrow();
+  types.y = has_full_nan() || below(2) == 0 ? another(types.x) : types.x;
+  types.bias = below(2) == 0 ? another(types.x) : types.x;
+  return types;
 }
 
 }  // namespace qcts

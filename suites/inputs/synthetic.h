@@ -79,6 +79,12 @@ struct Draw {
   bool has_bias = false;
 };
 
+// The types of the inputs and the output of a linear.
+struct LinearTypes {
+  DType x, y, bias;
+};
+inline constexpr int kFirstMixedDraw = 12;  // draws from here on mix types
+
 struct Synthetic {
   Generator generator = Generator::noise;
   WeightShape weight;
@@ -87,6 +93,13 @@ struct Synthetic {
   Policy activation = {};         // one of the scheme's policies; used by linear and quantize_activation
   std::optional<Draw> draw = {};  // of Generator::drawn
   bool is_other_dtype = false;    // asked too in this dtype, for kernels that lack the family's first one
+
+  // Those of the weight, but for families that are about others. Draws from kFirstMixedDraw on take each from
+  // their seed, and the first of them has x in float16; x, if it is quantized, stays in the weight's type.
+  LinearTypes linear_types() const;
+  // Has x a NaN that becomes a number if it is rounded by adding half a step to its bits? In every other
+  // mixed draw, x is float32 and y is not.
+  bool has_full_nan() const;
 };
 
 }  // namespace qcts

@@ -52,6 +52,25 @@ std::optional<KernelInput> with_another_x(const KernelInput& input) {
   return std::nullopt;
 }
 
+// Returns the weight with another code in its last place, or nullopt if all codes are equal. Every code that
+// stands elsewhere in the weight is valid there too.
+std::optional<KernelInput> with_another_code(const KernelInput& input) {
+  if (input.op == Op::quantize || input.op == Op::quantize_activation || !input.scheme->quantizes_weight())
+    return std::nullopt;
+  KernelInput other = input;
+  const auto codes = std::ranges::find(other.planes, "qdata", &Plane::name);
+  if (codes == other.planes.end() || codes->bytes.empty()) return std::nullopt;
+  const size_t bytes = std::max<size_t>(1, dtype_bits(codes->dtype) / 8), last = codes->bytes.size() - bytes;
+  const auto element = [&](size_t at) { return std::span(codes->bytes).subspan(at, bytes); };
+  for (size_t at = last; at >= bytes;) {
+    at -= bytes;
+    if (std::ranges::equal(element(at), element(last))) continue;
+    std::ranges::copy(element(at), element(last).begin());
+    return other;
+  }
+  return std::nullopt;
+}
+
 class StatesJudge {
  public:
   StatesJudge(const Case& c, const JudgeContext& context, const TestVector& test_vector, Verdict& verdict)
@@ -74,17 +93,46 @@ class StatesJudge {
     if (verdict_.status != Status::pass) return;
     run_.keep_workspace();
     if (!is_right(run_, given_, "with the workspace as the last call left it")) return;
+    judge_another_x();
+    if (verdict_.status == Status::pass) judge_another_weight();
+  }
+
+ private:
+  void judge_another_x() {
     std::optional<KernelInput> changed = with_another_x(given_.input());
     if (!changed) return;
     const Expected of_changed(test_vector_for(*std::move(changed)), kernel_);
     run_.set_x(of_changed.input().x);
     if (!is_right(run_, of_changed, "when one element of x has changed at the same address")) return;
     run_.set_x(given_.input().x);
-    if (!is_right(run_, given_, "when x is again as it was at the same address")) return;
-    judge_another_weight();
+    is_right(run_, given_, "when x is again as it was at the same address");
   }
 
- private:
+  // One code changes at the same address, then all of them. A prepared weight is prepared again.
+  void judge_another_weight() {
+    const KernelInput& input = given_.input();
+    if (std::optional<KernelInput> changed = with_another_code(input)) {
+      write_weight(*changed);
+      const Expected of_changed(test_vector_for(*std::move(changed)), kernel_);
+      if (!is_right(run_, of_changed, "once the weight's last code changed at the same address")) return;
+    }
+    if (input.op != Op::linear || !input.scheme->quantizes_weight()) return;
+    KernelInput other = input;
+    for (Plane& plane : random_planes(*input.scheme, input.weight, kOtherSeed)) {
+      const auto kept = std::ranges::find(other.planes, plane.name, &Plane::name);
+      if (kept != other.planes.end() && kept->bytes.size() == plane.bytes.size()) *kept = std::move(plane);
+    }
+    write_weight(other);
+    is_right(run_, Expected(test_vector_for(std::move(other)), kernel_),
+             "once the weight changed at the same addresses");
+  }
+
+  void write_weight(const KernelInput& input) {
+    const std::optional<Planes> packed = packed_planes(input);
+    for (const Plane& plane : packed ? *packed : input.planes) run_.set_input(plane.name, plane.bytes);
+    if (run_.prepared_bytes() != 0) run_.prepare();
+  }
+
   // Replays one capture with other data at its addresses, and then with those of the capture.
   void judge_replays() {
     if (run_.problem().device == 0 || (kernel_.claims & QCTS_CLAIM_CAPTURABLE) == 0) return;
@@ -108,23 +156,7 @@ class StatesJudge {
   void write(const KernelInput& input) {
     if (!input.x.empty()) run_.set_x(input.x);
     if (!input.bias.empty()) run_.set_input("bias", input.bias);
-    if (run_.prepared_bytes() != 0) return;
-    const std::optional<Planes> packed = packed_planes(input);
-    for (const Plane& plane : packed ? *packed : input.planes) run_.set_input(plane.name, plane.bytes);
-  }
-
-  // A prepared weight stays as it is.
-  void judge_another_weight() {
-    const KernelInput& input = given_.input();
-    if (input.op != Op::linear || run_.prepared_bytes() != 0 || !input.scheme->quantizes_weight()) return;
-    KernelInput other = input;
-    for (Plane& plane : random_planes(*input.scheme, input.weight, kOtherSeed)) {
-      const auto kept = std::ranges::find(other.planes, plane.name, &Plane::name);
-      if (kept != other.planes.end() && kept->bytes.size() == plane.bytes.size()) *kept = std::move(plane);
-    }
-    write(other);
-    is_right(run_, Expected(test_vector_for(std::move(other)), kernel_),
-             "once the weight changed at the same addresses");
+    if (run_.prepared_bytes() == 0) write_weight(input);
   }
 
   bool is_right(KernelRun& run, const Expected& expected, const char* when) {
@@ -138,10 +170,25 @@ class StatesJudge {
       return true;
     }
     verdict_.status = Status::fail;
-    if (before_.y == answer.y && !answer.y.empty()) verdict_.findings.push_back({Caveat::earlier_answer, ""});
-    verdict_.reason = std::string("wrong ") + when + ": " + verdict_.mismatch->where + ": want " +
-                      verdict_.mismatch->want + ", got " + verdict_.mismatch->got;
+    const bool is_stale = before_.y == answer.y && !answer.y.empty();
+    if (is_stale) verdict_.findings.push_back({Caveat::earlier_answer, ""});
+    const std::string first =
+        verdict_.mismatch->where + ": want " + verdict_.mismatch->want + ", got " + verdict_.mismatch->got;
+    verdict_.reason = !is_stale && is_wrong_alone(expected, answer)
+                          ? first + "; with data that the first calls did not have"
+                          : std::string("wrong ") + when + ": " + first;
     return false;
+  }
+
+  // Returns true if a call of its own, with buffers of its own, gives the same wrong answer: then the data
+  // are the reason, and nothing that the kernel has seen before.
+  bool is_wrong_alone(const Expected& expected, const KernelAnswer& answer) const {
+    KernelRun alone(kernel_, expected.input(), {});
+    if (alone.supports().status != QCTS_OK) return false;
+    alone.prepare();
+    const KernelAnswer again = alone.run(Poison::zeros);
+    return again.y == answer.y &&
+           std::ranges::equal(again.planes, answer.planes, {}, &Plane::bytes, &Plane::bytes);
   }
 
   const qcts_kernel& kernel_;

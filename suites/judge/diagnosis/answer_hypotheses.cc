@@ -85,8 +85,16 @@ class WrongAnswer {
     return std::nullopt;
   }
 
+  // A prediction that also holds the right answer of most wrong elements explains nothing.
   bool is_explained_by(const PredictElement& predict, const Scope& scope) const {
-    return std::ranges::all_of(scope.elements, [&](size_t i) { return is_predicted(predict(i), got_[i]); });
+    size_t told_apart = 0;
+    const bool holds_all = std::ranges::all_of(scope.elements, [&](size_t i) {
+      const Predicted predicted = predict(i);
+      const Bounded& want = seen_.want[i];
+      told_apart += !is_right(want, got_[i]) && !(predicted.low <= want.high && predicted.high >= want.low);
+      return is_predicted(predicted, got_[i]);
+    });
+    return holds_all && 2 * told_apart >= wrong_.size();
   }
 
  private:

@@ -94,9 +94,10 @@ std::optional<VerdictFinding> unwritten(const WrongCall& call) {
   if (as_before == 0 || as_before < std::min(call.wrong_elems, total)) return std::nullopt;
   if (changes_later(call))
     return VerdictFinding{Caveat::wrote_later, what + " changed after run() had returned"};
-  // A part that equals what was there may have been written, so another call has to leave it too. A kernel
-  // that skips only some calls leaves all of it.
-  const uint64_t left = as_before == total ? total : unwritten_elements(call, now, before, bytes);
+  // What equals the bytes that were there may have been written, so another call has to leave it too. Only a
+  // kernel that skips some calls leaves the bytes of an earlier answer in one call alone.
+  const bool may_skip_calls = as_before == total && (call.poison == Poison::previous || !call.is_first);
+  const uint64_t left = may_skip_calls ? total : unwritten_elements(call, now, before, bytes);
   if (left != total && (left != call.wrong_elems || total == 1)) return std::nullopt;
   if (left != total) return VerdictFinding{Caveat::wrote_part, "the wrong elements were not written"};
   if (call.poison == Poison::previous)

@@ -118,10 +118,25 @@ ProbedWeights describe_effective_weights(const qcts_kernel& kernel, const Kernel
   }
 }
 
+namespace {
+
+// Are all elements equal as numbers, so that only zeros can differ in bits?
+bool loses_only_signs_of_zero(const KernelInput& input, std::span<const std::byte> y) {
+  const DType dtype = input.weight.dtype;
+  const std::vector<double> want = load_doubles(dtype, input.scheme->dequantize(input.planes, input.weight));
+  const std::vector<double> got = load_doubles(dtype, y);
+  return std::ranges::equal(want, got,
+                            [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); });
+}
+
+}  // namespace
+
 ProbedWeights describe_dequantized(const KernelInput& input, std::span<const std::byte> y) {
   const WeightExplanation explanation = explain_dequantized(input, y);
   if (explanation.wrong > 0)
     return {describe(explanation), false, explanation.is_explained(), explanation.agrees_with()};
+  if (loses_only_signs_of_zero(input, y))
+    return {"only the sign of zero is wrong, so look at the codes that mean -0 and +0", true, false};
   return {"each wrong element is within two steps of " + std::string(dtype_name(input.weight.dtype)) +
               " of the right one, so look at the rounding",
           true, false};
