@@ -346,6 +346,25 @@ std::vector<ChoiceEntry> make_ledger() {
        true,
        {{"nf4_mean_order", "the library's own, in float32", "nf4", "",
          "torchao 0.18.0, nf4_tensor.py, double_quantize_scalers"}}},
+      {"bnb_fp4_zero",
+       "what does code 8 of bitsandbytes' fp4 mean",
+       false,
+       {{"bnb_fp4_negative_zero", "-0; 0 in rows of odd length", "",
+         "bitsandbytes on a CPU without AVX-512; qcts reads files so",
+         "bitsandbytes 0.50.2, cdequantize_blockwise_cpu_fp4_*; goldens bitsandbytes_0_50_2/fp4*"},
+        {"bnb_fp4_positive_zero", "0, as quant_map has it", "",
+         "bitsandbytes with AVX-512 where the columns are a multiple of 16; its torch code",
+         "bitsandbytes 0.50.2, backends/default/ops.py, _dequantize_4bit_compute; the kernel, run"}}},
+      {"bnb_absmax_place",
+       "which absmax belongs to row r, column c of k where blocks end inside of a row",
+       false,
+       {{"bnb_absmax_of_element", "(r * k + c) / block", "",
+         "bitsandbytes' quantizer, its torch code and its CPU code without AVX-512; qcts reads files so",
+         "bitsandbytes 0.50.2, backends/cpu/ops.py, dequantize_4bit; goldens bitsandbytes_0_50_2/nf4*"},
+        {"bnb_absmax_of_row", "r * (k / block) + c / block, which is another one", "",
+         "bitsandbytes with AVX-512 where k is a multiple of 16: most weights of 13 x 80 with blocks of 64 "
+         "differ",
+         "bitsandbytes 0.50.2, its CPU kernel, run"}}},
   };
 }
 

@@ -96,16 +96,24 @@ void ValueCollector::add_affine(const NamedTensor& named) {
 }
 
 void ValueCollector::add_coded(const NamedTensor& named) {
+  struct Rule {
+    ValueRule rule;
+    const char *plane, *place, *expected;
+  };
+  const bool any_sign = named.coded->scales.any_sign;
+  const Rule rules[] = {{ValueRule::scale, "scale", "scale ",
+                         any_sign ? "scales are finite" : "scales are finite and not negative"},
+                        {ValueRule::not_a_number, "bias", "bias ", "biases are finite"},
+                        {ValueRule::idle_bits, "codes", "word ", "idle bits are 0"}};
   for (const CodedFault& fault : coded_faults(*named.coded)) {
-    const bool scale = fault.kind == CodedFault::Kind::scale;
+    const Rule& rule = rules[static_cast<size_t>(fault.kind)];
     found_.findings.push_back(
-        {.rule = scale ? ValueRule::scale : ValueRule::idle_bits,
+        {.rule = rule.rule,
          .tensor = named.name,
-         .plane = scale ? "scale" : "codes",
-         .place = (scale ? "scale " : "word ") + std::to_string(fault.first),
-         .value = scale ? number_text(fault.value) : "bits above the codes",
-         .expected =
-             named.coded->scheme + (scale ? ": scales are finite and not negative" : ": idle bits are 0"),
+         .plane = rule.plane,
+         .place = rule.place + std::to_string(fault.first),
+         .value = rule.rule == ValueRule::idle_bits ? "bits above the codes" : number_text(fault.value),
+         .expected = named.coded->scheme + ": " + rule.expected,
          .count = fault.count,
          .total = fault.total});
   }

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 from dialect_files import FIXTURES, GOLDENS, read_safetensors, write_safetensors
+from joined_model import Model, extra_part, folder_of, saying, without
 from qcts_program import inspect, qcts
 
 PEERS = [id for id, golden in GOLDENS.items() if "peer" in golden["flags"]]
@@ -16,33 +17,6 @@ AWQ = "autoawq_0_2_9/int4_g32"
 BLOCKS = "transformers_5_24_0_peers/fp8_blocks"
 MODELOPT = "modelopt_0_47_0/nvfp4"
 EXPERTS = "transformers_5_24_0_peers/gpt_oss"
-
-
-def folder_of(id):
-    return FIXTURES / GOLDENS[id]["file"]
-
-
-class Model:
-    """A copy of a golden whose tensors and configuration a test may change."""
-
-    def __init__(self, id, folder):
-        self.folder = folder / "model"
-        shutil.copytree(folder_of(id), self.folder)
-        self.tensors = read_safetensors(self.folder / "model.safetensors")
-        self.config = json.loads((self.folder / "config.json").read_text())
-
-    @property
-    def said(self):
-        return self.config["quantization_config"]
-
-    def write(self):
-        write_safetensors(self.folder / "model.safetensors", self.tensors)
-        (self.folder / "config.json").write_text(json.dumps(self.config))
-        return self.folder
-
-    def change(self, name, place, value):
-        dtype, shape, data = self.tensors[name]
-        self.tensors[name] = dtype, shape, data[:place] + bytes([value]) + data[place + 1 :]
 
 
 @pytest.mark.parametrize("id", PEERS)
@@ -62,24 +36,14 @@ def test_the_file_is_judged_and_saved_again_byte_for_byte(id, tmp_path):
     folder = folder_of(id)
     qcts("check", folder)
     qcts("resave", folder, tmp_path / "again")
-    for file in folder.glob("*.safetensors"):
+    files = [*folder.glob("*.safetensors"), *folder.glob("*.bin")]
+    assert files
+    for file in files:
         assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes()
     told = inspect(folder)
     assert told["dense_bytes"] == GOLDENS[id]["dense_bytes"] and not told["findings"]
     quantized = {key.removesuffix("|dequant") for key in read_safetensors(FIXTURES / GOLDENS[id]["expected"])}
     assert {tensor["name"] for tensor in told["tensors"] if tensor["scheme"]} == quantized
-
-
-def without(*keys):
-    def change(model):
-        for key in keys:
-            model.said.pop(key, None)
-
-    return change
-
-
-def saying(**words):
-    return lambda model: model.said.update(words)
 
 
 def of_groups(**words):
@@ -102,10 +66,6 @@ def two_groups(model):
     groups = model.said["config_groups"]
     groups["other"] = copy.deepcopy(groups["group_0"])
     groups["other"]["weights"]["symmetric"] = not groups["other"]["weights"]["symmetric"]
-
-
-def extra_part(name):
-    return lambda model: model.tensors.update({name: ("F32", [1], bytes(4))})
 
 
 def zero_point_of_zero(model):

@@ -33,6 +33,9 @@ class CodeReader {
       const int64_t per_word = word_bits / bits;
       word = position / per_word;
       shift = position % per_word * bits;
+    } else if (matrix_.packing == CodePacking::high_first) {
+      word = position / 2;
+      shift = position % 2 == 0 ? 4 : 0;
     } else if (matrix_.packing == CodePacking::awq) {
       word = position / 8;
       shift = kAwqPlaces[static_cast<size_t>(position % 8)] * bits;
@@ -65,6 +68,8 @@ class CodeReader {
         return static_cast<float>(decode_float(DType::float6_e2m3fn, static_cast<uint64_t>(field)));
       case CodeKind::float4_e2m1:
         return static_cast<float>(decode_float(DType::float4_e2m1fn_x2, static_cast<uint64_t>(field)));
+      case CodeKind::table:
+        return matrix.table.at(static_cast<size_t>(field));
     }
     return 0;
   }
@@ -80,18 +85,30 @@ class CodeReader {
   std::vector<float> values_;
 };
 
-std::vector<float> floats_of(const Tensor& tensor) {
+std::vector<float> nested_scales(const Tensor& codes, const NestedScales& nested) {
   std::vector<std::byte> scratch;
-  const std::span<const std::byte> bytes = row_major_view(tensor, scratch);
-  const DType dtype = tensor.dtype == DType::uint8 ? DType::float8_e8m0fnu : tensor.dtype;
-  return load_floats(dtype, bytes);
+  const std::span<const std::byte> bytes = row_major_view(codes, scratch);
+  std::vector<float> scales(bytes.size());
+  for (size_t i = 0; i < scales.size(); ++i) {
+    const float scale = nested.table.at(std::to_integer<size_t>(bytes[i])) *
+                        nested.absmax.at(i / static_cast<size_t>(nested.block));
+    scales[i] = scale + nested.offset;
+  }
+  return scales;
+}
+
+std::vector<float> scales_of_file(const ScaleMatrix& scales) {
+  if (scales.nested) return nested_scales(scales.values, *scales.nested);
+  return scales.values.dtype == DType::uint8
+             ? read_floats(bytes_as(DType::float8_e8m0fnu, scales.values, scales.values.shape))
+             : read_floats(scales.values);
 }
 
 // The scales as they are multiplied by, [rows, columns].
 std::vector<float> effective_scales(const CodedWeight& weight) {
   const ScaleMatrix& scales = weight.scales;
-  const std::vector<float> stored = floats_of(scales.values);
-  const float global = scales.global ? floats_of(*scales.global).at(0) : 1;
+  const std::vector<float> stored = scales_of_file(scales);
+  const float global = scales.global ? read_floats(*scales.global).at(0) : 1;
   std::vector<float> result(stored.size());
   for (int64_t row = 0; row < scales.rows; ++row)
     for (int64_t column = 0; column < scales.columns; ++column) {
@@ -115,19 +132,30 @@ void read_zeros(const CodedWeight& weight, const std::optional<CodeReader>& read
   }
 }
 
-std::vector<size_t> groups_of(const CodedWeight& weight) {
-  std::vector<size_t> groups(static_cast<size_t>(weight.columns));
-  const std::vector<int64_t> named =
-      weight.group_of ? read_integers(*weight.group_of) : std::vector<int64_t>();
-  for (size_t j = 0; j < groups.size(); ++j)
-    groups[j] =
-        weight.group_of ? static_cast<size_t>(named[j]) : j / static_cast<size_t>(weight.scales.column_block);
-  return groups;
-}
+// The group of each column, one column after the other.
+class ColumnGroups {
+ public:
+  explicit ColumnGroups(const CodedWeight& weight) : block_(weight.scales.column_block) {
+    if (weight.group_of) named_ = read_integers(*weight.group_of);
+  }
+  void restart() { group_ = 0, left_ = block_, column_ = 0; }
+  size_t next() {
+    if (!named_.empty()) return static_cast<size_t>(named_[column_++]);
+    if (left_ == 0) ++group_, left_ = block_;
+    --left_;
+    return group_;
+  }
+
+ private:
+  std::vector<int64_t> named_;  // empty: blocks of columns follow each other
+  int64_t block_, left_ = 0;
+  size_t group_ = 0, column_ = 0;
+};
 
 // Counts the words of a line that have a bit above their codes, or above the last code of the line.
 void find_idle_bits(const CodeMatrix& matrix, std::vector<CodedFault>& faults) {
-  if (matrix.packing == CodePacking::awq) return;
+  // bitsandbytes fills the last half byte with the code of 0.
+  if (matrix.packing == CodePacking::awq || matrix.packing == CodePacking::high_first) return;
   std::vector<std::byte> scratch;
   const std::span<const std::byte> bytes = row_major_view(matrix.words, scratch);
   const int64_t per_word = matrix.packing == CodePacking::padded ? matrix.word_bits / matrix.bits : 0;
@@ -194,8 +222,31 @@ uint64_t law_bytes_of(const CodedWeight& weight) {
   const ScaleMatrix& scales = weight.scales;
   return of_matrix(weight.codes) + (weight.zeros ? of_matrix(*weight.zeros) : 0) +
          static_cast<uint64_t>(scales.rows * scales.columns) * dtype_bytes(scales.values.dtype) +
+         (weight.biases ? static_cast<uint64_t>(scales.rows * scales.columns) * dtype_bytes(weight.dtype)
+                        : 0) +
          (scales.global ? 4 : 0) + (weight.group_of ? 4 * static_cast<uint64_t>(weight.columns) : 0);
 }
+
+namespace {
+
+std::string nested_contradiction(const ScaleMatrix& scales) {
+  const NestedScales& nested = *scales.nested;
+  if (scales.values.dtype != DType::uint8) return "the scales are no bytes";
+  if (nested.table.size() != 256) return "the table of the scales does not hold 256 values";
+  const int64_t count = scales.rows * scales.columns;
+  if (!covers(static_cast<int64_t>(nested.absmax.size()), nested.block, count))
+    return "blocks of " + std::to_string(nested.block) + " ask for other scales of the scales";
+  return "";
+}
+
+std::string bias_contradiction(const CodedWeight& weight) {
+  if (!weight.biases) return "";
+  if (weight.biases->dtype != weight.dtype)
+    return "the biases are " + std::string(dtype_name(weight.biases->dtype));
+  return size_contradiction("the biases", weight.biases->numel(), weight.scales.rows * weight.scales.columns);
+}
+
+}  // namespace
 
 std::string coded_contradiction(const CodedWeight& weight) {
   const ScaleMatrix& scales = weight.scales;
@@ -212,6 +263,9 @@ std::string coded_contradiction(const CodedWeight& weight) {
           size_contradiction("the scales", scales.values.numel(), scales.rows * scales.columns);
       !text.empty())
     return text;
+  if (scales.nested)
+    if (std::string text = nested_contradiction(scales); !text.empty()) return text;
+  if (std::string text = bias_contradiction(weight); !text.empty()) return text;
   if (scales.global && (scales.global->numel() != 1 || scales.global->dtype != DType::float32))
     return "the global scale is not one float32";
   if (weight.zeros) {
@@ -230,18 +284,21 @@ Tensor dense_of_coded(const CodedWeight& weight, const std::vector<int64_t>& sha
   std::optional<CodeReader> zero_codes;
   if (weight.zeros) zero_codes.emplace(*weight.zeros);
   const std::vector<float> scales = effective_scales(weight);
-  const std::vector<size_t> groups = groups_of(weight);
+  const std::vector<float> biases = weight.biases ? read_floats(*weight.biases) : std::vector<float>();
+  ColumnGroups groups(weight);
   std::vector<float> zeros(static_cast<size_t>(weight.scales.columns));
   std::vector<std::byte> bytes(bytes_of(weight.dtype, shape));
   const int64_t expert_rows = weight.rows / std::max<int64_t>(1, weight.experts);
   for (int64_t row = 0; row < weight.rows; ++row) {
     read_zeros(weight, zero_codes, row, zeros);
-    const float* scale = scales.data() + row / weight.scales.row_block * weight.scales.columns;
+    const auto first = static_cast<size_t>(row / weight.scales.row_block * weight.scales.columns);
+    groups.restart();
     for (int64_t column = 0; column < weight.columns; ++column) {
-      const size_t group = groups[static_cast<size_t>(column)];
+      const size_t group = groups.next();
       float code = weight.codes.lines_are_rows ? codes.at(row, column) : codes.at(column, row);
       if (weight.plain_zero && code == 0) code = 0;
-      const float value = (code - zeros[group]) * scale[group];
+      float value = (code - zeros[group]) * scales[first + group];
+      value = biases.empty() ? value * weight.factor : round_to(weight.dtype, value) + biases[first + group];
       const int64_t place =
           weight.transposed ? (row / expert_rows * weight.columns + column) * expert_rows + row % expert_rows
                             : row * weight.columns + column;
@@ -251,15 +308,24 @@ Tensor dense_of_coded(const CodedWeight& weight, const std::vector<int64_t>& sha
   return make_tensor(weight.dtype, shape, std::move(bytes), weight.scheme);
 }
 
+namespace {
+
+void find_values(CodedFault::Kind kind, const std::vector<float>& values, bool any_sign,
+                 std::vector<CodedFault>& faults) {
+  CodedFault fault{.kind = kind};
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!(std::isfinite(values[i]) && (any_sign || values[i] >= 0)) && fault.count++ == 0)
+      fault.first = static_cast<int64_t>(i), fault.value = static_cast<double>(values[i]);
+  fault.total = values.size();
+  if (fault.count > 0) faults.push_back(fault);
+}
+
+}  // namespace
+
 std::vector<CodedFault> coded_faults(const CodedWeight& weight) {
   std::vector<CodedFault> faults;
-  CodedFault scale;
-  const std::vector<float> scales = effective_scales(weight);
-  for (size_t i = 0; i < scales.size(); ++i)
-    if (!(std::isfinite(scales[i]) && scales[i] >= 0) && scale.count++ == 0)
-      scale.first = static_cast<int64_t>(i), scale.value = static_cast<double>(scales[i]);
-  scale.total = scales.size();
-  if (scale.count > 0) faults.push_back(scale);
+  find_values(CodedFault::Kind::scale, effective_scales(weight), weight.scales.any_sign, faults);
+  if (weight.biases) find_values(CodedFault::Kind::bias, read_floats(*weight.biases), true, faults);
   find_idle_bits(weight.codes, faults);
   if (weight.zeros) find_idle_bits(*weight.zeros, faults);
   return faults;
@@ -285,6 +351,21 @@ std::vector<int64_t> read_integers(const Tensor& tensor) {
     values[i] = static_cast<int64_t>(word << (64 - bits)) >> (64 - bits);
   }
   return values;
+}
+
+std::vector<float> read_floats(const Tensor& tensor) {
+  std::vector<std::byte> scratch;
+  return load_floats(tensor.dtype, row_major_view(tensor, scratch));
+}
+
+Tensor bytes_as(DType dtype, const Tensor& tensor, std::vector<int64_t> shape) {
+  if (!tensor.is_contiguous()) return make_tensor(dtype, std::move(shape), row_major_bytes(tensor));
+  Tensor view = tensor;
+  view.dtype = dtype;
+  view.offset_elems *= static_cast<int64_t>(dtype_bytes(tensor.dtype));
+  view.stride = contiguous_stride(shape);
+  view.shape = std::move(shape);
+  return view;
 }
 
 }  // namespace qcts

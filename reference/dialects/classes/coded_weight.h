@@ -3,9 +3,14 @@
 // The parts are described as data, so that one decoder reads the formats of all of them:
 //   w = round_dtype(float32((code - zero) * scale))
 // The difference is exact, and the product is rounded to float32 as ATen rounds it before it is narrowed.
+// Two libraries go on from there: bitsandbytes multiplies int8 by a constant, in float32, and MLX adds a
+// bias:
+//   w = round_dtype(float32(float32(code * scale) * factor)),  w = round_dtype(round_dtype(code * scale) +
+//   bias)
 // Sources: compressed-tensors 0.20.0, quantization/lifecycle/forward.py, dequantize;
 // GPTQModel 7.7.0, nn_modules/qlinear/__init__.py, dequantize_weight; AutoAWQ 0.2.9, utils/packing_utils.py,
-// dequantize_gemm; transformers 5.24.0, integrations/finegrained_fp8.py and integrations/mxfp4.py.
+// dequantize_gemm; transformers 5.24.0, integrations/finegrained_fp8.py and integrations/mxfp4.py;
+// bitsandbytes 0.50.2, backends/cpu/ops.py and backends/default/ops.py; MLX 0.32.4, mx.dequantize().
 #pragma once
 
 #include <cstdint>
@@ -26,13 +31,15 @@ enum class CodeKind : uint8_t {
   float8_e4m3,
   float6_e2m3,
   float4_e2m1,
+  table,  // CodeMatrix::table
 };
 
 // How codes lie in the words of a line.
 enum class CodePacking : uint8_t {
-  dense,   // a stream of bits, lowest first; a code may cross into the next word
-  padded,  // 32 / bits codes in each word, with idle bits above them
-  awq,     // eight codes of four bits, in the order 0 2 4 6 1 3 5 7
+  dense,       // a stream of bits, lowest first; a code may cross into the next word
+  padded,      // 32 / bits codes in each word, with idle bits above them
+  awq,         // eight codes of four bits, in the order 0 2 4 6 1 3 5 7
+  high_first,  // two codes of four bits in each byte, the first one in its high half
 };
 
 // A matrix of codes. The words of a line follow each other by `word_stride`.
@@ -45,14 +52,25 @@ struct CodeMatrix {
   int64_t lines = 0, length = 0;  // length: codes in a line
   int64_t line_stride = 0, word_stride = 1;
   bool lines_are_rows = true;  // of the weight; otherwise columns of codes, or groups of zero points
+  std::vector<float> table{};  // the value of each code
 
   // Returns the number of words in a line that holds `length` codes.
   int64_t line_words() const;
 };
 
+// Scales that are quantized themselves: scale = float32(float32(table[byte] * absmax[i / block]) + offset).
+struct NestedScales {
+  std::vector<float> table;   // of 256 values
+  std::vector<float> absmax;  // one for each block
+  int64_t block = 256;        // scales that share one
+  float offset = 0;
+};
+
 struct ScaleMatrix {
   // float32, float16, bfloat16 or float8_e4m3fn; uint8 and float8_e8m0fnu stand for 2^(byte - 127).
+  // With `nested` they are bytes that select from its table.
   Tensor values;
+  std::optional<NestedScales> nested{};
   int64_t row_block = 1;     // rows that share a scale
   int64_t column_block = 1;  // columns that share a scale, unless CodedWeight::group_of says otherwise
   int64_t rows = 1, columns = 1;
@@ -60,6 +78,7 @@ struct ScaleMatrix {
   std::optional<Tensor> global;  // one float32 for the whole weight
   bool divides_by_global = false;
   bool rounded_first = false;  // to the dtype of the weight, before the product
+  bool any_sign = false;       // the library writes negative scales too
 };
 
 struct CodedWeight {
@@ -72,8 +91,11 @@ struct CodedWeight {
   int64_t zero = 0;                 // added to each of `zeros`; without them, the zero point of all groups
   std::optional<Tensor> group_of;   // int32 [columns]: the group of each column
   bool plain_zero = false;          // a code of -0 is read as +0
+  float factor = 1;                 // of the product of code and scale
+  std::optional<Tensor> biases{};   // of the dtype of the weight, as many as scales; added to the product
   int64_t experts = 1;              // matrices that are stacked along the rows
   bool transposed = false;          // the model sees each of them as [columns, rows]
+  std::vector<int64_t> shape{};     // that the model sees; empty: it follows from the fields above
   uint64_t law_bytes = 0;           // of all parts, by the format's formula
 };
 
@@ -86,11 +108,12 @@ std::string coded_contradiction(const CodedWeight& weight);
 // Dequantizes a weight to `shape` in its dtype. Requires that coded_contradiction() is empty.
 Tensor dense_of_coded(const CodedWeight& weight, const std::vector<int64_t>& shape);
 
-// Values that the format cannot mean: scales that are negative or not finite, and idle bits that are set.
+// Values that the format cannot mean: scales that are negative (unless any_sign) or not finite, biases that
+// are not finite, and idle bits that are set.
 struct CodedFault {
-  enum class Kind : uint8_t { scale, idle_bits } kind = Kind::scale;
-  int64_t first = 0;  // index of the first one among the scales, or among the words
-  double value = 0;   // the scale
+  enum class Kind : uint8_t { scale, bias, idle_bits } kind = Kind::scale;
+  int64_t first = 0;  // index of the first one among the scales or biases, or among the words
+  double value = 0;   // the scale or bias
   uint64_t count = 0, total = 0;
 };
 std::vector<CodedFault> coded_faults(const CodedWeight& weight);
@@ -100,5 +123,9 @@ std::vector<CodedFault> coded_faults(const CodedWeight& weight);
 std::vector<int64_t> fields_of(const CodeMatrix& matrix);
 // Reads a tensor of int8, int16, int32 or int64.
 std::vector<int64_t> read_integers(const Tensor& tensor);
+// Reads a tensor of floats.
+std::vector<float> read_floats(const Tensor& tensor);
+// Returns the bytes of a tensor of any dtype as elements of another one, which has eight bits.
+Tensor bytes_as(DType dtype, const Tensor& tensor, std::vector<int64_t> shape);
 
 }  // namespace qcts

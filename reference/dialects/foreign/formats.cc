@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The formats of other libraries that are recognized but not read. A reader for one of them replaces its row.
+// The formats of other libraries that are recognized. A join (../joins) reads the weights of some of them.
 #include <array>
 
 #include "reference/dialects/foreign/foreign.h"

@@ -18,7 +18,9 @@ const Tensor* LayerParts::find(std::string_view ending) {
       stem_.empty() && ending.starts_with('.') ? std::string(ending.substr(1)) : stem_ + std::string(ending);
   const auto found = places_.find(name);
   if (found == places_.end()) return nullptr;
-  used_.emplace(found->second, ending.substr(ending.starts_with('.') || ending.starts_with('_') ? 1 : 0));
+  used_.emplace(found->second, ending.empty()
+                                   ? "weight"
+                                   : ending.substr(ending.starts_with('.') || ending.starts_with('_')));
   return &tensors_[found->second].payload[0].tensor;
 }
 
@@ -30,8 +32,11 @@ const Tensor& LayerParts::need(std::string_view ending, std::initializer_list<DT
   return *part;
 }
 
-void LayerParts::require_no_others(std::initializer_list<std::string_view> words) const {
-  const std::string prefix = stem_.empty() ? "" : stem_ + ".";
+void LayerParts::require_no_others(std::initializer_list<std::string_view> words,
+                                   std::string_view below) const {
+  const std::string module = stem_ + std::string(below);
+  const std::string prefix =
+      module.empty() ? "" : module.substr(stem_.empty() && module.starts_with('.')) + ".";
   for (auto place = places_.lower_bound(prefix); place != places_.end() && place->first.starts_with(prefix);
        ++place) {
     const std::string_view word = place->first.substr(prefix.size());
@@ -92,7 +97,7 @@ void finish_coded(CodedWeight& weight, std::initializer_list<const Tensor*> othe
   if (weight.rows <= 0 || weight.columns <= 0) leave_apart("it has no elements");
   if (const std::string text = coded_contradiction(weight); !text.empty()) contradict_layer(text);
   const DType scale = weight.scales.values.dtype;
-  if (scale == DType::uint8 || scale == DType::float8_e8m0fnu) {
+  if (!weight.scales.nested && (scale == DType::uint8 || scale == DType::float8_e8m0fnu)) {
     std::vector<std::byte> scratch;
     if (std::ranges::count(row_major_view(weight.scales.values, scratch), std::byte{255}) != 0)
       contradict_layer("a scale is 255, which stands for no number");

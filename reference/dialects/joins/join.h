@@ -42,21 +42,26 @@ using PlainPlaces = std::map<std::string_view, size_t>;
 // The parts of one weight, whose names begin with the same stem: "model.fc" for "model.fc.weight_packed".
 class LayerParts {
  public:
-  LayerParts(std::string stem, const PlainPlaces& places, const std::vector<NamedTensor>& tensors)
-      : stem_(std::move(stem)), places_(places), tensors_(tensors) {}
+  LayerParts(std::string stem, std::string_view codes, const PlainPlaces& places,
+             const std::vector<NamedTensor>& tensors)
+      : stem_(std::move(stem)), codes_(codes), places_(places), tensors_(tensors) {}
 
   const std::string& stem() const { return stem_; }
+  // The ending of Join::codes that led to this weight.
+  std::string_view codes() const { return codes_; }
   // Returns the part with this ending, which then belongs to the weight. Returns nullptr if there is none.
   const Tensor* find(std::string_view ending);
   // Throws NotJoined if the part is missing, or if it has another dtype than these.
   const Tensor& need(std::string_view ending, std::initializer_list<DType> dtypes);
-  // Throws NotJoined if the module holds tensors that are neither parts of the weight nor these.
-  void require_no_others(std::initializer_list<std::string_view> words) const;
+  // Throws NotJoined if the module, or what is named `below` it, holds tensors that are neither parts of the
+  // weight nor these.
+  void require_no_others(std::initializer_list<std::string_view> words, std::string_view below = "") const;
   // The places of the parts, in file order, with their endings.
   const std::map<size_t, std::string>& used() const { return used_; }
 
  private:
   std::string stem_;
+  std::string_view codes_;
   const PlainPlaces& places_;
   const std::vector<NamedTensor>& tensors_;
   std::map<size_t, std::string> used_;
@@ -65,12 +70,14 @@ class LayerParts {
 struct Join {
   std::string_view format;                  // ForeignFormat::name, which becomes the dialect
   std::span<const std::string_view> codes;  // endings of the tensors that hold codes
-  std::string_view weight;                  // ending of the joined weight's name
+  std::string_view weight;                  // ending of the joined weight's name, unless keeps_name
   // Returns why no weight of such a configuration is read, or an empty text.
   std::string (*refuse)(const nlohmann::ordered_json& config);
   // Describes the weight. Returns nullopt if the tensor with the codes is no quantized weight.
   // Throws NotJoined.
   std::optional<CodedWeight> (*read)(LayerParts& parts, const QuantConfig& config);
+  bool keeps_name = false;     // the joined weight has the name of its codes
+  std::string_view sign = {};  // a name with this text belongs to the format, whatever config.json says
 };
 
 // Helpers for read(): values of a JSON object, which may lack the key or hold something else there.

@@ -28,6 +28,14 @@ const Join* join_of(const std::string& method) {
   return nullptr;
 }
 
+// Without a configuration, the names of a format's own parts tell.
+const Join* join_by_names(const Checkpoint& checkpoint) {
+  for (const Join* join : kJoins)
+    for (const NamedTensor& tensor : checkpoint.tensors)
+      if (!join->sign.empty() && tensor.name.find(join->sign) != std::string::npos) return join;
+  return nullptr;
+}
+
 bool is_lone_data(const NamedTensor& tensor) {
   return (tensor.type == "Tensor" || tensor.type == "Parameter") && tensor.payload.size() == 1 &&
          tensor.payload[0].name == "data" && tensor.payload[0].tensor.storage != nullptr;
@@ -59,7 +67,7 @@ class Joiner {
       const bool lone = ending.starts_with('.') && name == ending.substr(1);
       if (!lone && !name.ends_with(ending)) continue;
       const std::string stem = lone ? "" : name.substr(0, name.size() - ending.size());
-      LayerParts parts(stem, places_, checkpoint_.tensors);
+      LayerParts parts(stem, ending, places_, checkpoint_.tensors);
       try {
         if (std::optional<CodedWeight> coded = join_.read(parts, config_))
           add(name, place, parts, std::move(*coded));
@@ -79,7 +87,8 @@ class Joiner {
 
   void add(const std::string& codes, size_t place, const LayerParts& parts, CodedWeight coded) {
     NamedTensor layer;
-    layer.name = parts.stem().empty() && join_.weight.starts_with('.')
+    layer.name = join_.keeps_name ? codes
+                 : parts.stem().empty() && join_.weight.starts_with('.')
                      ? std::string(join_.weight.substr(1))
                      : parts.stem() + std::string(join_.weight);
     if (layer.name != codes && places_.contains(layer.name))
@@ -91,6 +100,7 @@ class Joiner {
       layer.shape = {coded.experts, coded.rows / coded.experts, coded.columns};
       if (coded.transposed) std::swap(layer.shape[1], layer.shape[2]);
     }
+    if (!coded.shape.empty()) layer.shape = coded.shape;
     for (const auto& [index, inner] : parts.used()) {
       if (taken_[index])
         refuse(RefusalClass::SubclassSchema, checkpoint_.tensors[index].name + " belongs to two weights");
@@ -130,7 +140,7 @@ class Joiner {
 }  // namespace
 
 std::string join_foreign_parts(Checkpoint& checkpoint, const QuantConfig& config, ReadBudget& budget) {
-  const Join* join = join_of(config.method);
+  const Join* join = config.method.empty() ? join_by_names(checkpoint) : join_of(config.method);
   if (join == nullptr || checkpoint.dialect != "plain") return "";
   return Joiner(checkpoint, *join, config, budget).run();
 }

@@ -44,7 +44,7 @@ FORMATS = {
     "bnb_int8": ("bitsandbytes", "bitsandbytes", ".weight:I8:64x64 .SCB:F32:64"),
     "bnb_nf4": (
         None, "bitsandbytes",
-        ".weight:U8:2048x1 .weight.absmax:F32:64 .weight.quant_map:F32:16 "
+        ".weight:U8:1x2048 .weight.absmax:F32:64 .weight.quant_map:F32:16 "
         ".weight.quant_state.bitsandbytes__nf4:U8:90",
     ),
     "hqq": (None, "hqq", ".W_q:U8:32x64 .scale:F16:64x1 .zero:F16:64x1"),
@@ -119,7 +119,7 @@ FORMATS = {
     ),
     "bnb_experts": (
         None, "bitsandbytes",
-        ".gate_up_proj:U8:4096x1 .gate_up_proj.absmax:F32:128 .gate_up_proj.quant_map:F32:16 "
+        ".gate_up_proj:U8:1x4096 .gate_up_proj.absmax:F32:128 .gate_up_proj.quant_map:F32:16 "
         ".gate_up_proj.quant_state.bitsandbytes__nf4:U8:90",
     ),
     "lit_gptq": (None, "scaled_codes", ".quant_weight:U8:32x64 .scales:F16:2x64 .zeros:F16:2x64"),
