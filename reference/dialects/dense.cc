@@ -83,7 +83,8 @@ std::string why_of_torch(const NamedTensor& tensor) {
   if (attribute("conj") == true || attribute("neg") == true)
     return "a lazy view: save resolve_conj().resolve_neg()";
   const std::string rebuild = attribute("rebuild").is_string() ? attribute("rebuild").get<std::string>() : "";
-  if (rebuild == "_rebuild_qtensor") return "a quantized tensor of torch itself: save dequantize() of it";
+  if (rebuild == "_rebuild_qtensor")
+    return "a quantized tensor of torch itself, whose zero points or packed view torch does not dequantize";
   if (rebuild == "_rebuild_sparse_tensor") return "a sparse tensor: save to_dense() of it";
   if (rebuild == "_rebuild_nested_tensor" || rebuild == "_rebuild_njt")
     return "a nested tensor: save to_padded_tensor() of it, or its parts";

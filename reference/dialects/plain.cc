@@ -167,7 +167,7 @@ void PlainReader::read_qtensor(const pickle::Refs& args) {
   attribute("qscheme", quantizer.at(0));
   tensor_.shape = integers_of(args[2]);
   Tensor codes = *storage_of(object_, args[0]);
-  tensor_.dtype = codes.dtype;
+  tensor_.dtype = DType::float32;
   if (codes.dtype == DType::quint4x2 || codes.dtype == DType::quint2x4) {
     read_packed(args, std::move(codes));
   } else {

@@ -40,6 +40,7 @@ class ValueCollector {
   void add_coded(const NamedTensor& tensor);
   void add_blocks(const NamedTensor& tensor);
   void add_affine(const NamedTensor& tensor);
+  void add_qtensor(const NamedTensor& tensor);
   void add_faults(const std::string& name, const SchemeTensor& tensor, const ReadWeight& weight);
   void add_padding(const std::string& name, const SchemeTensor& tensor, const ReadWeight& weight);
   void add_unreadable(const std::string& name, const SchemeTensor& tensor, const std::string& why_not);

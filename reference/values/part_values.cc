@@ -10,6 +10,7 @@
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/classes/coded_weight.h"
 #include "reference/dialects/classes/lookup.h"
+#include "reference/dialects/classes/qtensor.h"
 #include "reference/numerics/soft_float.h"
 #include "reference/numerics/special_values.h"
 #include "reference/values/collector.h"
@@ -95,6 +96,24 @@ void ValueCollector::add_affine(const NamedTensor& named) {
   zero_points.add_to(found_.findings);
 }
 
+// torch refuses to dequantize zero points outside of the codes' range.
+void ValueCollector::add_qtensor(const NamedTensor& named) {
+  if (!is_qtensor(named)) return;
+  if (const Json scale = attribute_at(named, "scale"); scale.is_number()) {
+    PartFinding finding(ValueRule::scale, named, "scale", "scales are finite and not negative");
+    finding.look_at(scale.get<double>(), std::isfinite(scale.get<double>()) && scale.get<double>() >= 0);
+    finding.add_to(found_.findings);
+  }
+  const std::optional<ZeroPointRange> range = qtensor_zero_points(named);
+  if (!range) return;
+  PartFinding finding(
+      ValueRule::zero_point, named, "zero_point",
+      "zero points lie in " + number_text(range->least) + " .. " + number_text(range->greatest));
+  for (const double zero : range->zero_points)
+    finding.look_at(zero, zero >= range->least && zero <= range->greatest);
+  finding.add_to(found_.findings);
+}
+
 void ValueCollector::add_coded(const NamedTensor& named) {
   struct Rule {
     ValueRule rule;
@@ -162,6 +181,7 @@ void ValueCollector::add_parts(const NamedTensor& named) {
     }
   }
   add_affine(named);
+  add_qtensor(named);
 }
 
 }  // namespace qcts

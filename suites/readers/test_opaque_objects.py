@@ -141,8 +141,8 @@ def test_quantize_reaches_into_a_model(tmp_path):
 
 
 def test_dequantize_writes_all_or_nothing_unless_asked(tmp_path):
-    """A quantized tensor of torch itself, of which no float weight is made here."""
-    codes = torch.quantize_per_channel(torch.ones(2, 2), torch.tensor([0.1, 0.2]), torch.tensor([0, 0]), 0, torch.qint8)
+    """A quantized tensor of torch itself, whose zero point torch refuses."""
+    codes = torch._make_per_tensor_quantized_tensor(torch.ones(2, 2, dtype=torch.int8), 0.1, 128)
     path, out = saved({"a": torch.ones(2), "q": codes}, tmp_path / "x.pt"), tmp_path / "out.safetensors"
     refused = qcts("dequantize", path, out, code=1)
     assert ": q: " in refused.stderr and "--partial" in refused.stderr and not out.exists()
@@ -168,7 +168,7 @@ NOT_STRIDED = {
     "nested": (torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "nested tensor"),
     "jagged": (torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged), "nested tensor"),
     "conj": (torch.ones(2, dtype=torch.complex64).conj(), "resolve_conj()"),
-    "quantized": (torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), "dequantize()"),
+    "quantized": (torch._make_per_tensor_quantized_tensor(torch.ones(2, dtype=torch.int8), 0.1, 128), "zero points"),
     "complex32": (torch.ones(2, dtype=torch.complex32), "no dtype for complex32"),
     "bits": (torch.zeros(3, dtype=torch.bits8), "no dtype for bits8"),
 }

@@ -22,7 +22,7 @@ def described(tensor):
     """Returns dtype, shape and sha256 of the elements in row-major order, for a quantized tensor of its codes."""
     codes = tensor.detach().int_repr() if tensor.is_quantized else tensor.detach()
     data = codes.contiguous().flatten().view(torch.uint8).numpy().tobytes()
-    return str(tensor.dtype)[6:], list(tensor.shape), hashlib.sha256(data).hexdigest()
+    return "float32" if tensor.is_quantized else str(tensor.dtype)[6:], list(tensor.shape), hashlib.sha256(data).hexdigest()
 
 
 def listed(report, kind):

@@ -15,6 +15,7 @@
 #include "reference/dialects/classes/lookup.h"
 #include "reference/dialects/classes/marlin.h"
 #include "reference/dialects/classes/nf4.h"
+#include "reference/dialects/classes/qtensor.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/sparse.h"
 #include "reference/dialects/classes/training.h"
@@ -168,6 +169,7 @@ std::optional<Tensor> dense_by_dialect(const NamedTensor& tensor) {
   if (const std::optional<Tensor> dense = dense_of_codebook(tensor)) return dense;
   if (const std::optional<Tensor> dense = dense_of_optimizer_state(tensor)) return dense;
   if (const std::optional<Tensor> dense = dense_of_training_weight(tensor)) return dense;
+  if (const std::optional<Tensor> dense = dense_of_qtensor(tensor)) return dense;
   // Wrappers that quantize only activations, around a plain weight.
   if (tensor.type != "LinearActivationQuantizedTensor" &&
       tensor.type != "WeightTensorWithLinearActivationQuantizationMetadata")

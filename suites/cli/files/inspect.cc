@@ -11,6 +11,7 @@
 #include "reference/comparison/words.h"
 #include "reference/dialects/blocks/blocks.h"
 #include "reference/dialects/classes/coded_weight.h"
+#include "reference/dialects/classes/qtensor.h"
 #include "reference/dialects/config.h"
 #include "reference/dialects/dense.h"
 #include "reference/dialects/own_metadata.h"
@@ -129,6 +130,7 @@ void print_pack(const CpuPack& pack) {
 
 std::string scheme_name(const NamedTensor& tensor) {
   if (tensor.coded) return tensor.coded->scheme;
+  if (is_qtensor(tensor)) return qtensor_scheme(tensor);
   return tensor.blocks && tensor.foreign.empty() ? gguf_scheme_name(*tensor.blocks) : tensor.scheme;
 }
 
