@@ -53,7 +53,7 @@ std::vector<std::string> parts_for_input(const NamedTensor& tensor) {
   std::vector<std::string> names;
   for (const InnerTensor& part : tensor.payload) {
     const std::string own = part.name.substr(part.name.rfind('.') + 1);
-    const bool of_coded = tensor.coded != nullptr && own.starts_with("input_");
+    const bool of_coded = tensor.coded != nullptr && (own.starts_with("input_") || own == "activation_scale");
     const bool of_wrapper = wraps && (part.name == "scale" || part.name == "zero_point");
     if (of_wrapper || of_coded || own.starts_with("act_") || own.starts_with("_act_") ||
         own.starts_with("output_act_"))

@@ -132,26 +132,6 @@ void read_zeros(const CodedWeight& weight, const std::optional<CodeReader>& read
   }
 }
 
-// The group of each column, one column after the other.
-class ColumnGroups {
- public:
-  explicit ColumnGroups(const CodedWeight& weight) : block_(weight.scales.column_block) {
-    if (weight.group_of) named_ = read_integers(*weight.group_of);
-  }
-  void restart() { group_ = 0, left_ = block_, column_ = 0; }
-  size_t next() {
-    if (!named_.empty()) return static_cast<size_t>(named_[column_++]);
-    if (left_ == 0) ++group_, left_ = block_;
-    --left_;
-    return group_;
-  }
-
- private:
-  std::vector<int64_t> named_;  // empty: blocks of columns follow each other
-  int64_t block_, left_ = 0;
-  size_t group_ = 0, column_ = 0;
-};
-
 // Counts the words of a line that have a bit above their codes, or above the last code of the line.
 void find_idle_bits(const CodeMatrix& matrix, std::vector<CodedFault>& faults) {
   // bitsandbytes fills the last half byte with the code of 0.
@@ -279,32 +259,56 @@ std::string coded_contradiction(const CodedWeight& weight) {
   return group_contradiction(weight);
 }
 
-Tensor dense_of_coded(const CodedWeight& weight, const std::vector<int64_t>& shape) {
+std::vector<size_t> groups_of_columns(const CodedWeight& weight) {
+  std::vector<size_t> groups(static_cast<size_t>(weight.columns));
+  const std::vector<int64_t> named =
+      weight.group_of ? read_integers(*weight.group_of) : std::vector<int64_t>();
+  for (size_t j = 0; j < groups.size(); ++j)
+    groups[j] =
+        weight.group_of ? static_cast<size_t>(named[j]) : j / static_cast<size_t>(weight.scales.column_block);
+  return groups;
+}
+
+void for_each_coded_row(const CodedWeight& weight,
+                        const std::function<void(int64_t, std::span<const CodedElement>)>& visit) {
   const CodeReader codes(weight.codes);
   std::optional<CodeReader> zero_codes;
   if (weight.zeros) zero_codes.emplace(*weight.zeros);
   const std::vector<float> scales = effective_scales(weight);
   const std::vector<float> biases = weight.biases ? read_floats(*weight.biases) : std::vector<float>();
-  ColumnGroups groups(weight);
+  const std::vector<size_t> groups = groups_of_columns(weight);
   std::vector<float> zeros(static_cast<size_t>(weight.scales.columns));
-  std::vector<std::byte> bytes(bytes_of(weight.dtype, shape));
-  const int64_t expert_rows = weight.rows / std::max<int64_t>(1, weight.experts);
+  std::vector<CodedElement> elements(static_cast<size_t>(weight.columns));
   for (int64_t row = 0; row < weight.rows; ++row) {
     read_zeros(weight, zero_codes, row, zeros);
     const auto first = static_cast<size_t>(row / weight.scales.row_block * weight.scales.columns);
-    groups.restart();
-    for (int64_t column = 0; column < weight.columns; ++column) {
-      const size_t group = groups.next();
-      float code = weight.codes.lines_are_rows ? codes.at(row, column) : codes.at(column, row);
+    for (size_t column = 0; column < elements.size(); ++column) {
+      const auto at = static_cast<int64_t>(column);
+      const size_t group = groups[column];
+      float code = weight.codes.lines_are_rows ? codes.at(row, at) : codes.at(at, row);
       if (weight.plain_zero && code == 0) code = 0;
-      float value = (code - zeros[group]) * scales[first + group];
-      value = biases.empty() ? value * weight.factor : round_to(weight.dtype, value) + biases[first + group];
+      elements[column] = {code, zeros[group], scales[first + group],
+                          biases.empty() ? 0 : biases[first + group]};
+    }
+    visit(row, elements);
+  }
+}
+
+Tensor dense_of_coded(const CodedWeight& weight, const std::vector<int64_t>& shape) {
+  std::vector<std::byte> bytes(bytes_of(weight.dtype, shape));
+  const int64_t expert_rows = weight.rows / std::max<int64_t>(1, weight.experts);
+  for_each_coded_row(weight, [&](int64_t row, std::span<const CodedElement> elements) {
+    for (int64_t column = 0; column < weight.columns; ++column) {
+      const CodedElement& element = elements[static_cast<size_t>(column)];
+      const float product = (element.code - element.zero) * element.scale;
+      const float value =
+          weight.biases ? round_to(weight.dtype, product) + element.bias : product * weight.factor;
       const int64_t place =
           weight.transposed ? (row / expert_rows * weight.columns + column) * expert_rows + row % expert_rows
                             : row * weight.columns + column;
       store_float(weight.dtype, bytes, static_cast<size_t>(place), value);
     }
-  }
+  });
   return make_tensor(weight.dtype, shape, std::move(bytes), weight.scheme);
 }
 

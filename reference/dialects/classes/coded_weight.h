@@ -14,7 +14,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -104,6 +106,18 @@ uint64_t law_bytes_of(const CodedWeight& weight);
 // Returns what contradicts the sizes of the weight, such as "scales hold 12 values, not 16". Returns "" if
 // every code, scale and zero point of the weight lies in its part.
 std::string coded_contradiction(const CodedWeight& weight);
+
+// An element before any rounding: (code - zero) * scale + bias, times CodedWeight::factor. All are exact.
+struct CodedElement {
+  float code = 0, zero = 0, scale = 0, bias = 0;
+};
+// Visits the rows of a weight, each with one element for each column.
+// Requires that coded_contradiction() is empty.
+void for_each_coded_row(
+    const CodedWeight& weight,
+    const std::function<void(int64_t row, std::span<const CodedElement> elements)>& visit);
+// Returns the group of each column.
+std::vector<size_t> groups_of_columns(const CodedWeight& weight);
 
 // Dequantizes a weight to `shape` in its dtype. Requires that coded_contradiction() is empty.
 Tensor dense_of_coded(const CodedWeight& weight, const std::vector<int64_t>& shape);
