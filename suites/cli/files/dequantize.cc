@@ -7,14 +7,11 @@
 #include <set>
 
 #include "reference/comparison/object_values.h"
-#include "reference/dialects/dense.h"
 #include "reference/dialects/input_scale.h"
-#include "reference/dialects/not_stored.h"
 #include "reference/dialects/own_metadata.h"
-#include "reference/formats/io/utf8.h"
-#include "reference/formats/safetensors/header.h"
 #include "suites/base/json_document.h"
 #include "suites/cli/commands.h"
+#include "suites/cli/files/dense_tensors.h"
 #include "suites/cli/files/file_command.h"
 #include "suites/cli/files/strict.h"
 
@@ -28,11 +25,6 @@ struct DenseModel {
   std::vector<std::string> left_out;  // "NAME: reason"
 };
 
-// An array that --allow keeps holds weights as well as a tensor does.
-bool is_numpy_array(const ObjectValue& held) {
-  return held.part == ObjectValue::Part::value && held.text.starts_with("_reconstruct(numpy.ndarray");
-}
-
 // "first and 2 more"
 std::string with_more(const std::vector<std::string>& names) {
   return names.front() + (names.size() > 1 ? " and " + grouped(names.size() - 1) + " more" : "");
@@ -45,33 +37,14 @@ DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, 
     if (!partial) throw Failure(checkpoint.path.string() + ": " + why + " (--partial leaves it out)");
     model.left_out.push_back(why);
   };
-  std::map<std::string_view, const CheckpointFinding*> contradictions;
-  for (const CheckpointFinding& finding : checkpoint.findings) {
-    if (finding.kind != CheckpointFinding::Kind::contradiction) continue;
-    if (finding.tensor.empty() || is_about_not_stored(checkpoint, finding)) leave_out(finding.text);
-    contradictions.emplace(finding.tensor, &finding);
-  }
-  for_each_object_value(checkpoint, [&](const ObjectValue& held) {
-    if (is_numpy_array(held))
-      leave_out((held.path.empty() ? "the file's value" : held.path) +
-                ": a numpy array, which is no tensor: save torch.from_numpy of it");
-  });
+  const DenseTensors dense(checkpoint, layout);
+  for (const std::string& why : dense.obstacles()) leave_out(why);
   for (const NamedTensor& tensor : checkpoint.tensors) {
-    if (const auto found = contradictions.find(tensor.name); found != contradictions.end()) {
-      leave_out(tensor.name + ": " + found->second->text);
-      continue;
-    }
-    if (!is_utf8(tensor.name)) {
-      leave_out(tensor.name + ": its name is no UTF-8, as safetensors needs");
-      continue;
-    }
-    std::optional<Tensor> dense = dense_of(tensor, layout);
-    if (dense && !has_safetensors_dtype(dense->dtype))
-      leave_out(tensor.name + ": safetensors has no dtype for " + std::string(dtype_name(dense->dtype)));
-    else if (dense)
-      model.tensors.emplace_back(tensor.name, std::move(*dense));
+    DenseTensors::Read found = dense.read(tensor);
+    if (found.tensor)
+      model.tensors.emplace_back(tensor.name, std::move(*found.tensor));
     else
-      leave_out(tensor.name + ": " + why_not_dense(tensor));
+      leave_out(found.why_not);
   }
   return model;
 }
@@ -103,17 +76,6 @@ void note_values(const Checkpoint& checkpoint) {
   });
   values.note("value that is not a tensor is", "values that are not tensors are");
   attributes.note("attribute of a tensor or dict is", "attributes of tensors and dicts are");
-}
-
-// Notes the weights whose writer's dequantize() gives other bits than its kernel: choice int4_multiply_add.
-void note_two_roundings(const Checkpoint& checkpoint) {
-  const auto count = std::ranges::count_if(checkpoint.tensors, [](const NamedTensor& tensor) {
-    return tensor.type == "AffineQuantizedTensor" && tensor.scheme.starts_with("int4_tinygemm");
-  });
-  if (count > 0)
-    print_notes(
-        {"int4 weights are as their kernel multiplies by them (choice int4_fma_once); dequantize() of the "
-         "torchao that wrote them rounds twice (int4_dequant_two_roundings)"});
 }
 
 // Names the scales of x that a dense weight has no place for: "0.weight.act_pre_scale".
