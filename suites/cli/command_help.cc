@@ -17,7 +17,7 @@ constexpr CommandHelp kHelp[] = {
     {"diff", kFiles, "qcts diff a.safetensors b.pt"},
     {"whence", kFiles, "qcts whence dense.safetensors model.pt"},
     {"resave", kFiles, "qcts resave model.pt copy.pt"},
-    {"convert", kFiles, "qcts convert model.pt model.safetensors"},
+    {"convert", kFiles, "qcts convert gptq_folder new_folder --to compressed_tensors"},
     {"dequantize", kFiles, "qcts dequantize model.safetensors dense.safetensors"},
     {"quantize", kFiles, "qcts quantize --scheme int8_row dense.safetensors model.pt"},
     {"run", kKernels, "qcts run --provider ./libacme.so --filter '*int8_row*' --fail-fast"},

@@ -179,7 +179,8 @@ CompressedWeight compressed_weight(const GridWeight& weight) {
   return made;
 }
 
-Json compressed_config(const std::map<std::string, CompressedWeight*>& modules) {
+Json compressed_config(const std::map<std::string, CompressedWeight*>& modules,
+                       const std::vector<std::string>& ignored) {
   std::vector<Json> groups;
   bool has_order = false;
   for (const auto& [module, weight] : modules) {
@@ -199,7 +200,7 @@ Json compressed_config(const std::map<std::string, CompressedWeight*>& modules) 
   return {{"config_groups", table},
           {"format", one_format && !groups.empty() ? groups[0]["format"] : Json("mixed-precision")},
           {"global_compression_ratio", nullptr},
-          {"ignore", Json::array()},
+          {"ignore", Json(ignored)},
           {"kv_cache_scheme", nullptr},
           {"quant_method", "compressed-tensors"},
           {"quantization_status", "compressed"},

@@ -29,6 +29,8 @@ struct CompressedWeight {
 CompressedWeight compressed_weight(const GridWeight& weight);
 
 // Returns quantization_config for modules by their recipes. Every module is a target by its own name.
-nlohmann::ordered_json compressed_config(const std::map<std::string, CompressedWeight*>& modules);
+// `ignored` are the Linear layers that stay floats: vLLM asks for them.
+nlohmann::ordered_json compressed_config(const std::map<std::string, CompressedWeight*>& modules,
+                                         const std::vector<std::string>& ignored);
 
 }  // namespace qcts

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts convert IN OUT: the same tensors in another container or dialect. OUT is read and compared with IN
-// before it gets its name.
+// qcts convert IN OUT: the same tensors in another container, dialect or library's format, or as floats. OUT
+// is read and compared with IN before it gets its name.
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -14,10 +16,12 @@
 #include "reference/comparison/layers.h"
 #include "reference/comparison/meaning.h"
 #include "reference/comparison/words.h"
+#include "reference/dialects/dense.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/encoders/convert.h"
 #include "reference/dialects/not_stored.h"
 #include "reference/dialects/own_metadata.h"
+#include "suites/base/did_you_mean.h"
 #include "suites/base/json_document.h"
 #include "suites/base/terminal.h"
 #include "suites/cli/commands.h"
@@ -218,11 +222,21 @@ void report(const ConvertArguments& words, const Target& target, const Checkpoin
   print_lost(lost);
 }
 
-int convert(ConvertArguments words) {
-  const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
-  require_no_gguf(checkpoint, "convert");
-  const bool folder = checkpoint.format == Format::directory;
-  if (folder && words.out.ends_with('/')) words.out.pop_back();
+// The targets that are no dialects of a container.
+constexpr std::array<std::string_view, 3> kTargets = {"torchao", "compressed_tensors", "dense"};
+
+bool is_target(const std::string& word) { return std::ranges::find(kTargets, word) != kTargets.end(); }
+
+// Returns a message that there is no such target, with the nearest word; "" for a known one and for "".
+std::string unknown_target(const std::string& word) {
+  std::vector<std::string> names(kTargets.begin(), kTargets.end());
+  for (std::string_view known : dialect_names()) names.emplace_back(known);
+  if (word.empty() || std::ranges::find(names, word) != names.end()) return "";
+  return "no dialect or target '" + word + "'" + did_you_mean(word, names);
+}
+
+void require_convertible(const Checkpoint& checkpoint, const ConvertArguments& words) {
+  if (words.to != "dense") require_no_gguf(checkpoint, "convert");
   if (checkpoint.script)
     throw Failure(words.in + ": a TorchScript program, which no other container can hold");
   if (checkpoint.tensors.empty()) throw Failure(words.in + ": no tensor is in it");
@@ -231,6 +245,36 @@ int convert(ConvertArguments words) {
   for (const CheckpointFinding& finding : checkpoint.findings)
     if (is_about_not_stored(checkpoint, finding))
       throw Failure(words.in + ": " + finding_text(finding) + ", so " + words.out + " is not written");
+}
+
+bool is_of_another_library(const NamedTensor& tensor) {
+  return tensor.coded != nullptr || !tensor.foreign.empty();
+}
+
+// Sets what --to torchao and --to torchao_safetensors mean for a checkpoint of torchao.
+void take_torchao_target(const Checkpoint& checkpoint, ConvertArguments& words) {
+  if (words.to == "torchao") {
+    if (std::ranges::all_of(checkpoint.tensors, is_plain))
+      throw Failure(words.in + ": no tensor in it is quantized");
+    words.as = kTodaysClasses;
+    words.dialect.clear();
+  } else if (words.as.empty() && checkpoint.dialect != "torchao_2338" && holds_first_generation(checkpoint)) {
+    words.as = kTodaysClasses;
+  }
+}
+
+int convert(ConvertArguments words) {
+  const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
+  const bool folder = checkpoint.format == Format::directory;
+  if ((folder || words.to == "compressed_tensors") && words.out.ends_with('/')) words.out.pop_back();
+  require_convertible(checkpoint, words);
+  if (words.to == "dense") return convert_to_dense(checkpoint, words);
+  if (words.to == "compressed_tensors") return convert_to_compressed_tensors(checkpoint, words);
+  if (words.to == "torchao" || words.to == "torchao_safetensors") {
+    if (std::ranges::any_of(checkpoint.tensors, is_of_another_library))
+      return convert_to_torchao(checkpoint, words);
+    take_torchao_target(checkpoint, words);
+  }
   if (!words.as.empty()) {
     if (is_pickled(checkpoint)) return convert_to_today(checkpoint, words);
     todays_tensors(checkpoint, true);  // refuses what torchao 0.18.0 has no class for
@@ -244,30 +288,47 @@ int convert(ConvertArguments words) {
   return 0;
 }
 
+// Throws UsageError for a word that is no target, and for options that contradict it.
+void take_target(ConvertArguments& words) {
+  const std::string unknown = unknown_target(words.to);
+  if (!unknown.empty()) throw UsageError(unknown);
+  if (!is_target(words.to)) words.dialect = words.to;
+  if (!words.as.empty() && (words.to == "dense" || words.to == "compressed_tensors"))
+    throw UsageError("--as " + words.as + " writes classes of torchao, not --to " + words.to);
+  if (!words.pack.empty() && words.to != "dense")
+    throw UsageError("--cpu-pack is for --to dense: other targets keep the codes as they are packed");
+  if (!words.pack.empty()) cpu_layout(words.pack);
+}
+
 }  // namespace
 
 void add_convert(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<ConvertArguments>();
   CLI::App* command = app.add_subcommand(
-      "convert",
-      "write the same tensors as safetensors or as a pickle, or in another dialect of safetensors");
+      "convert", "write the same tensors in another container, dialect or library's format, or as floats");
   command->add_option("IN", words->in, "a file, or a directory with config.json and shards")->required();
   command
       ->add_option("OUT", words->out, "a file ending in .safetensors, .pt, .pth or .bin; or a new directory")
       ->required();
   command->add_option(
-      "--dialect", words->dialect,
-      "dialect of OUT: torchao_safetensors, torchao_2338, plain; default: the one that holds IN");
+      "--to,--dialect", words->to,
+      "torchao: classes of 0.18.0; compressed_tensors: a folder; dense: floats, as dequantize gives them; or "
+      "a dialect: torchao_safetensors, torchao_2338, plain; default: the dialect that holds IN");
   command
       ->add_option("--as", words->as,
                    "torchao_v2: put the planes of torchao's first generation into the classes of 0.18.0")
       ->check(CLI::IsMember({"torchao_v2"}).description(""));
+  command->add_option(
+      "--cpu-pack", words->pack,
+      "CPU layout that --to dense assumes for int4 packs that do not record it: avx512, avx2 or "
+      "default");
+  command->add_flag("--other-rounding", words->other_rounding,
+                    "write OUT also where its own rule rounds weights of the same real values otherwise");
   add_strict(*command, words->strict);
   add_file_options(*command, words->options, "--read-dialect");
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] {
-      const std::string unknown = unknown_dialect(words->dialect);
-      if (!unknown.empty()) throw UsageError(unknown);
+      take_target(*words);
       return convert(*words);
     });
   });

@@ -13,9 +13,13 @@ namespace qcts::cli {
 
 struct ConvertArguments {
   FileOptions options;
-  std::string in, out, dialect;
-  std::string as;  // "torchao_v2": classes of today
+  std::string in, out;
+  std::string to;       // the target: a dialect, "torchao", "compressed_tensors" or "dense"
+  std::string dialect;  // the dialect of OUT where `to` is one, or where `as` needs one
+  std::string as;       // "torchao_v2": classes of today
   bool strict = false;
+  std::string pack;             // the CPU's layout that --to dense assumes, as --cpu-pack of dequantize
+  bool other_rounding = false;  // weights of equal real values may dequantize to other bits
 };
 
 // Throws Failure if a pickle holds more than a dict of tensors, which safetensors cannot hold.
@@ -49,5 +53,11 @@ class Part {
 
 // Carries out --as torchao_v2 for pickles: a file, or a folder of one or more shards. Returns the exit code.
 int convert_to_today(const Checkpoint& checkpoint, const ConvertArguments& words);
+
+// Carry out --to dense, --to compressed_tensors, and --to torchao for weights of other libraries
+// (transcode/). Each returns the exit code. Each throws Failure for what the target cannot hold.
+int convert_to_dense(const Checkpoint& checkpoint, const ConvertArguments& words);
+int convert_to_compressed_tensors(const Checkpoint& checkpoint, const ConvertArguments& words);
+int convert_to_torchao(const Checkpoint& checkpoint, const ConvertArguments& words);
 
 }  // namespace qcts::cli

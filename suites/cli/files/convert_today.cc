@@ -17,7 +17,6 @@
 namespace qcts::cli {
 namespace {
 
-constexpr std::string_view kToday = "torchao_v2";
 constexpr const char* kValuesRemain =
     "The values remain: qcts dequantize, then qcts quantize by a scheme of today";
 
@@ -85,8 +84,8 @@ const SchemeTensor* make_today(const NamedTensor& tensor, bool safetensors, Toda
     return nullptr;
   }
   take_todays_layout(*found);
-  found->dialect = kToday;
-  const TorchaoClass* cls = torchao_class(*found->scheme, found->layout, found->activation, kToday);
+  found->dialect = kTodaysClasses;
+  const TorchaoClass* cls = torchao_class(*found->scheme, found->layout, found->activation, kTodaysClasses);
   if (!cls)
     unheld.add(tensor, "torchao 0.18.0 has no class for " + std::string(found->scheme->name()) +
                            " in the layout '" + std::string(found->layout.name()) + "' under the policy '" +
@@ -111,6 +110,10 @@ void require_no_former_class(const pickle::Ref& root) {
 }
 
 }  // namespace
+
+bool holds_first_generation(const Checkpoint& checkpoint) {
+  return !std::ranges::all_of(checkpoint.tensors, is_todays);
+}
 
 TodaysTensors todays_tensors(const Checkpoint& checkpoint, bool safetensors) {
   TodaysTensors today;

@@ -12,6 +12,11 @@
 
 namespace qcts::cli {
 
+inline constexpr const char* kTodaysClasses = "torchao_v2";  // the word of --as
+
+// Returns true if a tensor has a class that torchao 0.18.0 does not have.
+bool holds_first_generation(const Checkpoint& checkpoint);
+
 // The quantized tensors of a checkpoint in classes of today, by the place of each among Checkpoint::tensors.
 struct TodaysTensors {
   std::deque<SchemeTensor> made;
@@ -31,6 +36,9 @@ EditedZip with_todays_tensors(const Checkpoint& checkpoint, const TorchObject& o
 // Returns all tensors as a reader of OUT finds them, with the further attributes that they had.
 std::vector<NamedTensor> read_today(const Checkpoint& checkpoint, const TodaysTensors& today,
                                     const OpenOptions& options);
+
+// Returns the Linear layers that are not quantized, by their names in memory, and lm_head if it is tied.
+std::vector<std::string> float_layers(const Checkpoint& checkpoint);
 
 // Returns config.json with a quantization_config of the classes in OUT; its other entries stay.
 // Tensors of several recipes get torchao's FqnToConfig. Returns null if there is no config.json, or if no

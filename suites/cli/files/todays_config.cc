@@ -67,15 +67,10 @@ SortedJson config_of_classes(const Checkpoint& checkpoint, const TodaysTensors& 
   return first;
 }
 
-// The Linear layers that are not quantized, for a config.json that does not list them; null for none.
-SortedJson left_float(const Checkpoint& checkpoint, const std::vector<MemoryNames>& names) {
-  const LinearLayers layers(checkpoint);
-  SortedJson modules = SortedJson::array();
-  for (size_t i = 0; i < checkpoint.tensors.size(); ++i)
-    if (is_plain(checkpoint.tensors[i]) && is_candidate(checkpoint.tensors[i], layers))
-      modules.push_back(module_path(names[i].names[0]));
-  if (checkpoint.config.value("tie_word_embeddings", Config()) == Config(true)) modules.push_back("lm_head");
-  return modules.empty() ? SortedJson() : modules;
+// For a config.json that does not list them; null for none.
+SortedJson left_float(const Checkpoint& checkpoint) {
+  const std::vector<std::string> modules = float_layers(checkpoint);
+  return modules.empty() ? SortedJson() : SortedJson(modules);
 }
 
 // The part of config.json that a path such as "text_config" names.
@@ -91,6 +86,19 @@ Config& part_at(Config& config, const std::string& path) {
 
 }  // namespace
 
+std::vector<std::string> float_layers(const Checkpoint& checkpoint) {
+  const std::vector<MemoryNames> names = all_memory_names(checkpoint);
+  const LinearLayers layers(checkpoint);
+  std::vector<std::string> modules;
+  for (size_t i = 0; i < checkpoint.tensors.size(); ++i)
+    if (is_plain(checkpoint.tensors[i]) && is_candidate(checkpoint.tensors[i], layers))
+      modules.push_back(module_path(names[i].names[0]));
+  if (checkpoint.config.is_object() &&
+      checkpoint.config.value("tie_word_embeddings", Config()) == Config(true))
+    modules.push_back("lm_head");
+  return modules;
+}
+
 Config todays_config(const Checkpoint& checkpoint, const TodaysTensors& today) {
   if (!checkpoint.config.is_object() || today.made.empty()) return nullptr;
   const std::vector<MemoryNames> names = all_memory_names(checkpoint);
@@ -98,7 +106,7 @@ Config todays_config(const Checkpoint& checkpoint, const TodaysTensors& today) {
   Config config = checkpoint.config;
   const std::optional<TorchAoQuantization> said = torchao_quantization(config);
   Config& part = part_at(config, said ? said->part : "");
-  SortedJson whole = quantization_config(classes, said ? SortedJson() : left_float(checkpoint, names));
+  SortedJson whole = quantization_config(classes, said ? SortedJson() : left_float(checkpoint));
   if (said)
     for (const auto& [key, value] : part["quantization_config"].items())
       if (key != "quant_type" && key != "quant_type_kwargs") whole[key] = value;

@@ -189,10 +189,10 @@ def inspect(path: str | os.PathLike[str], *options: str) -> dict[str, Any]:
 
 
 def convert(source: str | os.PathLike[str], target: str | os.PathLike[str], *, to: str = "", options: tuple[str, ...] = ()) -> None:
-    """Writes the same tensors as `target` (.safetensors, .pt, or a new folder); `to` is the dialect, as for `qcts convert --dialect`.
+    """Writes the same tensors as `target` (.safetensors, .pt, or a new folder); `to` is the target, as for `qcts convert --to`.
 
     Raises Failed, and writes nothing, if the target cannot hold them."""
-    ended = run("convert", source, target, *(["--dialect", to] if to else []), *options)
+    ended = run("convert", source, target, *(["--to", to] if to else []), *options)
     if ended.returncode != 0:
         raise Failed(ended.returncode, ended.stderr or ended.stdout)
 
