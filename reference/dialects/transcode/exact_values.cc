@@ -21,7 +21,7 @@ std::vector<double> exact_of_coded(const CodedWeight& weight) {
   std::vector<double> values;
   values.reserve(static_cast<size_t>(weight.rows * weight.columns));
   for_each_coded_row(weight, [&](int64_t, std::span<const CodedElement> elements) {
-    // The factors have at most 9 and 24 bits, and a weight's factor is a power of two or has no bias beside it.
+    // Without a factor of the weight, which no grid has, the product is exact: it has at most 9 and 24 bits.
     for (const CodedElement& element : elements)
       values.push_back((static_cast<double>(element.code) - static_cast<double>(element.zero)) *
                            static_cast<double>(element.scale) * static_cast<double>(weight.factor) +

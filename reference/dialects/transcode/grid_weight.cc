@@ -46,10 +46,11 @@ bool is_integer_kind(CodeKind kind) {
 
 void require_affine(const CodedWeight& weight) {
   if (weight.biases || weight.factor != 1)
-    no_grid("its elements are more than (code - zero) * scale: a bias or a factor is added");
+    no_grid("elements are more than (code - zero) * scale, which only --to dense writes");
   if (weight.experts > 1 || weight.transposed) no_grid("a stack of experts, which only --to dense writes");
   if (!is_integer_kind(weight.codes.kind) && weight.codes.kind != CodeKind::float8_e4m3)
-    no_grid("codes of " + std::to_string(weight.codes.bits) + "-bit floats, which only --to dense writes");
+    no_grid("codes of " + std::to_string(weight.codes.bits) +
+            "-bit floats or of a table, which only --to dense writes");
 }
 
 // Takes the groups of columns, unless they are in order.
