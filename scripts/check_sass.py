@@ -1,31 +1,36 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the machine code of the CUDA kernels, which needs no GPU: the instructions that a frame stands for are there, and nothing is in
-local memory.
+"""Checks the machine code of the CUDA kernels, which needs no GPU: the instructions that a frame stands for are there, nothing is in
+local memory, and the inner loops of `linear` execute no more instructions than their budgets (scripts/sass_budget.py).
 
-    scripts/check_sass.py [--library FILE] [--cuobjdump FILE] [--log FILE] [--write]
+    scripts/check_sass.py [--library FILE] [--cuobjdump FILE] [--log FILE] [--write [--accept-misses]]
 
-  --library    the plug-in; default build/release/lib/plugins/cuda/libqcts_cuda.so
-  --cuobjdump  default: the one on the PATH, or that of the PyPI package nvidia-cuda-cuobjdump (with nvidia-cuda-nvdisasm beside it)
-  --log        the build's output, in which ptxas says whether it serialized wgmma (C75xx)
-  --write      writes what was found to kernels/cuda/sass.json
+  --library        the plug-in; default build/release/lib/plugins/cuda/libqcts_cuda.so
+  --cuobjdump      default: the one on the PATH, or that of the PyPI package nvidia-cuda-cuobjdump (with nvidia-cuda-nvdisasm beside it)
+  --log            the build's output, in which ptxas says whether it serialized wgmma (C75xx)
+  --write          writes what was found to kernels/cuda/sass.json
+  --accept-misses  writes rows that are over their budget for the first time, or more than before
 
-Exit code 1 if a fault is found. Without the plug-in or cuobjdump it says what is missing and for which sources the written table holds.
+The table has a hash of the machine code of each kernel, which comments do not change, and the rows that are over their budget. They may
+only improve. Exit code 1 if a fault is found. Without the plug-in or cuobjdump it says what is missing.
 """
 
 import argparse
-import hashlib
 import importlib.util
 import json
 import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import sass
+import sass_budget
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "kernels/cuda/sass.json"
-SOURCES = ("kernels/cuda/*.h", "kernels/sm80/*.h", "kernels/sm90a/*.h", "kernels/*/sm80.cu", "kernels/*/sm90a.cu")
 
 # An instruction, and the part of its text that tells it: LDG.E.NA.LTC128B.128.CONSTANT.
 PATTERNS = {
@@ -54,34 +59,32 @@ PROMISES = [
 NEVER = ["LDL", "STL"]
 
 
-def frame_of(function):
-    """Returns "dequantize_tiles" for its mangled name: the last of the names after _Z or _ZN, each of which follows its length."""
-    rest = function.removeprefix("_Z").removeprefix("N")
-    name = function
-    while found := re.match(r"\d+", rest):
-        end = found.end() + int(found.group())
-        name, rest = rest[found.end() : end], rest[end:]
-    return name
+@dataclass
+class Found:
+    """A kernel: {instruction of PATTERNS: count}, the hash of its code, and its Row of sass_budget, if it has a budget."""
+
+    architecture: str
+    function: str
+    counts: dict[str, int]
+    digest: str
+    row: sass_budget.Row | None
 
 
-def kernels_of(sass):
-    """Returns [(architecture, function, {instruction: count})] of cuobjdump -sass."""
-    kernels, arch = [], ""
-    for line in sass.splitlines():
-        if found := re.match(r"arch = (\w+)", line):
-            arch = found.group(1)
-        elif found := re.match(r"\s*Function : (\S+)", line):
-            kernels.append((arch, found.group(1), dict.fromkeys(PATTERNS, 0)))
-        elif kernels and (found := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(\S+)", line)):
-            for name, pattern in PATTERNS.items():
-                kernels[-1][2][name] += bool(re.match(pattern, found.group(1)))
-    return kernels
+def kernels_of(lines, resources):
+    """Returns what cuobjdump -sass says of each kernel."""
+    found = []
+    for kernel in sass.read_kernels(lines):
+        counts = {name: kernel.count(pattern) for name, pattern in PATTERNS.items()}
+        registers = resources.get((kernel.architecture, kernel.function), (0, 0))[0]
+        row = sass_budget.row_of(kernel, registers)
+        found.append(Found(kernel.architecture, kernel.function, counts, kernel.digest(), row))
+    return found
 
 
-def resources_of(text):
+def resources_of(lines):
     """Returns {(architecture, function): (registers, stack bytes)} of cuobjdump -res-usage."""
     found, arch, function = {}, "", ""
-    for line in text.splitlines():
+    for line in lines:
         if match := re.match(r"arch = (\w+)", line):
             arch = match.group(1)
         elif match := re.match(r"\s*Function (\S+):", line):
@@ -92,8 +95,9 @@ def resources_of(text):
 
 
 def faults(kernels, resources):
-    for arch, function, counts in kernels:
-        where = f"{arch} {frame_of(function)} ({function})"
+    for kernel in kernels:
+        arch, function, counts = kernel.architecture, kernel.function, kernel.counts
+        where = f"{arch} {sass.frame_of(function)} ({function})"
         for name in NEVER:
             if counts[name]:
                 yield f"{where}: {counts[name]} {name}: it keeps something in local memory"
@@ -103,7 +107,7 @@ def faults(kernels, resources):
             if re.search(pattern, function):
                 yield from (f"{where}: no {name}" for name in promised if not counts[name])
     for pattern, _ in PROMISES:
-        if not any(re.search(pattern, function) for _, function, _ in kernels):
+        if not any(re.search(pattern, kernel.function) for kernel in kernels):
             yield f"no kernel matches {pattern}"
 
 
@@ -114,19 +118,31 @@ def log_faults(log):
 def rows(kernels, resources):
     """One row an architecture and frame."""
     table = {}
-    for arch, function, counts in kernels:
-        row = table.setdefault((arch, frame_of(function)), {"kernels": 0, "registers": 0, "instructions": {}})
+    for kernel in kernels:
+        arch, frame = kernel.architecture, sass.frame_of(kernel.function)
+        row = table.setdefault((arch, frame), {"kernels": 0, "registers": 0, "instructions": {}})
         row["kernels"] += 1
-        row["registers"] = max(row["registers"], resources.get((arch, function), (0, 0))[0])
-        for name, count in counts.items():
+        row["registers"] = max(row["registers"], resources.get((arch, kernel.function), (0, 0))[0])
+        for name, count in kernel.counts.items():
             if count:
                 row["instructions"][name] = row["instructions"].get(name, 0) + count
     return [{"architecture": arch, "frame": frame, **row} for (arch, frame), row in sorted(table.items())]
 
 
-def source_hashes(root=ROOT):
-    files = sorted({path for pattern in SOURCES for path in root.glob(pattern)})
-    return {path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+def hashes_of(kernels):
+    """{"sm_80 gemm<BF16, Nf4Decoder, 4>": hash}. Kernels of one name, which differ in what it leaves out, are numbered by their hashes."""
+    named = {}
+    for kernel in kernels:
+        named.setdefault(f"{kernel.architecture} {sass.name_of(kernel.function)}", []).append(kernel.digest)
+    return {name + (f" #{i}" if i else ""): digest for name, found in sorted(named.items()) for i, digest in enumerate(sorted(found))}
+
+
+def changes(kernels, written):
+    hashes = hashes_of(kernels)
+    changed = sorted(name for name in hashes.keys() | written.keys() if hashes.get(name) != written.get(name))
+    if not changed:
+        return []
+    return [f"{len(changed)} of {len(hashes)} kernels are not those of kernels/cuda/sass.json, the first {changed[0]}: --write"]
 
 
 def find_cuobjdump():
@@ -139,14 +155,14 @@ def find_cuobjdump():
     return None
 
 
+def read_table():
+    return json.loads(TABLE.read_text()) if TABLE.exists() else {}
+
+
 def skip(reason):
-    written = json.loads(TABLE.read_text())["sources"] if TABLE.exists() else {}
-    changed = sorted(path for path, digest in source_hashes().items() if written.get(path) != digest)
+    table = read_table()
     print(f"check_sass: skipped: {reason}")
-    if changed:
-        print(f"  since kernels/cuda/sass.json was written, {len(changed)} of {len(source_hashes())} sources have changed")
-    else:
-        print("  kernels/cuda/sass.json holds for these sources")
+    print(f"  kernels/cuda/sass.json has {len(table.get('kernels', {}))} kernels, {len(table.get('misses', {}))} of them over their budget")
     return 0
 
 
@@ -156,6 +172,7 @@ def main():
     parser.add_argument("--cuobjdump", default=find_cuobjdump())
     parser.add_argument("--log", type=Path)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--accept-misses", action="store_true")
     options = parser.parse_args()
     if not options.library.exists():
         return skip(f"no {options.library} (it is built where nvcc is found)")
@@ -163,19 +180,32 @@ def main():
         return skip("no cuobjdump (pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm)")
 
     def dump(what):
-        return subprocess.run([options.cuobjdump, what, options.library], check=True, capture_output=True, text=True).stdout
+        with subprocess.Popen([options.cuobjdump, what, options.library], stdout=subprocess.PIPE, text=True) as process:
+            yield from process.stdout
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, options.cuobjdump)
 
-    kernels, resources = kernels_of(dump("-sass")), resources_of(dump("-res-usage"))
-    found = list(faults(kernels, resources))
+    resources = resources_of(dump("-res-usage"))
+    kernels = kernels_of(dump("-sass"), resources)
+    table = read_table()
+    budget_rows = [kernel.row for kernel in kernels if kernel.row]
+    over, improved, misses = sass_budget.ratchet(budget_rows, table.get("misses", {}))
+    if options.accept_misses:
+        over = []
+    found = list(faults(kernels, resources)) + over
     if options.log:
         found += log_faults(options.log.read_text(errors="replace"))
     print("architecture frame                     kernels registers instructions")
     for row in rows(kernels, resources):
         counts = " ".join(f"{name} {count}" for name, count in row["instructions"].items())
         print(f"{row['architecture']:12} {row['frame']:25} {row['kernels']:7} {row['registers']:9} {counts}")
-    print("\n".join(found) if found else f"{len(kernels)} kernels keep what their frames promise")
+    print("\n".join(sass_budget.table_text(budget_rows)))
+    if improved:
+        print("\n".join([f"{len(improved)} rows are better than kernels/cuda/sass.json: --write", *improved]))
+    print("\n".join(changes(kernels, table.get("kernels", {}))))
+    print("\n".join(found) if found else f"{len(kernels)} kernels keep what their frames promise, {len(misses)} over their budget")
     if options.write and not found:
-        table = {"sources": source_hashes(), "frames": rows(kernels, resources)}
+        table = {"misses": dict(sorted(misses.items())), "frames": rows(kernels, resources), "kernels": hashes_of(kernels)}
         TABLE.write_text(json.dumps(table, indent=1) + "\n")
     return 1 if found else 0
 
