@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(32) clear_word(uint32_t* at) {
 // chunks per thread.
 constexpr int kPart = 4;
 template <class T, bool kChunks>
-__global__ void __launch_bounds__(kBlockThreads) largest_of_all(const Runs x, uint32_t* largest) {
+QCTS_DEVICE Magnitude largest_of_block(const Runs& x) {
   constexpr uint32_t kStep = kChunks ? T::kChunk : 1, kElements = kPart * kBlockThreads * kStep;
   const auto parts = static_cast<uint32_t>((x.k + kElements - 1) / kElements);
   Magnitude range;
@@ -39,6 +39,11 @@ __global__ void __launch_bounds__(kBlockThreads) largest_of_all(const Runs x, ui
   }
   merge_lanes(range, 32);
   merge_warps(range);
+  return range;
+}
+template <class T, bool kChunks>
+__global__ void __launch_bounds__(kBlockThreads) largest_of_all(const Runs x, uint32_t* largest) {
+  const Magnitude range = largest_of_block<T, kChunks>(x);
   if (thread_index() == 0) atomic_max(largest, range.word[0]);
 }
 
@@ -53,6 +58,17 @@ qcts_status finish_scale(const qcts_problem& p, void* plane, const Finish& finis
                 finish);
 }
 
+// For tensors that one block reads in the time of a few launches, it does all of that.
+constexpr int64_t kFewElements = 1 << 15;
+template <class T, bool kChunks, class Finish>
+__global__ void __launch_bounds__(kBlockThreads)
+    scale_of_few(const Runs x, uint32_t* at, const Finish finish) {
+  const Magnitude range = largest_of_block<T, kChunks>(x);
+  if (thread_index() != 0) return;
+  store_global(at, range.word[0]);
+  finish.template finish<T>(at);
+}
+
 template <class Finish>
 qcts_status scale_of_all(const qcts_problem& p, const Runs& x, void* plane, const Finish& finish) {
   auto* at = static_cast<uint32_t*>(plane);
@@ -61,9 +77,14 @@ qcts_status scale_of_all(const qcts_problem& p, const Runs& x, void* plane, cons
     using T = decltype(type);
     const bool chunks = x.k % T::kChunk == 0 && has_aligned_rows(x.x, x.rows, x.stride_bytes);
     const int64_t parts = x.rows * blocks_for(x.k, kPart * kBlockThreads * (chunks ? T::kChunk : 1));
-    const Launch whole = {.blocks_x = parts < kBlocks ? parts : kBlocks,
-                          .threads = kBlockThreads,
-                          .shared_bytes = kSharedBytes};
+    Launch whole = {.blocks_x = parts < kBlocks ? parts : kBlocks,
+                    .threads = kBlockThreads,
+                    .shared_bytes = kSharedBytes};
+    if (x.rows * x.k <= kFewElements) {
+      whole.blocks_x = 1;
+      return chunks ? launch(p, whole, scale_of_few<T, true, Finish>, x, at, finish)
+                    : launch(p, whole, scale_of_few<T, false, Finish>, x, at, finish);
+    }
     qcts_status status = launch(p, {.blocks_x = 1, .threads = 32}, clear_word, at);
     if (status == QCTS_OK)
       status = chunks ? launch(p, whole, largest_of_all<T, true>, x, at)
@@ -110,20 +131,41 @@ QCTS_DEVICE double shared_double(const uint8_t* at, uint32_t i) {
   return __builtin_bit_cast(double, load_shared<Words2>(at + 8 * i));
 }
 
-// One block computes the mean, as if by a sum in order in double. If all sums are exact, their order does not
-// matter, and the threads share the work. Otherwise one thread adds all scalers. Also stores the table.
+// Returns the sum of all scalers in order, of which thread 0 adds one after the other. Meanwhile the other
+// threads fetch the next ones.
+QCTS_DEVICE double sum_in_order(const Nf4Scalers& p, uint8_t* shared) {
+  const auto fetch = [&](int64_t first, uint32_t stage) {
+    if (const int64_t i = first + thread_index(); i < p.count)
+      store_shared(shared + 4 * (stage * kBlockThreads + thread_index()),
+                   load_global<uint32_t>(p.scalers + 4 * i));
+  };
+  double sum = 0;
+  fetch(0, 0);
+  for (int64_t first = 0; first < p.count; first += kBlockThreads) {
+    const auto stage = static_cast<uint32_t>(first / kBlockThreads % 2);
+    sync_block();
+    fetch(first + kBlockThreads, 1 - stage);
+    for (uint32_t i = 0; thread_index() == 0 && i < kBlockThreads && first + i < p.count; ++i)
+      sum += float_of(load_shared<uint32_t>(shared + 4 * (stage * kBlockThreads + i)));
+  }
+  return sum;
+}
+
+// One block computes the mean, as if by a sum in order in double. The threads share the work if all sums are
+// exact, so that their order does not matter, or if the float32 nearest to the sum is the same within the
+// error of both orders. Each addition has a relative error of 2^-53, and scalers are not negative. Also
+// stores the table.
 template <class T>
 __global__ void __launch_bounds__(kBlockThreads) nf4_mean(const Nf4Scalers p) {
   const uint32_t thread = thread_index();
   uint8_t* shared = shared_memory();
-  const auto at = [&p](int64_t i) { return load_float(QCTS_F32, p.scalers, i); };
   QCTS_UNROLL
   for (uint32_t i = 0; i < 16; ++i)
     if (thread == i) store_global(p.table + i * T::kBytes, T::encode_all(p.values[i]));
   float min = 1e38f, max = 0;
   double sum = 0;
   for (int64_t i = thread; i < p.count; i += kBlockThreads) {
-    const float scaler = at(i);
+    const float scaler = load_float(QCTS_F32, p.scalers, i);
     if (scaler > 0 && scaler < min) min = scaler;
     if (scaler > max) max = scaler;
     sum += scaler;
@@ -131,18 +173,22 @@ __global__ void __launch_bounds__(kBlockThreads) nf4_mean(const Nf4Scalers p) {
   store_shared(shared + 8 * thread, __builtin_bit_cast(Words2, sum));
   store_shared(shared + 8 * kBlockThreads + 8 * thread, Words2{{bits_of(min), bits_of(max)}});
   sync_block();
-  if (thread != 0) return;
-  for (uint32_t i = 1; i < kBlockThreads; ++i) {
+  // All threads merge, since all must know whether a sum in order follows.
+  sum = 0;
+  for (uint32_t i = 0; i < kBlockThreads; ++i) {
     const auto ends = load_shared<Words2>(shared + 8 * kBlockThreads + 8 * i);
     min = fminf(min, float_of(ends.word[0]));
     max = fmaxf(max, float_of(ends.word[1]));
     sum += shared_double(shared, i);
   }
-  if (!(static_cast<double>(p.count) * max <= 0x1p29 * min)) {
-    sum = 0;
-    for (int64_t i = 0; i < p.count; ++i) sum += at(i);
+  const auto count = static_cast<double>(p.count);
+  const double error = sum * (2 * count + 1024) * 0x1p-53;
+  const bool is_exact = count * max <= 0x1p29 * min;
+  if (!is_exact && !(static_cast<float>(sum - error) == static_cast<float>(sum + error))) {
+    sync_block();
+    sum = sum_in_order(p, shared);
   }
-  store_global(p.mean, T::encode_all(static_cast<float>(sum) / static_cast<float>(p.count)));
+  if (thread == 0) store_global(p.mean, T::encode_all(static_cast<float>(sum) / static_cast<float>(p.count)));
 }
 
 // A warp handles 256 scalers, which share a factor.
