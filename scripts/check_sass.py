@@ -52,6 +52,7 @@ PROMISES = [
     (r"\dgemv\w*Lb1E", ["LDG.128"]),
     (r"\dfloat_gemv", ["LDG.128"]),
     (r"\dgemv_tiles", ["LDG.128"]),
+    (r"\ddecode\w*", ["LDGSTS.128", "HMMA"]),
     (r"\dgemm\w*TilePacked", ["LDGSTS.128", "LDSM", "HMMA"]),
     (r"\dfp8_gemm", ["QGMMA", "UTMALDG"]),
     (r"\dint4_gemm", ["HGMMA", "UTMALDG"]),

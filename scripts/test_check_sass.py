@@ -83,6 +83,7 @@ def test_takes_what_keeps_its_promises():
     ({GEMV: ["LDL.LU R4, [R1] ;", *CODES]}, {}, "1 LDL"),
     ({FLOAT_GEMV: ["LDG.E.64 R4, [R2.64] ;"]}, {}, "no LDG.128"),
     ({GEMM_TILES: GEMM_CODE[1:]}, {}, "no LDGSTS.128"),
+    ({DECODE: DECODE_CODE[1:]}, {}, "no LDGSTS.128"),
     ({GEMM_TILES: [GEMM_CODE[0], *GEMM_CODE[2:]]}, {}, "no LDSM"),
     ({FP8: FP8_CODE[1:]}, {}, "no UTMALDG"),
     ({INT4: [*BOXES, *FP8_CODE[1:]]}, {}, "no HGMMA"),

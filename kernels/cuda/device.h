@@ -66,6 +66,12 @@ QCTS_DEVICE uint8_t* shared_memory() {
   extern __shared__ __align__(1024) uint8_t qcts_arena[];
   return qcts_arena;
 }
+// shared_place() turns a pointer to shared memory into 32 bits, which keep() can keep and which may grow.
+// shared_at() turns them back.
+QCTS_DEVICE int shared_place(const uint8_t* at) { return static_cast<int>(__cvta_generic_to_shared(at)); }
+QCTS_DEVICE uint8_t* shared_at(int place) {
+  return static_cast<uint8_t*>(__cvta_shared_to_generic(static_cast<uint32_t>(place)));
+}
 template <int kBytes>
 struct Plain;
 template <>
@@ -125,6 +131,8 @@ QCTS_DEVICE void atomic_max(uint32_t* at, uint32_t value) { atomicMax(at, value)
 QCTS_DEVICE void atomic_or(uint32_t* at, uint32_t value) { atomicOr(at, value); }
 #else
 QCTS_DEVICE uint8_t* shared_memory() { return simt::shared_memory(); }
+QCTS_DEVICE int shared_place(const uint8_t* at) { return static_cast<int>(at - simt::shared_memory()); }
+QCTS_DEVICE uint8_t* shared_at(int place) { return simt::shared_memory() + place; }
 template <class T>
 QCTS_DEVICE T load_global(const void* at) {
   T value;
@@ -152,6 +160,16 @@ QCTS_DEVICE void store_shared(void* at, T value) {
 }
 QCTS_DEVICE void atomic_max(uint32_t* at, uint32_t value) { simt::atomic_max(at, value); }
 QCTS_DEVICE void atomic_or(uint32_t* at, uint32_t value) { simt::atomic_or(at, value); }
+#endif
+
+// Keeps a value that does not change in a loop in a register. Otherwise the compiler may compute it again in
+// each iteration.
+#if defined(__CUDACC__)
+QCTS_DEVICE void keep(int& value) { asm volatile("" : "+r"(value)); }
+QCTS_DEVICE void keep(const uint8_t*& pointer) { asm volatile("" : "+l"(pointer)); }
+#else
+QCTS_DEVICE void keep(int&) {}
+QCTS_DEVICE void keep(const uint8_t*&) {}
 #endif
 
 // Waiting and warps.
@@ -243,6 +261,12 @@ QCTS_DEVICE uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) {
   asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
   return result;
 }
+// Returns (a & b) ^ c in one instruction.
+QCTS_DEVICE uint32_t and_xor(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t result;
+  asm("lop3.b32 %0, %1, %2, %3, 0x6A;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+  return result;
+}
 // Returns sum + the dot product of four signed bytes, modulo 2^32.
 QCTS_DEVICE int32_t dot_s8(uint32_t a, uint32_t b, int32_t sum) {
   return __dp4a(static_cast<int>(a), static_cast<int>(b), sum);
@@ -267,6 +291,7 @@ QCTS_DEVICE uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {
   return result;
 }
 QCTS_DEVICE uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) { return (a & b) | c; }
+QCTS_DEVICE uint32_t and_xor(uint32_t a, uint32_t b, uint32_t c) { return (a & b) ^ c; }
 QCTS_DEVICE int32_t dot_s8(uint32_t a, uint32_t b, int32_t sum) {
   auto wrapping = static_cast<uint32_t>(sum);
   for (int i = 0; i < 32; i += 8)

@@ -119,8 +119,10 @@ struct Atomics {
 
 // Each lane makes three groups of copies of 16, 8 and 4 bytes, and waits for each group by itself. Bit i of
 // the lane's last word says that copy i is valid. If it is not, and kNowhere is set, the address of the copy
-// is NULL.
-template <bool kNowhere>
+// is NULL. Copies of 16 bytes are made by the function that kBy names. copy_async_if() is told to copy if the
+// copy is valid; otherwise the lane stores the zeros itself.
+enum class CopyBy : uint8_t { copy_async, once, if_valid };
+template <bool kNowhere, CopyBy kBy = CopyBy::copy_async>
 struct AsyncCopies {
   static constexpr uint32_t kGroups = 3, kGroupWords = 7, kSlot = 32;
   static constexpr uint32_t kLaneWords = 32, kIn = kWarpLanes * kLaneWords;
@@ -129,7 +131,15 @@ struct AsyncCopies {
 
   template <int kBytes>
   QCTS_DEVICE static void copy(uint8_t* to, const uint8_t* from, bool valid) {
-    copy_async<kBytes>(to, valid || !kNowhere ? from : nullptr, valid);
+    const uint8_t* at = valid || !kNowhere ? from : nullptr;
+    if constexpr (kBytes != 16 || kBy == CopyBy::copy_async) {
+      copy_async<kBytes>(to, at, valid);
+    } else if constexpr (kBy == CopyBy::once) {
+      copy_async_once(to, at, evict_first(), valid);
+    } else {
+      if (!valid) store_shared(to, Words4{});
+      copy_async_if(valid, to, at, true);
+    }
   }
   template <uint32_t kGroup>
   QCTS_DEVICE static void receive(const uint8_t* slots, uint8_t* out) {
@@ -239,6 +249,10 @@ std::vector<Check> QCTS_SIDE::checks_of_memory() {
       of_warps<AsyncCopies<false>>("copy_async", 1 << 14, fill_words<AsyncCopies<false>::kIn>),
       of_warps<AsyncCopies<true>>("copy_async from NULL if not valid", 1 << 14,
                                   fill_words<AsyncCopies<true>::kIn>),
+      of_warps<AsyncCopies<true, CopyBy::once>>("copy_async_once", 1 << 14,
+                                                fill_words<AsyncCopies<true>::kIn>),
+      of_warps<AsyncCopies<true, CopyBy::if_valid>>("copy_async_if", 1 << 14,
+                                                    fill_words<AsyncCopies<true>::kIn>),
   };
 }
 

@@ -30,6 +30,7 @@ QCTS_NUMBER(FmaBf16x2, 3, fma_bf16x2(in[0], in[1], in[2]))
 QCTS_NUMBER(FmaF16x2, 3, fma_f16x2(in[0], in[1], in[2]))
 QCTS_NUMBER(PermuteBytes, 3, permute_bytes(in[0], in[1], in[2]))
 QCTS_NUMBER(AndOr, 3, and_or(in[0], in[1], in[2]))
+QCTS_NUMBER(AndXor, 3, and_xor(in[0], in[1], in[2]))
 QCTS_NUMBER(DotS8, 3, static_cast<uint32_t>(dot_s8(in[0], in[1], static_cast<int32_t>(in[2]))))
 
 QCTS_NUMBER(Add, 2, bits_of(float_of(in[0]) + float_of(in[1])))
@@ -127,6 +128,7 @@ std::vector<Check> QCTS_SIDE::checks_of_numbers() {
       number<FmaF16x2>("fma_f16x2", fill_fma<Operand::f16>, Output::f16x2),
       number<PermuteBytes>("permute_bytes", fill_words<3>),
       number<AndOr>("and_or", fill_words<3>),
+      number<AndXor>("and_xor", fill_words<3>),
       number<DotS8>("dot_s8", fill_dot),
       number<Add>("float +", fill_pair, Output::arithmetic),
       number<Subtract>("float -", fill_pair, Output::arithmetic),

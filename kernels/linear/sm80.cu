@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For layouts and limits, see kernels/sm80/gemv.h (few rows of x), kernels/sm80/gemm.h (more rows) and
-// kernels/sm80/int8_gemm.h (int8 rows of x). kernels/sm80/float_gemv.h has float weights.
+// For layouts and limits, see kernels/sm80/decode.h (up to 16 rows of x and int4), kernels/sm80/gemv.h (few
+// rows), kernels/sm80/gemm.h (more rows) and kernels/sm80/int8_gemm.h (int8 rows of x).
+// kernels/sm80/float_gemv.h has float weights.
 #include "kernels/sm80/float_gemv.h"
 #include "kernels/sm80/int8_gemm.h"
 
@@ -45,13 +46,13 @@ qcts_status fp8_sparse24(const qcts_problem& p) {
 }
 
 constexpr const char kNibbles[] =
-    "up to m = 4 a warp a row of the weight, else 64 columns a block on tensor cores, scales on sums of "
-    "groups; bound by "
-    "reading half a byte per weight, then by the multiplications";
+    "up to m = 16 warps that split k, each with 32 columns on tensor cores, bound by reading half a byte per "
+    "weight; else 64 columns a block on tensor cores, scales on sums of groups, bound by issuing "
+    "instructions";
 constexpr const char kBytes[] =
     "up to m = 4 a warp a row of the weight, else 64 columns a block on tensor cores, scales on sums; bound "
-    "by reading "
-    "one byte per weight, then by the multiplications";
+    "by "
+    "issuing instructions";
 
 }  // namespace
 }  // namespace qcts::sm80
@@ -89,25 +90,22 @@ const qcts_kernel qcts_kernel_linear_fp8_sm80 =
 const qcts_kernel qcts_kernel_linear_mx_sm80 = sm80::linear_row<qcts_kernel_linear_mx_sm80, sm80::mx>(
     "mx",
     "up to m = 4 a warp a row of the weight, else 64 columns a block on tensor cores, scales on sums of 32; "
-    "bound by "
-    "reading codes, then by the multiplications and the scales");
+    "bound by issuing instructions");
 const qcts_kernel qcts_kernel_linear_nvfp4_sm80 =
     sm80::with_scaled_weights(sm80::linear_row<qcts_kernel_linear_nvfp4_sm80, sm80::nvfp4>(
         "nvfp4",
         "up to m = 4 a warp a row of the weight, else 64 columns a block on tensor cores, elements scaled "
-        "exactly; bound by reading codes, then by decoding and the multiplications"));
+        "exactly; bound by issuing instructions"));
 const qcts_kernel qcts_kernel_linear_nf4_sm80 = sm80::linear_row<qcts_kernel_linear_nf4_sm80, sm80::nf4>(
     "nf4",
     "up to m = 4, or if x has another type than the table, a warp a row of the weight, else 64 columns a "
-    "block on tensor "
-    "cores; bound by reading codes, then by lookups in registers",
+    "block on tensor cores; bound by issuing instructions",
     sm80::supports_nf4<qcts_kernel_linear_nf4_sm80>);
 const qcts_kernel qcts_kernel_linear_fp8_sparse24_sm80 =
     sm80::linear_row<qcts_kernel_linear_fp8_sparse24_sm80, sm80::fp8_sparse24>(
         "fp8_sparse24",
         "up to m = 4 a warp a row of the weight, else 64 columns a block on tensor cores, zeros filled in "
-        "registers; "
-        "bound by reading 5 / 8 of a byte per weight, then by decoding");
+        "registers; bound by issuing instructions");
 
 // W8A8 and 8da4w.
 const qcts_kernel qcts_kernel_linear_int8_row_dyn_sm80 =

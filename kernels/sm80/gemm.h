@@ -3,8 +3,9 @@
 // Codes are decoded to bfloat16 or float16 between shared memory and the multiplication.
 //
 // A block computes 16 * kRowTiles rows by 64 columns. Each of its four warps has 16 columns and all rows, so
-// each code is decoded once per block. Up to 16 rows, the kernel is bound by reading the codes. For more
-// rows, four tiles share each decoded word, and the kernel is bound by the multiplications. Blocks that share
+// each code is decoded once per block. For more than 16 rows, four tiles share each decoded word. The
+// kernel should be bound by reading the codes and by the multiplications, but issuing instructions takes
+// longer: 14 to 50 for each multiplication, where 6 would do (kernels/cuda/sass.json). Blocks that share
 // codes are neighbours in the grid, so the codes come from memory once. Below about 7,000 columns, n / 64
 // blocks do not fill the 108 multiprocessors of an A100. Splitting k among blocks would fill them, but would
 // need a second pass over the sums.
@@ -223,9 +224,12 @@ qcts_status launch_gemm(const qcts_problem& p, const Weight& weight, const uint8
   };
   constexpr std::integral_constant<int, 1> kFew;
   constexpr std::integral_constant<int, 4> kMany;
-  if (p.x_dtype == QCTS_BF16)
-    return p.m <= 16 ? start(kFew, gemm<BF16, Decoder, 1>) : start(kMany, gemm<BF16, Decoder, 4>);
-  return p.m <= 16 ? start(kFew, gemm<F16, Decoder, 1>) : start(kMany, gemm<F16, Decoder, 4>);
+  // Of the codes that kernels/sm80/decode.h takes, what comes here with few rows is rare.
+  if constexpr (!kSpreadsPairs<Decoder>)
+    if (p.m <= 16)
+      return p.x_dtype == QCTS_BF16 ? start(kFew, gemm<BF16, Decoder, 1>)
+                                    : start(kFew, gemm<F16, Decoder, 1>);
+  return p.x_dtype == QCTS_BF16 ? start(kMany, gemm<BF16, Decoder, 4>) : start(kMany, gemm<F16, Decoder, 4>);
 }
 
 }  // namespace

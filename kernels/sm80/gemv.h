@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The frame of `linear` for few rows of x, and for every x and weight that the matrix frame
-// (kernels/sm80/gemm.h) does not take. Each weight is used once per row of x, so the kernel is bound by
-// reading the codes. They are read once, 16 bytes per lane, straight to registers. A warp has two rows of the
-// weight, which share each read of x from shared memory, and walks along k. The eight warps of a block have
-// sixteen consecutive rows, so x and the parameters of a group are staged once per block. Other blocks
-// compute the rows of x beyond kGemvRows. They read the codes again, from L2.
+// (kernels/sm80/gemm.h) does not take. Each weight is used once per row of x. The kernel should be bound by
+// reading the codes, but issuing instructions takes longer: 0.5 and more for a byte, where 0.17 keep up with
+// memory (kernels/cuda/sass.json). Codes are read once, 16 bytes per lane, straight to registers. A warp has
+// two rows of the weight, which share each read of x from shared memory, and walks along k. The eight warps
+// of a block have sixteen consecutive rows, so x and the parameters of a group are staged once per block.
+// Other blocks compute the rows of x beyond kGemvRows. They read the codes again, from L2.
 //
 // Lane l needs the kCodes elements of x that are multiplied by its codes. They are staged in units of 16
 // bytes, so that the lanes of a warp read neighbouring units (place_of). In the order of k, the reads would

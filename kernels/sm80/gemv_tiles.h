@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The frame of `linear` for few rows of x and a weight in tile_packed_4d, as kernels/sm80/gemv.h is for plain
-// codes: each weight is used once per row of x, so the kernel is bound by reading the codes.
+// codes. It serves float32 x and buffers that kernels/sm80/decode.h does not take.
 //
 // The layout holds what a lane of mma.m16n8k16 needs for 8 columns of y and 128 k as 16 bytes, and a warp's
 // 32 such parts lie one after the other. So a load of 16 bytes per lane takes a whole tile, and its 512 bytes

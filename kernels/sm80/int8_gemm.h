@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `linear` with int8 rows of x: W8A8 and 8da4w, whose codes also take a byte each. One pass codes x
 // (kernels/sm80/int8_rows.h). A second pass multiplies on tensor cores with m16n8k32, in the tiles and stages
-// of kernels/sm80/gemm.h. load_matrices alone brings bytes from shared memory to operands. So the kernel is
-// bound by reading the codes for few rows, and by the multiplications for many.
+// of kernels/sm80/gemm.h. load_matrices alone brings bytes from shared memory to operands. The kernel is
+// bound by issuing instructions, most of them for fetching x and for scaling sums (kernels/cuda/sass.json).
 //
 // Integer sums are exact: sum (qx - zx) * (qw - zw) is sum qx * qw - zx * sum qw - zw * sum
 // qx + count * zx * zw. Both single sums come from the operands, four bytes per instruction. If a group is
@@ -221,8 +221,8 @@ template <const qcts_kernel& kKernel, Weight (*kWeight)(const qcts_problem&),
 constexpr qcts_kernel int8_row(const char* scheme) {
   return linear_entry(
       scheme, "sm80",
-      "x coded by a first pass, 64 columns a block on tensor cores, exact integer sums; bound by reading "
-      "one byte per weight, then by the multiplications",
+      "x coded by a first pass, 64 columns a block on tensor cores, exact integer sums; bound by issuing "
+      "instructions",
       QCTS_I32,
       {.supports = supports_int8_rows<kKernel>,
        .run = run_int8_rows<kKernel, kWeight, kPolicy>,

@@ -2,6 +2,7 @@
 // Rows of kernels.inc for `linear` with float x: the choice between the frames, and what the rows declare.
 #pragma once
 
+#include "kernels/sm80/decode.h"
 #include "kernels/sm80/gemm.h"
 #include "kernels/sm80/gemv_tiles.h"
 
@@ -34,6 +35,14 @@ bool takes_gemm(const qcts_problem& p, int64_t group) {
 
 template <class Decoder>
 qcts_status run_linear(const qcts_problem& p, const Weight& weight) {
+  if constexpr (kSpreadsPairs<Decoder>) {
+    if (takes_decode<Decoder>(p, weight)) {
+      // Parameters in tile_packed_4d are bfloat16, and x has their type.
+      if constexpr (!kReadsTiles<Decoder>)
+        if (p.x_dtype == QCTS_F16) return launch_decode<F16, Decoder>(p, weight);
+      return launch_decode<BF16, Decoder>(p, weight);
+    }
+  }
   if (!takes_gemm<Decoder>(p, weight.group)) {
     if constexpr (kReadsTiles<Decoder>)
       return launch_gemv_tiles<Decoder>(p, weight);

@@ -22,6 +22,10 @@
 //   kReadsTiles                 only if codes are in tile_packed_4d: then a word has 8 of 32 k, and pair i is
 //   at
 //                               8 * i + 2 * (lane % 4)
+// If kernels/sm80/decode.h takes it (kSpreadsPairs), it also has
+//   kPairsOfParameters          scales and zeros are in one plane, in pairs
+//   spread_pairs<T>(word, pairs)   turns 32 bits of codes into pairs of k = i ^ kFirstOfPair and that + 4;
+//                               with kReadsTiles as operands() does
 // If bfloat16 does not hold its weights, it also has floats(words, w), which decodes eight of them.
 #pragma once
 
@@ -76,18 +80,37 @@ QCTS_DEVICE uint32_t nibble_pair(uint32_t word, int i, int at, uint32_t others) 
 
 // Integers.
 
+// Nibbles i and i + 4 become pair i, less 8. If kSigned, they are signed, so their sign is turned first.
+template <class T, bool kSigned>
+QCTS_DEVICE void spread_nibbles(uint32_t word, uint32_t (&pairs)[4]) {
+  constexpr uint32_t kUnit = power<T>(Pair<T>::kFractionBits);  // its last bit is worth 1
+  constexpr uint32_t kEight = 1u << 15 | kUnit | 8;
+  QCTS_UNROLL
+  for (int i = 0; i < 4; ++i)
+    pairs[i] = Pair<T>::fma(and_xor(word >> 4 * i, twice(15), twice(kUnit | (kSigned ? 8 : 0))),
+                            twice(power<T>(0)), twice(kEight));
+}
+
 // With kHighFirst, a weight is code - 8, and the even k is in the high nibble (int4_tinygemm). Otherwise
 // codes are signed, and the even k is in the low nibble (int4_plain).
 template <bool kHighFirst>
 struct Int4Decoder {
   static constexpr int kBits = 4, kXBytes = 2, kMinGroup = 32;
-  static constexpr bool kScalesSums = true, kHasZero = true, kReadsParameters = false, kTwoLevels = false;
+  static constexpr bool kScalesSums = true, kHasZero = true, kReadsParameters = false, kTwoLevels = false,
+                        kPairsOfParameters = kHighFirst;
   QCTS_DEVICE explicit Int4Decoder(const Weight&) {}
 
   template <class T>
   static QCTS_DEVICE void operands(uint32_t word, const Words2&, uint32_t (&pairs)[4]) {
     QCTS_UNROLL
     for (int i = 0; i < 4; ++i) pairs[i] = pair<T>(word, i);
+  }
+  // Turns a word into pairs whose elements are four apart: pair i has k = i ^ kFirstOfPair and the fourth
+  // after it.
+  static constexpr int kFirstOfPair = kHighFirst ? 1 : 0;
+  template <class T>
+  static QCTS_DEVICE void spread_pairs(uint32_t word, uint32_t (&pairs)[4]) {
+    spread_nibbles<T, !kHighFirst>(word, pairs);
   }
   // Returns the pair of byte i.
   template <class T>
@@ -104,21 +127,22 @@ struct Int4Decoder {
 struct TilePackedDecoder {
   static constexpr int kBits = 4, kXBytes = 2, kMinGroup = 32;
   static constexpr bool kScalesSums = true, kHasZero = true, kReadsParameters = false, kTwoLevels = false,
-                        kReadsTiles = true;
+                        kReadsTiles = true, kPairsOfParameters = true;
   QCTS_DEVICE explicit TilePackedDecoder(const Weight&) {}
 
   template <class T>
   static QCTS_DEVICE void operands(uint32_t word, const Words2&, uint32_t (&pairs)[4]) {
-    constexpr uint32_t kUnit = power<T>(Pair<T>::kFractionBits);  // its last bit is worth 1
-    constexpr uint32_t kEight = 1u << 15 | kUnit | 8;
-    QCTS_UNROLL
-    for (int i = 0; i < 4; ++i)
-      pairs[i] =
-          Pair<T>::fma(and_or(word >> 4 * i, twice(15), twice(kUnit)), twice(power<T>(0)), twice(kEight));
+    spread_nibbles<T, false>(word, pairs);
+  }
+  template <class T>
+  static QCTS_DEVICE void spread_pairs(uint32_t word, uint32_t (&pairs)[4]) {
+    spread_nibbles<T, false>(word, pairs);
   }
 };
 template <class Decoder>
 constexpr bool kReadsTiles = requires { Decoder::kReadsTiles; };
+template <class Decoder>
+constexpr bool kSpreadsPairs = requires { Decoder::kPairsOfParameters; };
 
 // A weight is code - zero point.
 struct Int8Decoder {

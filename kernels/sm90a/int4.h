@@ -13,11 +13,12 @@
 // on the sum of x over the group, which a first pass computes. The two parameters of a row and group are
 // loaded straight to registers, while the group before is multiplied.
 //
-// Codes and x have separate rings, since 128 bytes are 256 of k in codes and 64 in x. Up to 16 rows of x, the
-// kernel is bound by reading the codes, as long as one block per multiprocessor decodes fast enough: a group
-// of warps waits for its products once for each 32 or 64 of k. More rows of x share the decoding. With tiles
-// of 128 by 128, one group of warps decodes while the other multiplies, and the kernel is bound by the
-// multiplications.
+// Codes and x have separate rings, since 128 bytes are 256 of k in codes and 64 in x. Rows of x share the
+// decoding. With tiles of 128 by 128, one group of warps decodes while the other multiplies. Still the kernel
+// is bound by issuing instructions: those that scale and zero the sums of a group, then those that decode
+// (kernels/cuda/sass.json).
+//
+// Up to 16 rows of x, sm80/decode.h multiplies instead if it can; its mma.sync adds as wgmma does.
 #pragma once
 
 #include "kernels/sm80/linear.h"
@@ -246,13 +247,13 @@ qcts_status launch_int4(const qcts_problem& p, Int4Product& product) {
 
 template <class Decoder>
 qcts_status run_int4(const qcts_problem& p, const Weight& weight) {
+  if (takes_decode<Decoder>(p, weight)) return launch_decode<BF16, Decoder>(p, weight);
   auto* sums = static_cast<uint8_t*>(p.workspace);
   const qcts_status status =
       launch(p, {.blocks_x = blocks_for(p.m, kSumThreads) * (p.k / p.group), .threads = kSumThreads},
              sum_x<BF16>, product_of(p, weight.codes, Decoder::kBits), p.group, sums);
   if (status != QCTS_OK) return status;
   Int4Product product = {{}, {}, weight, sums, p.k, output_of(p)};
-  if (p.m <= 16) return launch_int4<Decoder, Int4Tile<16, 1>>(p, product);
   if (p.m <= 64) return launch_int4<Decoder, Int4Tile<64, 1>>(p, product);
   return launch_int4<Decoder, Int4Tile<128, 2>>(p, product);
 }
@@ -262,16 +263,16 @@ constexpr qcts_fused_sums kBf16FusedSums = {sizeof(qcts_fused_sums), 16, 25, 23,
 
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 constexpr qcts_kernel int4_row(const char* scheme) {
-  qcts_kernel entry =
-      linear_entry(scheme, "sm90a",
-                   "codes to registers to bf16 tensor cores, x by boxes of 64 k, scales on sums of groups; "
-                   "bound by reading "
-                   "half a byte per weight and decoding it up to m = 16, else by the multiplications",
-                   QCTS_F32,
-                   {.supports = supports_int4<kKernel>,
-                    .run = run_supported_launch<kKernel, kRun>,
-                    .workspace_bytes = int4_workspace_bytes,
-                    .failure = last_failure});
+  qcts_kernel entry = linear_entry(
+      scheme, "sm90a",
+      "codes to registers to bf16 tensor cores, scales on sums of groups; up to m = 16 warps that "
+      "split k, bound by reading half a byte per weight, else x by boxes of 64 k, bound by the "
+      "instructions that scale sums and decode",
+      QCTS_F32,
+      {.supports = supports_int4<kKernel>,
+       .run = run_supported_launch<kKernel, kRun>,
+       .workspace_bytes = int4_workspace_bytes,
+       .failure = last_failure});
   entry.fused_sums = kBf16FusedSums;
   return entry;
 }
