@@ -86,6 +86,7 @@ ORDER = {
         "suites/judge/diagnosis",
         "suites/judge/files",
         "suites/judge",
+        "suites/vectors",
         "suites/confirmed",
         "suites/record",
         "suites/comparison",

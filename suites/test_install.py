@@ -65,6 +65,14 @@ def test_the_installed_program_names_its_commit_and_defines_schemes(package, tmp
     assert "qdata: int8 [n, k]" in command(package / "bin/qcts", "schemes", "--define", "int8_row", cwd=tmp_path).stdout
 
 
+def test_the_installed_program_exports_vectors_with_their_agreement(package, tmp_path):
+    words = ["vectors", "export", "--scheme", "mxfp4_even", "--out", tmp_path / "vectors"]
+    done = command(package / "bin/qcts", *words, cwd=tmp_path)
+    assert "torchao agrees on 84 of 84" in " ".join(done.stdout.split()) and done.stderr == ""
+    assert (tmp_path / "vectors/mxfp4_even.json").read_bytes() == (ROOT / "suites/vectors/sample/mxfp4_even.json").read_bytes()
+    command(package / "bin/qcts", "vectors", "check", tmp_path / "vectors/mxfp4_even.tsv", cwd=tmp_path)
+
+
 def test_the_licence_goes_with_the_package(package):
     assert (package / "share/qcts/LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 

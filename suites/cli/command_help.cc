@@ -23,6 +23,7 @@ constexpr CommandHelp kHelp[] = {
     {"run", kKernels, "qcts run --provider ./libacme.so --filter '*int8_row*' --fail-fast"},
     {"list", kKernels, "qcts list --plan nightly --filter 'numerics.linear/int8_row/*'"},
     {"schemes", kKernels, "qcts schemes int8_row"},
+    {"vectors", kKernels, "qcts vectors export --scheme 'mx*,nvfp4*,int4*' --out vectors"},
     {"shrink", kKernels,
      "qcts shrink numerics.dequantize/int8_row/noise_n37_k216_f32 --provider ./libacme.so -o small.data"},
     {"replay", kKernels, "qcts replay small.data --provider ./libacme.so"},

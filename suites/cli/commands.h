@@ -23,6 +23,7 @@ void add_quantize(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_list(CLI::App& app, int& exit_code);
 void add_schemes(CLI::App& app, int& exit_code);
+void add_vectors(CLI::App& app, int& exit_code);
 // `arguments` is the command line, for the report.
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments,
              const std::string& commit);

@@ -110,6 +110,7 @@ int run_program(int argc, char** argv, const std::string& commit) {
   add_report(app, exit_code);
   add_list(app, exit_code);
   add_schemes(app, exit_code);
+  add_vectors(app, exit_code);
   add_inspect(app, exit_code);
   add_diff(app, exit_code);
   add_whence(app, exit_code);

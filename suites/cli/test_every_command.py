@@ -16,6 +16,7 @@ import run_record
 from dialect_files import FIXTURES, GOLDENS
 from qcts_program import BIN, ROOT, commands, on_terminal, qcts
 
+SAMPLE = ROOT / "suites/vectors/sample/nvfp4_one_level.tsv"
 FAULTY = Path(os.environ.get("QCTS_BUILD", str(ROOT / "build/release"))) / "lib/selftest"
 WIDTHS = [80, 120]
 SELECTION = ["--kind", "numerics", "--filter", "numerics.dequantize/int8_row/noise_n*_f32"]
@@ -53,6 +54,8 @@ COMMANDS = {
     "shrink": ["shrink", STRUCK, *WRONG, "-o", "small.data"],
     "replay": ["replay", "replay.data", *WRONG],
     "verify": ["verify", "broken.pt"],
+    "vectors_export": ["vectors", "export", "--scheme", "int4_int32_g32", "--out", "vectors"],
+    "vectors_check": ["vectors", "check", SAMPLE],
 }
 # Commands that print what other programs read, and ids or faults one a line.
 OTHER_FORMATS = {"completion", "confirm", "export", "report", "statement", "targets"}
@@ -134,13 +137,13 @@ def test_help_has_groups_and_each_command_an_example_that_it_understands():
         assert "Example:\n" in text, name
         example = " ".join(text.split("Example:\n")[1].split())
         assert f"qcts {name}" in example, example
-        known = text if name not in ("selftest", "targets") else qcts(name, example.split()[2], "--help").stdout
+        known = text if name not in ("selftest", "targets", "vectors") else qcts(name, example.split()[2], "--help").stdout
         assert all(word in known for word in re.findall(r"--[a-z-]+", example)), example
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_no_line_of_help_is_wider_than_the_terminal(columns):
-    nested = {"selftest": ["kill", "alarms", "explain", "cheats"], "targets": ["propose"]}
+    nested = {"selftest": ["kill", "alarms", "explain", "cheats"], "targets": ["propose"], "vectors": ["export", "check"]}
     for words in [[], *([name] for name in commands()), *([name, verb] for name, verbs in nested.items() for verb in verbs)]:
         done = on_terminal(*words, "--help", columns=columns)
         assert done.code == 0

@@ -76,7 +76,7 @@ def options_of(*command):
 
 def test_json_is_a_flag_everywhere():
     """Only commands for scripts, pages and other programs' formats, and those of workers, have no JSON."""
-    nested = {"selftest": ["kill", "alarms", "explain"], "targets": ["propose"]}
+    nested = {"selftest": ["kill", "alarms", "explain"], "targets": ["propose"], "vectors": ["export", "check"]}
     for command in commands():
         for words in [[command, below] for below in nested.get(command, [])] or [[command]]:
             text = qcts(*words, "--help").stdout
