@@ -87,6 +87,7 @@ ORDER = {
         "suites/judge/files",
         "suites/judge",
         "suites/vectors",
+        "suites/identify",
         "suites/confirmed",
         "suites/record",
         "suites/comparison",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "suites/base/secret_seed.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
+#include "suites/cli/identify.h"
 #include "suites/record/run_record.h"
 #include "suites/run/device_choice.h"
 #include "suites/run/run.h"
@@ -22,7 +24,7 @@ struct RunArguments {
   RunRequest options;
   std::string shard, gate, history, isolation = "required", device = "cpu";
   uint64_t memory_limit_mib = kDefaultMemoryLimitBytes >> 20;
-  bool no_progress = false, last_failed = false;
+  bool no_progress = false, last_failed = false, identify = false;
 };
 
 // Takes the shard from --shard, otherwise from the environment.
@@ -60,6 +62,19 @@ void choose_last_failed(RunRequest& options) {
     const std::string name = provider.value("name", ""), library = provider.value("library", "");
     if (failed.contains(name)) options.providers.push_back(library.empty() ? name : library);
   }
+}
+
+Outcome identify_provider(const RunArguments& words, const CLI::App& command) {
+  constexpr std::string_view kTaken[] = {"identify", "provider", "scheme", "variant",
+                                         "timeout",  "threads",  "json",   "no-progress"};
+  const RunRequest& options = words.options;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames())
+      if (option->count() > 0 && std::ranges::find(kTaken, std::string_view(name)) == std::end(kTaken))
+        throw UsageError("--identify excludes --" + name);
+  if (options.providers.size() != 1) throw UsageError("--identify wants one --provider");
+  return identify({options.providers.front(), options.selection.schemes, options.selection.variant,
+                   options.case_timeout_s.value_or(60), options.threads, options.json});
 }
 
 Outcome run_command(RunArguments& words) {
@@ -209,8 +224,17 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   add_junit_option(*command, options.junit);
   command->add_flag("--no-progress", words->no_progress, "show no progress");
   command->add_flag("--list", options.list, "print the selected ids without judging");
+  command->add_flag("--identify", words->identify,
+                    "judge nothing; name the sibling scheme or the option of the ledger that each kernel "
+                    "computes, with its share of equal codes; takes --provider, --scheme, --variant, "
+                    "--timeout, --threads and --json; 1 if a kernel computes other than asked");
   last_option_wins(*command);
-  command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return run_command(*words); }); });
+  command->callback([words, command, &exit_code] {
+    exit_code = exit_code_of([&] {
+      if (words->identify) return identify_provider(*words, *command);
+      return run_command(*words);
+    });
+  });
 }
 
 }  // namespace qcts::cli

@@ -27,6 +27,7 @@ SHORT = ["--filter", "latency.linear/int8_row/noise_m1_n1024_k1024_bf16_cold/bui
 # Words of each command, run where `folder` below is the current one; "@" stands for a file of int8_row, "~" for another.
 COMMANDS = {
     "run": ["run", "--no-progress", *SELECTION, *WRONG, "--out", "again"],
+    "identify": ["run", "--identify", "--scheme", "int8_row", *WRONG],
     "merge": ["merge", "whole", "--out", "merged"],
     "compare": ["compare", "before", "now"],
     "compare_latency": ["compare", "timed", "timed"],

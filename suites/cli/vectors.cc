@@ -152,6 +152,7 @@ Json judgement_json(const std::string& file, const std::vector<GroupJudgement>& 
                     {"outputs", part_json(group, AnswerPart::outputs)},
                     {"wrong", wrong},
                     {"flags_of_all_wrong", flags},
+                    {"computes", group.computes},
                     {"missing", group.missing}});
   }
   return {{"file", file},
@@ -175,6 +176,8 @@ void print_group(const GroupJudgement& group, Printout& out) {
     out.text(wrong.id + ": " + std::string(part_name(wrong.part)) + ": " + wrong.what, 2, Ink::red);
     out.text("hunts: " + wrong.hunts, 4);
   }
+  for (const std::string& option : group.computes)
+    out.text("all finite vectors have the codes and scales of " + option, 2);
   for (const VectorFlag flag : group.flags_of_all_wrong())
     out.text("every wrong one has the flag " + std::string(flag_name(flag)) + ", which hunts " +
                  std::string(vector_flags()[static_cast<size_t>(flag)].hunts),

@@ -53,6 +53,8 @@ struct GroupJudgement {
   size_t vectors = 0;
   PartScore parts[kAnswerParts];
   std::vector<WrongAnswer> wrong;
+  // Options (judge/diagnosis/recipe_options.h) that give all codes and scales, where these are wrong.
+  std::vector<std::string> computes;
   std::vector<std::string> missing;  // ids without an answer to a part that others of the group have
 
   // Returns the flags that every vector with a wrong answer has. Empty if fewer than two are wrong.

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "suites/base/did_you_mean.h"
+#include "suites/judge/diagnosis/recipe_options.h"
 #include "suites/vectors/answers.h"
 #include "suites/vectors/write.h"
 
@@ -24,6 +25,9 @@ class GroupJudge {
     for (const ExportedVector& vector : group_.vectors)
       if (const VectorAnswer* answer = answer_to(vector)) judge_one(vector, *answer);
     for (const ExportedVector& vector : group_.vectors) note_missing(vector);
+    if (!judged_.wrong.empty() && judged_.missing.empty() && score(AnswerPart::codes).answered > 0 &&
+        score(AnswerPart::scales).answered > 0)
+      name_options();
     return std::move(judged_);
   }
 
@@ -31,6 +35,33 @@ class GroupJudge {
   const VectorAnswer* answer_to(const ExportedVector& vector) const {
     const auto found = answers_.find(vector.id);
     return found == answers_.end() ? nullptr : found->second;
+  }
+
+  // NaN and infinities are left out: implementations of one option treat them differently.
+  void name_options() {
+    std::map<std::string, size_t> fitting;
+    size_t finite = 0;
+    for (const ExportedVector& vector : group_.vectors) {
+      if (std::ranges::find(vector.flags, VectorFlag::infinity) != vector.flags.end() ||
+          std::ranges::find(vector.flags, VectorFlag::nan) != vector.flags.end())
+        continue;
+      ++finite;
+      KernelInput input;
+      input.op = Op::quantize;
+      input.scheme = group_.scheme;
+      input.weight = vector.shape;
+      input.x = vector.x;
+      const VectorAnswer& answer = *answer_to(vector);
+      for (const RecipeOption& option : recipe_options(input)) {
+        ExportedVector other = vector;
+        other.planes = option.play(input).planes;
+        fitting[option.name] +=
+            difference(other, other.planes[codes_plane_of(other.planes)], *answer.codes).empty() &&
+            scales_difference(other, *answer.scales).empty();
+      }
+    }
+    for (const auto& [name, count] : fitting)
+      if (count == finite && finite > 0) judged_.computes.push_back(name);
   }
 
   PartScore& score(AnswerPart part) { return judged_.parts[static_cast<size_t>(part)]; }

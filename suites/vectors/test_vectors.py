@@ -125,7 +125,7 @@ def test_its_bug_is_named_by_the_flag_that_hunts_it(tmp_path):
     verdict = judged(stranger(tmp_path, lambda source: source.replace("i % 2)", "-i)")), 1)
     for group in verdict["groups"]:
         assert group["wrong"] and group["scales"]["right"] == group["vectors"] > group["codes"]["right"]
-        assert group["flags_of_all_wrong"] == ["tie"]
+        assert group["flags_of_all_wrong"] == ["tie"] and group["computes"] == ["mxfp4_even by half_away"]
     text = qcts("vectors", "check", tmp_path / "answers.tsv", code=1).stdout
     assert "every wrong one has the flag tie" in " ".join(text.split()) and text.endswith("WRONG\n")
 
@@ -133,6 +133,7 @@ def test_its_bug_is_named_by_the_flag_that_hunts_it(tmp_path):
 def test_floor_instead_of_even_is_wrong_just_below_a_power_of_two(tmp_path):
     verdict = judged(stranger(tmp_path, lambda source: source.replace("1 << 21", "0")), 1)
     wrong = {one["id"] for group in verdict["groups"] for one in group["wrong"]}
+    assert all(group["computes"] == ["mxfp4_floor"] for group in verdict["groups"])
     assert {"mxfp4_even/bf16/below_power_of_two_0", "mxfp4_even/f32/below_power_of_two_0"} <= wrong
 
 

@@ -2,13 +2,16 @@
 #include "suites/judge/diagnosis/explain.h"
 
 #include <cmath>
+#include <set>
 #include <string_view>
 
 #include "reference/numerics/soft_float.h"
 #include "suites/judge/diagnosis/answer_hypotheses.h"
 #include "suites/judge/diagnosis/conduct.h"
 #include "suites/judge/diagnosis/effective_weights.h"
+#include "suites/judge/diagnosis/least_distinct.h"
 #include "suites/judge/diagnosis/plane_hypotheses.h"
+#include "suites/judge/diagnosis/recipe_options.h"
 
 namespace qcts {
 namespace {
@@ -74,15 +77,39 @@ std::string explained_linear(const WrongAnswerOf& wrong, std::vector<VerdictFind
   return text;
 }
 
+// Returns "; hypothesis: y is that of int4_plain_g32 by int4_folded_zero (predicts 920 of 920)" if an option
+// of the ledger gives all values, and enough different ones of those that are wrong; otherwise "".
+std::string option_of_values(const WrongAnswerOf& wrong) {
+  const KernelInput& input = wrong.test_vector.input;
+  const DType dtype = input.weight.dtype;
+  const auto plane = [&](const std::vector<std::byte>& y) {
+    return Plane{"y", dtype, {input.weight.n, input.weight.k}, y};
+  };
+  const std::vector<double> want = load_doubles(dtype, wrong.test_vector.expected.y),
+                            got = load_doubles(dtype, wrong.answer.y);
+  std::set<double> distinct;
+  for (size_t i = 0; i < got.size(); ++i)
+    if (got[i] != want[i] && !std::isnan(got[i])) distinct.insert(got[i]);
+  if (distinct.size() < kLeastDistinct) return "";
+  for (const RecipeOption& option : recipe_options(input))
+    if (!option.choice.empty() && !option.is_order &&
+        !first_difference(plane(option.play(input).y), plane(wrong.answer.y)))
+      return "; " + describe(AnswerExplanation{"y is that of " + option.name, "", wrong.wrong_elems, ""});
+  return "";
+}
+
 }  // namespace
 
 std::string explained(const WrongAnswerOf& wrong, std::vector<VerdictFinding>& findings) {
   const KernelInput& input = wrong.test_vector.input;
   const KernelAnswer& expected = wrong.test_vector.expected;
   if (input.op == Op::linear) return explained_linear(wrong, findings);
-  if (input.op == Op::dequantize && wrong.answer.y.size() == expected.y.size())
+  if (input.op == Op::dequantize && wrong.answer.y.size() == expected.y.size()) {
+    const std::string option = option_of_values(wrong);
+    if (!option.empty()) return option;
     return in_order(seen_dequantized(input, expected.y, wrong.answer.y), wrong.wrong_elems,
                     describe_dequantized(input, wrong.answer.y));
+  }
   const auto planes = explain_planes(input, expected.planes, wrong.answer.planes);
   return planes ? "; " + describe(*planes) : "";
 }

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "reference/numerics/soft_float.h"
+#include "suites/judge/diagnosis/recipe_options.h"
 
 namespace qcts {
 namespace {
@@ -77,6 +78,7 @@ class Recipes {
       add_schemes();
     else
       add_policies();
+    add_options();
   }
   const std::vector<std::string>& names() const { return names_; }
 
@@ -126,6 +128,14 @@ class Recipes {
                             : std::string(policy.name()) + " of " + std::string(other->name())),
             [&] { return other->quantize_activation(input_.x_matrix(), policy, input_.planes); });
       }
+  }
+
+  // Options of the ledger that no other scheme stands for.
+  void add_options() {
+    if (!names_.empty()) return;
+    for (const RecipeOption& option : recipe_options(input_))
+      if (!option.choice.empty() && option.name.ends_with(option.choice))
+        add(those_of(option.name), [&] { return option.play(input_).planes; });
   }
 
   // The right recipe on a changed input. `change` gets all elements and their number in a row.

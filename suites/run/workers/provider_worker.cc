@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/run/workers/provider_worker.h"
 
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -53,6 +54,29 @@ Verdict ProviderWorker::ask(const Replay& replay, const Offer& offer, double tim
       slots_.front().ready.error;  // otherwise a failure to load would look like a crash
   if (!error.empty()) throw std::runtime_error(error);
   return answer;
+}
+
+std::vector<Verdict> ProviderWorker::ask_for_shares(const std::vector<KernelInput>& inputs,
+                                                    const Offer& offer, double timeout_s) {
+  std::vector<Task> tasks;
+  std::map<std::string, size_t> places;
+  for (const KernelInput& input : inputs) {
+    Case asked;
+    asked.id = {Kind::numerics, input.op, std::string(input.scheme->name()),
+                "input_" + std::to_string(tasks.size())};
+    places[asked.id.input] = tasks.size();
+    auto key = replay_key({input, 0, asked.id, offer.provider + "_" + offer.variant}, offer.variant);
+    key["shares"] = true;
+    tasks.push_back({0, {asked.id, full_id(asked, offer), offer.variant}, key.dump(), timeout_s});
+  }
+  std::vector<Verdict> verdicts(inputs.size());
+  ask(tasks, [&](Verdict verdict) {
+    const size_t place = places.at(verdict.case_id.input);
+    verdicts[place] = std::move(verdict);
+  });
+  const std::string& error = slots_.front().ready.error;
+  if (!error.empty()) throw std::runtime_error(error);
+  return verdicts;
 }
 
 }  // namespace qcts

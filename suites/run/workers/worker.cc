@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/run/workers/worker.h"
+#include "suites/identify/option_shares.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -184,7 +185,9 @@ class Worker {
       for (const Implementation* each :
            registry_.find(abi_op(input.op), input.scheme->family(), input.activation.name())) {
         if (each->kernel->variant != verdict.variant) continue;
-        verdict = judge_replay(replay, *each, JudgeContext{options_.settings});
+        const JudgeContext context{options_.settings};
+        verdict = key.contains("shares") ? ask_for_shares(replay, *each, context)
+                                         : judge_replay(replay, *each, context);
         return;
       }
       throw std::runtime_error("no " + verdict.variant + " for " + verdict.case_id.text());

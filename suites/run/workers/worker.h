@@ -2,9 +2,10 @@
 // A worker process. It reads its options from the first line, loads one provider and writes its offers.
 // Then the worker reads one case per line and writes one verdict per line. A crash loses one case.
 // A line is the key of a case (cases/case_key.h), whose "seed" may override the worker's own.
-// Alternatively, a line is a replay: {"replay": {...}, "variant": "avx2"}.
-// A line may also ask whether kernels serve cases: {"supports": [KEY, ...]}.
-// The answer is one line, `true` or `false`, for each key.
+// Alternatively, a line is a replay: {"replay": {...}, "variant": "avx2"}. With "shares": true, it asks for
+// the shares of the options that the kernel may follow (identify/option_shares.h). A line may also ask
+// whether kernels serve cases: {"supports": [KEY, ...]}. The answer is one line, `true` or `false`, for each
+// key.
 //
 // A host (providers/hosted_provider.h) loads the builtin kernels and shared libraries. If it dies, the worker
 // says so in place of a verdict, and ends.
