@@ -184,9 +184,16 @@ void InputSampler::limit_inputs(const std::vector<std::vector<Synthetic>*>& by_s
           },
           static_cast<size_t>(count), 7 * start++);
   };
-  for (const auto& [generator, count] : plan_.schemes_a_family) limit(generator, false, count);
+  // The turn of a limit decides which schemes it keeps, so families that came later are limited last.
+  constexpr Generator kFirstLate = Generator::deeper;
+  const auto limit_families = [&](bool late) {
+    for (const auto& [generator, count] : plan_.schemes_a_family)
+      if ((generator >= kFirstLate) == late) limit(generator, false, count);
+  };
+  limit_families(false);
   if (plan_.other_dtypes_a_family)
     for (const Generator generator : in_other_dtypes) limit(generator, true, *plan_.other_dtypes_a_family);
+  limit_families(true);
 }
 
 const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op op, const Scheme& scheme,

@@ -261,7 +261,8 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   if (synthetic.generator == Generator::zero_rows)
     for (int64_t c = 0; c < k; ++c) x.at(0, c) = 0;
   if (synthetic.generator == Generator::hard_x) harden_x(x, has_rows_apart(scheme, synthetic));
-  const bool is_long = generator == Generator::long_rows || generator == Generator::deep;
+  const bool is_long =
+      generator == Generator::long_rows || generator == Generator::deep || generator == Generator::deeper;
   if (generator == Generator::panels || is_long) make_sparse(x, 5);
   if (synthetic.generator == Generator::tiles)
     synthetic.activation == kWeightOnly ? make_sparse(x, 0) : fill_near_max(x);

@@ -193,11 +193,11 @@ const std::vector<InputFamily>& families() {
        .max_shapes = 1},
       {.generator = Generator::deep,
        .hunts =
-           "the end of a row lost that is as long as the longest of published models, 16,384, 28,672 and "
-           "53,248 elements, or longer than 16 bits can count",
+           "the end of a row lost that is as long as the longest of published models: 16,384, 28,672 and "
+           "53,248 elements",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
-       .max_shapes = 4,
+       .max_shapes = 3,
        .of_packed_linear = true},
       {.generator = Generator::batches,
        .hunts = "no rows of x, which crash a division or a grid, and rows of x after the 256th, 512th or "
@@ -283,6 +283,17 @@ const std::vector<InputFamily>& families() {
                 "NaNs with a payload, infinities of both signs",
        .ops = {Op::dequantize, Op::pack, Op::unpack},
        .is_asked_in_each_dtype = true,
+       .excluded_from_sampling = true,
+       .max_shapes = 1},
+      {.generator = Generator::deeper,
+       .hunts = "a place along k cut to 16 bits: rows of more than 65,536 elements",
+       .ops = {Op::linear},
+       .excluded_from_sampling = true,
+       .max_shapes = 1,
+       .of_packed_linear = true},
+      {.generator = Generator::blocks,
+       .hunts = "blocks of rows and of columns in the wrong order: more than one block in both directions",
+       .ops = {Op::pack, Op::unpack},
        .excluded_from_sampling = true,
        .max_shapes = 1},
   };

@@ -9,9 +9,8 @@ namespace qcts {
 std::vector<Shape> shapes(const Scheme& scheme, Layout layout) {
   const int64_t g = scheme.group();
   if (layout != kPlain)
-    // The last has two blocks of 128 rows, and two of 4 scales, of layouts that reorder both.
     return {{8, 1024}, {48, 1024}, {12, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)},
-            {64, 256}, {96, 384},  {160, 512}};
+            {64, 256}, {96, 384}};
   if (g == 0) return {{37, 216}, {7, 13}, {1, 1}, {17, 33}, {16, 64}, {3, 129}};
   const std::vector<Shape> found = {{40, 3 * g}, {37, 3 * g}, {8, g}, {7, 5 * g}, {64, 4 * g}, {16, 1024}};
   const bool any_taken = std::any_of(found.begin(), found.end(), [&](const Shape& shape) {
@@ -66,8 +65,12 @@ std::vector<Shape> long_shapes(const Scheme& scheme, Layout layout) {
 
 // Rows of published models: the width of one of 405 billion weights, and the inputs of down_proj of those of
 // 70 and 405 billion.
-// The last cannot be counted in 16 bits; it has whole groups of 256.
-std::vector<Shape> deep_shapes() { return {{8, 16384}, {8, 28672}, {8, 53248}, {8, 65536 + 256}}; }
+std::vector<Shape> deep_shapes() { return {{8, 16384}, {8, 28672}, {8, 53248}}; }
+
+// More elements than 16 bits can count, in whole groups of 256.
+constexpr Shape kDeeper = {8, 65536 + 256};
+// Two blocks of 128 rows, and several of 4 scales, of layouts that reorder both.
+constexpr Shape kBlocks = {160, 512};
 
 // Rows of the layers of published models, with fewer columns.
 std::vector<Shape> model_shapes() {
@@ -103,6 +106,8 @@ std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const 
   if (family.generator == Generator::panels) return panels_of(kind, scheme);
   if (family.generator == Generator::long_rows) return long_shapes(scheme, layout);
   if (family.generator == Generator::deep) return deep_shapes();
+  if (family.generator == Generator::deeper) return {kDeeper};
+  if (family.generator == Generator::blocks) return {kBlocks};
   if (family.generator == Generator::models) return model_shapes();
   if (family.generator == Generator::wide_sums) return {{64, 2048}};
   if (family.generator == Generator::batches) return batch_shapes(scheme, layout);

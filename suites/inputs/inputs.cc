@@ -42,7 +42,8 @@ bool suits_policy(Generator generator) {
 
 // Does the input test a length, whatever the values? It is large, so one policy that quantizes x has it.
 bool is_of_size(Generator generator) {
-  return generator == Generator::deep || generator == Generator::tall || generator == Generator::models;
+  return generator == Generator::deep || generator == Generator::deeper || generator == Generator::tall ||
+         generator == Generator::models;
 }
 
 // True for weight_only and for the first policy that quantizes x as it is, not scaled before.
@@ -89,7 +90,7 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
     if (shape.second > 2048) return {1, 5};
     return {shape.first == kManyRows ? 1 : kManyRows};
   }
-  if (generator == Generator::deep) return {1, 3};
+  if (generator == Generator::deep || generator == Generator::deeper) return {1, 3};
   if (generator == Generator::batches) return {0, 256, 512, 1025};
   if (generator == Generator::tall) return {shape.first == kManyRows ? 1 : kManyRows};
   if (generator == Generator::zero_codes) return {1, 6};
@@ -244,7 +245,8 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
            generator == Generator::panels || generator == Generator::long_rows ||
            generator == Generator::rows || generator == Generator::columns || generator == Generator::deep ||
            generator == Generator::batches || generator == Generator::tall ||
-           generator == Generator::models || generator == Generator::drawn;
+           generator == Generator::models || generator == Generator::drawn ||
+           generator == Generator::deeper || generator == Generator::blocks;
   if (generator == Generator::not_sparse) return false;
   if (op == Op::linear && !remembered(finite_, shape, has_finite_weights)) return false;
   if (generator == Generator::outliers || generator == Generator::swamped)
@@ -282,7 +284,7 @@ bool GeneratorSupport::remembered(Answers& answers, const WeightShape& shape,
 
 std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout, InputSet set,
                                         GeneratorSupport* known, uint64_t draw_seed) {
-  std::vector<Synthetic> out, last;
+  std::vector<Synthetic> out, last, late;
   GeneratorSupport own(scheme);
   GeneratorSupport& support = known == nullptr ? own : *known;
   const bool of_values = kind == Kind::numerics && set == InputSet::all;
@@ -299,7 +301,10 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
       if (family.generator == Generator::drawn)
         add_drawn(request, last);
       else
-        add_family(family, request, family.generator >= Generator::models ? last : out);
+        add_family(family, request,
+                   family.generator >= Generator::deeper   ? late
+                   : family.generator >= Generator::models ? last
+                                                           : out);
       const bool repeats =
           kind == Kind::determinism && family.generator == Generator::noise && request_set == InputSet::few;
       if (repeats || (of_values && family.is_asked_in_each_dtype)) add_other_dtypes(family, request, last);
@@ -317,7 +322,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
       add_other_dtypes(input_family(Generator::end_pairs), request, last);
     }
   // Sampling depends on the positions of the others.
-  out.insert(out.end(), last.begin(), last.end());
+  for (const auto* more : {&last, &late}) out.insert(out.end(), more->begin(), more->end());
   return out;
 }
 

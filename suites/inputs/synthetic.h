@@ -62,8 +62,10 @@ enum class Generator : uint8_t {
   huge_weights,
   end_pairs,
   nan_scales,
+  deeper,
+  blocks,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::nan_scales) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::blocks) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);

@@ -130,7 +130,7 @@ class StatesJudge {
   void write_weight(const KernelInput& input) {
     const std::optional<Planes> packed = packed_planes(input);
     for (const Plane& plane : packed ? *packed : input.planes) run_.set_input(plane.name, plane.bytes);
-    if (run_.prepared_bytes() != 0) run_.prepare();
+    run_.prepare_again();
   }
 
   // Replays one capture with other data at its addresses, and then with those of the capture.

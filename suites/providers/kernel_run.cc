@@ -208,21 +208,31 @@ void KernelRun::prepare_once() {
   prepared_ = true;
   const uint64_t bytes = facts_.prepared_bytes;
   if (bytes == 0) return;
-  GuardedBuffer* buffer = guard("prepared", 1, as_promised(bytes), as_promised(bytes), 0, HostAccess::writes);
-  buffer->poison(Poison::nan);
+  prepared_buffer_ = guard("prepared", 1, as_promised(bytes), as_promised(bytes), 0, HostAccess::writes);
+  fill_prepared();
+}
+
+void KernelRun::prepare_again() {
+  if (prepared_buffer_ != nullptr) fill_prepared();
+}
+
+void KernelRun::fill_prepared() {
+  std::erase_if(inputs_, [&](const Readable& input) { return input.buffer == prepared_buffer_; });
+  prepared_buffer_->poison(Poison::nan);
   qcts_problem at_load = problem_;
-  at_load.x = at_load.bias = nullptr;
+  at_load.x = at_load.bias = at_load.prepared = nullptr;
   at_load.y = nullptr;
+  at_load.prepared_bytes = 0;
   clear_device_status();
-  const qcts_status status = with_device_status(provider_prepare(kernel_, at_load, buffer->data()));
+  const qcts_status status = with_device_status(provider_prepare(kernel_, at_load, prepared_buffer_->data()));
   check_untouched();
   if (status == QCTS_FAILED)
     throw FailedFault("prepare() failed on a problem that supports() accepts" + failure());
   if (status != QCTS_OK)
     throw ProviderFault("prepare() failed on a problem that supports() accepts" + failure());
-  problem_.prepared = buffer->data();
-  problem_.prepared_bytes = bytes;
-  inputs_.push_back({buffer, buffer->read()});
+  problem_.prepared = prepared_buffer_->data();
+  problem_.prepared_bytes = facts_.prepared_bytes;
+  inputs_.push_back({prepared_buffer_, prepared_buffer_->read()});
 }
 
 void KernelRun::check_untouched() const {

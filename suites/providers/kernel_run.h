@@ -63,6 +63,8 @@ class KernelRun {
   bool accepts_other_values();
   // Prepares the weight now, if the kernel does that, and not in the first call.
   void prepare() { prepare_once(); }
+  // Prepares the weight that the planes hold by now, into the same buffer. Does nothing without prepare().
+  void prepare_again();
   // From now on, calls find the workspace as the last one left it.
   void keep_workspace() { keeps_workspace_ = true; }
   // Poisons the outputs and the workspace, prepares once, and calls the kernel.
@@ -105,6 +107,7 @@ class KernelRun {
                        size_t misalign_bytes, HostAccess access);
   size_t as_promised(uint64_t bytes) const;
   void prepare_once();
+  void fill_prepared();
   void poison_outputs(Poison poison, const KernelAnswer* previous);
   KernelAnswer answer_now() const;
   void check_untouched() const;
@@ -132,6 +135,7 @@ class KernelRun {
   GuardedBuffer* workspace_ = nullptr;
   GuardedBuffer* status_ = nullptr;  // on a device
   std::string device_failure_;
+  GuardedBuffer* prepared_buffer_ = nullptr;
   bool prepared_ = false, keeps_workspace_ = false, has_run_ = false;
   qcts_problem problem_{};
   KernelFacts facts_;

@@ -15,7 +15,8 @@ CASES = ["--plan", "quick", "--provider", "builtin", "--kind", "numerics", "--sc
 
 
 def run(out, *words):
-    return subprocess.run([QCTS, "run", "--no-progress", "--jobs", "1", "--out", out, *CASES, *words], capture_output=True, text=True, timeout=300)
+    command = [QCTS, "run", "--no-progress", "--jobs", "1", "--out", out, *CASES, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +60,8 @@ def test_what_there_was_no_time_for_is_not_gone(whole, cut):
 
 def test_enough_time_changes_nothing(whole, tmp_path):
     assert run(tmp_path, "--budget", "2h").returncode == 0
-    report = json.loads((tmp_path / "report.json").read_text())
-    assert report["run"]["left_out"] == [] and report["run"]["selection"] == json.loads((whole / "report.json").read_text())["run"]["selection"]
+    there, here = (json.loads((out / "report.json").read_text())["run"] for out in (whole, tmp_path))
+    assert here["left_out"] == [] and here["selection"] == there["selection"]
 
 
 @pytest.mark.parametrize(("words", "said"), [(["--budget", "20"], "unit"), (["--budget", "2h", "--shard", "1/2"], "whole run")])

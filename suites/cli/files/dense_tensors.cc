@@ -20,8 +20,8 @@ bool is_numpy_array(const ObjectValue& held) {
 
 }  // namespace
 
-DenseTensors::DenseTensors(const Checkpoint& checkpoint, std::string layout)
-    : checkpoint_(checkpoint), layout_(std::move(layout)) {
+DenseTensors::DenseTensors(const Checkpoint& checkpoint, std::string cpu_pack)
+    : checkpoint_(checkpoint), cpu_pack_(std::move(cpu_pack)) {
   for (const CheckpointFinding& finding : checkpoint.findings)
     if (finding.kind == CheckpointFinding::Kind::contradiction)
       contradictions_.emplace(finding.tensor, &finding);
@@ -46,7 +46,7 @@ DenseTensors::Read DenseTensors::read(const NamedTensor& tensor) const {
   if (const auto found = contradictions_.find(tensor.name); found != contradictions_.end())
     return without(found->second->text);
   if (!is_utf8(tensor.name)) return without("its name is no UTF-8, as safetensors needs");
-  std::optional<Tensor> dense = dense_of(tensor, layout_);
+  std::optional<Tensor> dense = dense_of(tensor, cpu_pack_);
   if (!dense) return without(why_not_dense(tensor));
   if (!has_safetensors_dtype(dense->dtype))
     return without("safetensors has no dtype for " + std::string(dtype_name(dense->dtype)));

@@ -14,8 +14,8 @@ namespace qcts::cli {
 
 class DenseTensors {
  public:
-  // `layout` is the pack of CPU int4 weights, as assumed_layout() returns it.
-  DenseTensors(const Checkpoint& checkpoint, std::string layout);
+  // `cpu_pack` is the pack of CPU int4 weights, as assumed_layout() returns it.
+  DenseTensors(const Checkpoint& checkpoint, std::string cpu_pack);
 
   // Returns what keeps the checkpoint, not one of its tensors, from being floats: contradictions of the whole
   // checkpoint, tensors that are listed and not stored, and arrays of numpy.
@@ -29,7 +29,7 @@ class DenseTensors {
 
  private:
   const Checkpoint& checkpoint_;
-  std::string layout_;
+  std::string cpu_pack_;
   std::map<std::string_view, const CheckpointFinding*> contradictions_;
 };
 
