@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -235,12 +234,6 @@ bool has_rows_apart(const Scheme& scheme, const Synthetic& synthetic) {
 bool quantizes_elements_apart(const Scheme& scheme, const Synthetic& synthetic) {
   return std::ranges::any_of(scheme.policy_specs(synthetic.weight, synthetic.activation),
                              [](const PlaneSpec& spec) { return spec.name == "act_quant_scale"; });
-}
-
-// A NaN with all bits of its payload set, as float32.
-void put_full_nan(std::vector<std::byte>& x, int64_t index) {
-  constexpr uint32_t kFullNan = 0x7fffffff;
-  std::memcpy(x.data() + index * static_cast<int64_t>(sizeof kFullNan), &kFullNan, sizeof kFullNan);
 }
 
 void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {

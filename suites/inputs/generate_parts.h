@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,12 @@ struct Floats {
     return out;
   }
 };
+
+// Puts a NaN with all bits of its payload set into an array of float32.
+inline void put_full_nan(std::vector<std::byte>& x, int64_t index) {
+  constexpr uint32_t kFullNan = 0x7fffffff;
+  std::memcpy(x.data() + index * static_cast<int64_t>(sizeof kFullNan), &kFullNan, sizeof kFullNan);
+}
 
 inline int64_t group_length(const Scheme& scheme, const WeightShape& shape) {
   return scheme.group() == 0 ? shape.k : scheme.group();

@@ -46,7 +46,7 @@ struct WrongAnswer {
   std::vector<VectorFlag> flags;  // of the vector
 };
 
-// What was answered of the vectors of one scheme and dtype.
+// The judgement of the answers to the vectors of one scheme and dtype.
 struct GroupJudgement {
   const Scheme* scheme = nullptr;
   DType dtype = DType::bfloat16;

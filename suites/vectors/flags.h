@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is special about a vector, found in its bytes.
+// Finds the special values of a vector in its bytes.
 #pragma once
 
 #include <cstdint>

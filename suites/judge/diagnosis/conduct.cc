@@ -94,8 +94,8 @@ std::optional<VerdictFinding> unwritten(const WrongCall& call) {
   if (as_before == 0 || as_before < std::min(call.wrong_elems, total)) return std::nullopt;
   if (changes_later(call))
     return VerdictFinding{Caveat::wrote_later, what + " changed after run() had returned"};
-  // What equals the bytes that were there may have been written, so another call has to leave it too. Only a
-  // kernel that skips some calls leaves the bytes of an earlier answer in one call alone.
+  // An output that equals the bytes before the call may have been written, so another call has to leave it
+  // too. Only a kernel that skips some calls leaves the bytes of an earlier answer in one call alone.
   const bool may_skip_calls = as_before == total && (call.poison == Poison::previous || !call.is_first);
   const uint64_t left = may_skip_calls ? total : unwritten_elements(call, now, before, bytes);
   if (left != total && (left != call.wrong_elems || total == 1)) return std::nullopt;
