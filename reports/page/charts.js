@@ -33,9 +33,9 @@ function wrongMap({ of, rows, cols, rows_a_cell: tall, cols_a_cell: wide, cells 
   const squares = cells.flatMap((line, y) => [...line].map((letter, x) => letter === "0" ? null :
     svg("rect", { x: x * side, y: y * side, width: side - 1, height: side - 1, "fill-opacity": 0.3 + 0.7 * Number(letter) / 9 },
       svg("title", {}, `row ${y * tall}, column ${x * wide}: ${letter === "9" ? "all" : "some"} wrong`))));
-  const cell = tall * wide === 1 ? "one element" : `${tall} × ${wide} elements`;
+  const cell = tall * wide === 1 ? "one element" : `${tall} × ${wide} elements; the stronger its color, the more of them are wrong`;
   return [h("h3", {}, `Where ${of} is wrong`), h("div", { class: "scroll" }, svg("svg", { class: "wrong", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `map of the wrong elements of ${of}` },
-    svg("rect", { class: "ground", width, height }), squares)), soft(`${count(rows, "row")} down, ${count(cols, "column")} across; a square is ${cell}, and the darker, the more of them are wrong.`)];
+    svg("rect", { class: "ground", width, height }), squares)), soft(`${count(rows, "row")} down, ${count(cols, "column")} across; a square is ${cell}.`)];
 }
 
 const LOG = { low: v => Math.pow(10, Math.floor(Math.log10(v))), high: v => Math.pow(10, Math.ceil(Math.log10(v))) };
