@@ -206,10 +206,11 @@ std::vector<uint8_t> wide_answer(const qcts_kernel& kernel, const std::string& m
 }
 
 // Returns how many of m rows must have the same y without the others. A CUDA kernel multiplies up to four
-// rows without tensor cores and more rows with them, and the two round differently.
+// rows without tensor cores and more rows with them, or up to 16 of int4 in another frame than more, and
+// these round differently.
 int64_t rows_alone(const qcts_kernel& kernel, int64_t m) {
-  const bool has_tensor_cores = std::string_view(kernel.variant).starts_with("sm");
-  return has_tensor_cores && m > 4 ? 5 : 1;
+  if (!std::string_view(kernel.variant).starts_with("sm")) return 1;
+  return m > 16 ? 17 : m > 4 ? 5 : 1;
 }
 
 // With one row a thread may read four blocks of columns side by side; two or three of them may have fewer

@@ -69,8 +69,13 @@ constexpr TextRow kTextRows[] = {
     {Status::fail, "kept ", " threads busy while it was timed", FindingId::too_many_threads},
     {Status::fail, "wrong when one element of x has changed at the same address", "",
      FindingId::remembers_answer},
-    {Status::fail, "wrong once the weight changed at the same addresses", "", FindingId::remembers_weight},
     {Status::fail, "", "their products are missing", FindingId::skips_terms},
+};
+// Only the weight changed, so an answer to earlier data is one to an earlier weight.
+constexpr TextRow kWeightRows[] = {
+    {Status::fail, "wrong once the weight's last code changed at the same address", "",
+     FindingId::remembers_weight},
+    {Status::fail, "wrong once the weight changed at the same addresses", "", FindingId::remembers_weight},
 };
 
 bool fits(const TextRow& row, const Verdict& verdict) {
@@ -127,6 +132,8 @@ FindingId finding_of(const Verdict& verdict, std::span<const Attempt> attempts, 
   if (verdict.status == Status::pass)
     return kept_its_clock(verdict, attempts, least_us) ? FindingId::honest_clock_kept : FindingId::nothing;
   if (verdict.status == Status::not_supported) return FindingId::nothing;
+  for (const TextRow& row : kWeightRows)
+    if (fits(row, verdict)) return row.finding;
   for (const CaveatRow& row : kCaveatRows)
     if (verdict.has(row.caveat)) return with_attempts(row.finding, attempts);
   for (const TextRow& row : kTextRows)
