@@ -48,7 +48,7 @@ struct DecodeShape {
   static_assert(kDecodeColumns * kSumPitch * 4 <= kStages * kStageBytes, "the sums replace the stages");
 };
 
-// What the launch knows about groups and their parameters. Group g begins parameter_step * g bytes after the
+// The groups of a launch and where their parameters lie. Group g begins parameter_step * g bytes after the
 // first one. `reciprocal` is 2^32 / (units of a group), rounded up; 0 stands for 2^32.
 struct DecodeGroups {
   uint32_t reciprocal, parameter_step;

@@ -224,7 +224,7 @@ qcts_status launch_gemm(const qcts_problem& p, const Weight& weight, const uint8
   };
   constexpr std::integral_constant<int, 1> kFew;
   constexpr std::integral_constant<int, 4> kMany;
-  // Of the codes that kernels/sm80/decode.h takes, what comes here with few rows is rare.
+  // kernels/sm80/decode.h takes nearly all problems with few rows and such codes.
   if constexpr (!kSpreadsPairs<Decoder>)
     if (p.m <= 16)
       return p.x_dtype == QCTS_BF16 ? start(kFew, gemm<BF16, Decoder, 1>)

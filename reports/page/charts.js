@@ -27,7 +27,7 @@ function heatMap({ rows, columns, sums, rowTitle, href, rowHref, label }) {
         }))))));
 }
 
-// Where a matrix is wrong, a square for each cell of its map: the redder, the more of its elements are.
+// Draws where a matrix is wrong: a square for each cell of its map, redder if more of its elements are wrong.
 function wrongMap({ of, rows, cols, rows_a_cell: tall, cols_a_cell: wide, cells }) {
   const side = Math.max(4, Math.min(14, Math.floor(700 / cells[0].length), Math.floor(260 / cells.length))), width = cells[0].length * side, height = cells.length * side;
   const squares = cells.flatMap((line, y) => [...line].map((letter, x) => letter === "0" ? null :

@@ -42,7 +42,7 @@ async function casesView(model, query) {
   return { nodes, show };
 }
 
-// What was measured in a case: that of failures, and of every case of a file or a time.
+// Shows the measures of a case that failed, judges a file or is timed; the page has no others.
 function measuresOf(model, id, failure) {
   const row = [...model.latency, ...model.size, ...model.assign].find(one => id === (one.variant ? `${one.case_id}/${one.provider}_${one.variant}` : one.case_id));
   const measures = failure ? failure.measures.map(one => [one.name, one]) : row ? Object.entries(row.measures) : [];

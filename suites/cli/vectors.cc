@@ -37,7 +37,7 @@ std::string of_words(size_t part, size_t all) {
   return with_commas(static_cast<double>(part)) + " of " + with_commas(static_cast<double>(all));
 }
 
-// What was written of one scheme.
+// The files of one scheme, as written.
 struct ExportedScheme {
   std::string name;
   size_t vectors = 0, bytes = 0;

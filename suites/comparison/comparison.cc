@@ -134,7 +134,7 @@ void compare_cases(const RecordedRun& before, const RecordedRun& after, RunCompa
     const std::optional<CaseId> id = parse_case_id(c.id);
     return draws_anew && id && is_drawn(*id);
   };
-  // What one of the runs had no time for is neither new nor gone.
+  // A case that one of the runs had no time for is neither new nor gone.
   const bool had_all_time = !was_cut_by_budget(before.head) && !was_cut_by_budget(after.head);
   const auto gone = [&](const CaseState& c) {
     if (is_anew(c) || !had_all_time) return;

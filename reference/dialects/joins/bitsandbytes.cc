@@ -123,7 +123,7 @@ NestedScales nested_scales_of(LayerParts& parts, const std::string& stem, const 
   return nested;
 }
 
-// What config.json says has to be what the parts are.
+// Holds the words of config.json against the parts.
 void check_four_bit_config(const Json& said, const std::string& type, bool nested) {
   if (json_flag(said, "load_in_4bit") == false ||
       (json_flag(said, "load_in_8bit") == true && json_flag(said, "load_in_4bit") != true))

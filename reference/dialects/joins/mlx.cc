@@ -36,8 +36,8 @@ std::string refuse_mlx(const Json& config) {
   return "";
 }
 
-// What `quantization` says about a module. mlx.nn.quantize takes nothing from the whole model for a module
-// that has an object of its own.
+// Returns the words of `quantization` that are about a module. mlx.nn.quantize takes nothing from the whole
+// model for a module that has an object of its own.
 Json said_of_module(const Json& config, const std::string& module) {
   const auto own = config.find(module);
   if (module.empty() || own == config.end() || own->is_null() || *own == true) return config;

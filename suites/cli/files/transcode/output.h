@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the targets of `convert --to` share: what is refused, the comparison with IN, and the report.
+// The parts that all targets of `convert --to` share: refusals, the comparison with IN, and the report.
 #pragma once
 
 #include <cstdint>
