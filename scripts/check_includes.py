@@ -92,6 +92,7 @@ ORDER = {
         "suites/record",
         "suites/comparison",
         "suites/run/workers",
+        "suites/run/summary",
         "suites/run",
         "suites/history",
         "suites/statement",

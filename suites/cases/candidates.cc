@@ -53,6 +53,29 @@ void Candidates::add_exact(const Plan& plan, const Selection& selection) {
       if (names_exactly(filter, {candidate})) candidates_.push_back(candidate);
 }
 
+void Candidates::add_served(const Plan& plan, size_t slot, const Served& served) {
+  if (served.empty()) return;
+  Selection selection;
+  for (const auto& [op, scheme] : served)
+    selection.filters.push_back("*." + std::string(op_name(op)) + "/" + std::string(scheme->name()) + "/*");
+  const auto keep_new = [&](std::vector<Candidate>& all, size_t before) {
+    std::set<std::string> known;
+    for (size_t i = 0; i < before; ++i)
+      if (all[i].slot == slot) known.insert(all[i].name.full_id);
+    const auto [first, last] = std::ranges::remove_if(
+        all.begin() + static_cast<std::ptrdiff_t>(before), all.end(), [&](const Candidate& each) {
+          const Case& c = case_of(each);
+          return each.slot != slot || !served.contains({c.id.op, c.scheme}) ||
+                 known.contains(each.name.full_id);
+        });
+    all.erase(first, last);
+  };
+  const size_t before = candidates_.size(), undeclared_before = undeclared_.size();
+  add(plan, selection);
+  keep_new(candidates_, before);
+  keep_new(undeclared_, undeclared_before);
+}
+
 void Candidates::count_not_asked(const Selection& selection, nlohmann::ordered_json& providers) const {
   std::map<size_t, uint64_t> counts;
   for (const Candidate& candidate : select(selection, undeclared_)) ++counts[candidate.slot];

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -25,6 +27,9 @@ class Candidates {
   void add(const Plan& plan, const Selection& selection);
   // Adds the cases of `plan` that a filter of the selection names exactly and that are not there yet.
   void add_exact(const Plan& plan, const Selection& selection);
+  // Adds the cases of `plan` that the provider of `slot` is asked on these and that are not there yet.
+  using Served = std::set<std::pair<Op, const Scheme*>>;
+  void add_served(const Plan& plan, size_t slot, const Served& served);
 
   const std::vector<Candidate>& all() const { return candidates_; }  // Candidate::index is for case_of()
   // Adds "not_asked" to each provider that `selection` would ask more cases if it declared

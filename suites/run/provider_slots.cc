@@ -79,6 +79,13 @@ std::string provider_of_word(const std::string& word) {
   return ours && stem.starts_with(kPrefix) ? stem.substr(kPrefix.size()) : "";
 }
 
+bool is_shipped(const std::string& word) {
+  if (is_own(word)) return true;
+  std::vector<fs::path> shipped = discovered_plugins();
+  if (const std::optional<fs::path> cuda = cuda_plugin()) shipped.push_back(*cuda);
+  return std::ranges::find(shipped, fs::path(word)) != shipped.end();
+}
+
 bool may_judge(const std::string& word, const Selection& selection) {
   const std::string provider = provider_of_word(word);
   const auto judges = [&](const std::string& kind) {

@@ -25,6 +25,8 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
 // Returns the provider's name if the word alone reveals it, and otherwise "".
 // The word "builtin" gives "builtin", ".../libqcts_aten.so" gives "aten", a vendor's library gives "".
 std::string provider_of_word(const std::string& word);
+// Returns true if the word names a provider of this project: a builtin one, or a plug-in of its build.
+bool is_shipped(const std::string& word);
 // Returns true if the provider of a slot that has said its name is to be judged.
 bool is_asked(const ProviderSlot& slot, const RunRequest& request);
 // Returns true if the provider of the slot is a peer, whose latency never gates.

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "suites/cases/named.h"
+#include "suites/run/few_schemes.h"
 #include "suites/run/provider_slots.h"
 
 namespace qcts {
@@ -20,6 +21,19 @@ Candidates empty_candidates(const RunRequest& request, RunSetup& setup) {
         return ask_support(setup.slots[setup.slot_of.at("builtin")], questions, setup.plan.case_timeout_s);
       },
       request.seed);
+}
+
+// Asks a vendor of a few schemes of a family every input on them.
+void add_few_schemes(RunSetup& setup, Candidates& candidates) {
+  for (const auto& [provider, index] : setup.slot_of) {
+    ProviderSlot& slot = setup.slots[index];
+    if (is_shipped(slot.given) || !slot.ready.error.empty()) continue;
+    const auto ask = [&](std::span<const SupportQuestion> questions) {
+      return ask_support(slot, questions, setup.plan.case_timeout_s);
+    };
+    candidates.add_served(named_plan(kFullPlan), index,
+                          served_in_few(setup.plan, candidates, index, setup.offers, ask));
+  }
 }
 
 // If --variant cannot run, that is an error; there is no fallback.
@@ -79,6 +93,7 @@ RunChoice choose_cases(const RunRequest& request, RunSetup& setup) {
   RunChoice choice{empty_candidates(request, setup), {}, 0};
   choice.candidates.add(setup.plan, selection);
   choice.candidates.add_exact(named_plan(kFullPlan), selection);
+  add_few_schemes(setup, choice.candidates);
   Selection unsharded = selection;
   unsharded.shard = unsharded.shards = 1;
   std::vector<Candidate> whole = select(unsharded, choice.candidates.all());

@@ -9,7 +9,7 @@
 #include "suites/run/device_choice.h"
 #include "suites/run/environment.h"
 #include "suites/run/run_report.h"
-#include "suites/run/summary.h"
+#include "suites/run/summary/summary.h"
 
 namespace qcts {
 namespace {

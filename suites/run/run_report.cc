@@ -19,7 +19,7 @@
 #include "suites/run/environment.h"
 #include "suites/run/run.h"
 #include "suites/run/static_rows.h"
-#include "suites/run/summary.h"
+#include "suites/run/summary/summary.h"
 
 namespace qcts {
 namespace {

@@ -2,6 +2,7 @@
 /* A provider with one right kernel, dequantize of int8_row, for tests of what a run says of a provider. Each
  * macro changes what it declines or promises:
  *   DECLINES=...  a C expression over `p`, the problem; nonzero declines it
+ *   FAMILY=...    the family of schemes that it is offered for, instead of int8_row
  *   WRONG         one element is wrong
  *   PROFILE=...   the text of qcts_provider.profile
  */
@@ -11,6 +12,9 @@
 
 #ifndef DECLINES
 #define DECLINES 0
+#endif
+#ifndef FAMILY
+#define FAMILY "int8_row"
 #endif
 #ifndef PROFILE
 #define PROFILE NULL
@@ -64,7 +68,7 @@ static qcts_status dequantize(const qcts_problem* p) {
 static const qcts_kernel kDequantize = {
     .struct_size = sizeof(qcts_kernel),
     .op = QCTS_OP_DEQUANTIZE,
-    .scheme = "int8_row",
+    .scheme = FAMILY,
     .variant = "scalar",
     .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT,
     .supports = supports,

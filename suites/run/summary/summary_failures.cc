@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "reports/failure_title.h"
-#include "suites/run/summary.h"
+#include "suites/run/summary/summary.h"
 
 namespace qcts {
 namespace {

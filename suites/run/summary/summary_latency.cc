@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "suites/judge/latency_measures.h"
-#include "suites/run/summary.h"
+#include "suites/run/summary/summary.h"
 
 namespace qcts {
 namespace {

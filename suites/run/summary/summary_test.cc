@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/run/summary.h"
+#include "suites/run/summary/summary.h"
 
 #include <random>
 #include <sstream>

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A plan that samples asks each scheme of a large family a part of the inputs, and all of the family the
+// whole. A provider of a few schemes would be asked too little, so it is asked every input of plan "full" on
+// them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "suites/cases/candidates.h"
+
+namespace qcts {
+
+// Number of schemes of a family, for one operation, that count as few. Of a larger number that is not all of
+// the family, so many are chosen, evenly spread.
+inline constexpr size_t kFewSchemes = 4;
+
+// Returns the schemes of the list that are asked every input: all, if they are few. Returns none of the
+// `all_of_family` schemes that the plan asks. `served` has the order of the family.
+std::vector<const Scheme*> schemes_asked_whole(const std::vector<const Scheme*>& served,
+                                               size_t all_of_family);
+
+// Returns the operations and schemes on which the provider of `slot` is asked every input. `ask` asks its
+// kernels, and is called at most once. Empty unless `plan` samples schemes.
+Candidates::Served served_in_few(const Plan& plan, const Candidates& candidates, size_t slot,
+                                 const OfferTable& offers, const AskSupport& ask);
+
+}  // namespace qcts
