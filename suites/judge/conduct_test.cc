@@ -64,5 +64,34 @@ TEST(Conduct, AnElementThatStaysAsItWasWasNot) {
   EXPECT_TRUE(verdict.has(Caveat::wrote_part));
 }
 
+qcts_status ignores_gaps(const qcts_problem* problem) {
+  qcts_problem dense = *problem;
+  dense.ldx_bytes = dense.k * 4;
+  return scalar_kernel(QCTS_OP_QUANTIZE).run(&dense);
+}
+
+qcts_status counts_on_alignment(const qcts_problem* problem) {
+  const qcts_status status = scalar_kernel(QCTS_OP_QUANTIZE).run(problem);
+  if (reinterpret_cast<uintptr_t>(problem->x) % 64 != 0) *last_code(problem) ^= std::byte{1};
+  return status;
+}
+
+qcts_status counts_on_both(const qcts_problem* problem) {
+  const qcts_status status = scalar_kernel(QCTS_OP_QUANTIZE).run(problem);
+  if (reinterpret_cast<uintptr_t>(problem->x) % 64 != 0 && problem->ldx_bytes != problem->k * 4)
+    *last_code(problem) ^= std::byte{1};
+  return status;
+}
+
+TEST(Conduct, WhatTheBuffersMakeWrongIsNamed) {
+  constexpr char kRight[] = "; right in aligned and dense buffers with 1 thread, wrong with ";
+  EXPECT_THAT(verdict_of(ignores_gaps).reason, HasSubstr(kRight + std::string("gaps between rows alone")));
+  EXPECT_THAT(verdict_of(counts_on_alignment).reason,
+              HasSubstr(kRight + std::string("inputs off alignment alone")));
+  const Verdict both = verdict_of(counts_on_both);
+  EXPECT_EQ(both.status, Status::fail);
+  EXPECT_THAT(both.reason, Not(HasSubstr("alone")));
+}
+
 }  // namespace
 }  // namespace qcts

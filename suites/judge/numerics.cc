@@ -9,6 +9,7 @@
 #include "reference/numerics/soft_float.h"
 #include "suites/cases/offers.h"
 #include "suites/inputs/generate_related.h"
+#include "suites/judge/diagnosis/buffer_cause.h"
 #include "suites/judge/diagnosis/conduct.h"
 #include "suites/judge/diagnosis/explain.h"
 #include "suites/judge/expected/coverage.h"
@@ -37,6 +38,7 @@ struct Attempt {
   KernelRun& run;
   Poison poison;
   KernelAnswer answer;
+  RunOptions options;
   const KernelAnswer* previous = nullptr;
 };
 
@@ -94,7 +96,8 @@ class NumericsJudge {
     const std::optional<KernelAnswer> tried = first_answer(first, kind_, verdict_);
     if (!tried) return;
     const KernelAnswer& answer = *tried;
-    if (!judged({"aligned and dense buffers, outputs poisoned with NaN", first, Poison::nan, answer})) return;
+    if (!judged({"aligned and dense buffers, outputs poisoned with NaN", first, Poison::nan, answer, dense}))
+      return;
     is_first_ = false;
     if ((buffers_ == Buffers::all && !run_irregular(answer)) ||
         !run_in(many_threads(test_vector_.input, threads_), false) ||
@@ -131,10 +134,15 @@ class NumericsJudge {
       KernelRun run(kernel_, test_vector_.input, options);
       if (run.supports().status != QCTS_OK) continue;
       const std::string how = described(options, threads_);
-      const Attempt zeros{how + ", outputs poisoned with zeros", run, Poison::zeros, run.run(Poison::zeros)};
+      const Attempt zeros{how + ", outputs poisoned with zeros", run, Poison::zeros, run.run(Poison::zeros),
+                          options};
       if (!judged(zeros)) return false;
-      const Attempt stale{how + ", outputs prefilled with another answer", run, Poison::previous,
-                          run.run(Poison::previous, &wrong), &wrong};
+      const Attempt stale{how + ", outputs prefilled with another answer",
+                          run,
+                          Poison::previous,
+                          run.run(Poison::previous, &wrong),
+                          options,
+                          &wrong};
       if (!judged(stale)) return false;
       run.check_unchanged(stale.answer);
       verdict_.measures.push_back({"loose_buffers", "bool", options.gap_elems ? 1.0 : 0.0, {}, {}, {}});
@@ -153,7 +161,7 @@ class NumericsJudge {
       if (run.supports().status != QCTS_OK) continue;
       const std::string how = described(options, threads_);
       const std::string poison = options.flush == Flush::none ? ", outputs poisoned with zeros" : "";
-      if (!judged({how + poison, run, Poison::zeros, run.run(Poison::zeros)})) return false;
+      if (!judged({how + poison, run, Poison::zeros, run.run(Poison::zeros), options})) return false;
       if (!all) return true;
     }
     return true;
@@ -196,7 +204,12 @@ class NumericsJudge {
     }
     const auto conduct = conduct_of(
         {input, attempt.run, attempt.answer, attempt.poison, attempt.previous, wrong_elems, is_first_});
-    if (!conduct) return weights_diagnosis(attempt.answer, wrong_elems);
+    if (!conduct) {
+      const std::string cause =
+          cause_in_buffers(kernel_, input, attempt.options,
+                           [&](const KernelAnswer& answer) { return !expectation_.judge(answer).mismatch; });
+      return cause.empty() ? weights_diagnosis(attempt.answer, wrong_elems) : "; " + cause;
+    }
     verdict_.findings.push_back({conduct->caveat, ""});
     const bool has_answer = conduct->caveat == Caveat::wrote_part ||
                             conduct->caveat == Caveat::same_everywhere ||

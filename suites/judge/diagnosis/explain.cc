@@ -12,6 +12,7 @@
 #include "suites/judge/diagnosis/least_distinct.h"
 #include "suites/judge/diagnosis/plane_hypotheses.h"
 #include "suites/judge/diagnosis/recipe_options.h"
+#include "suites/judge/diagnosis/wrong_places.h"
 
 namespace qcts {
 namespace {
@@ -63,11 +64,20 @@ std::string in_order(const SeenAnswer& seen, uint64_t wrong, const ProbedWeights
   return "; " + weights.text + agreement(seen, wrong, weights);
 }
 
+std::string placed(const std::string& places) { return places.empty() ? "" : "; " + places; }
+
+// A mistake that is named says where it shows.
+std::string with_places(std::string text, const SeenAnswer& seen) {
+  if (text.find("hypothesis: ") != text.npos) return text;
+  return text + placed(places_in_y(seen));
+}
+
 std::string explained_linear(const WrongAnswerOf& wrong, std::vector<VerdictFinding>& findings) {
   const KernelInput& input = wrong.test_vector.input;
   const ProbedWeights weights = describe_effective_weights(wrong.kernel, input, wrong.threads);
-  std::string text = in_order(seen_linear(input, wrong.expectation, wrong.stages, wrong.answer.y),
-                              wrong.wrong_elems, weights);
+  const SeenAnswer seen = seen_linear(input, wrong.expectation, wrong.stages, wrong.answer.y);
+  std::string text = in_order(seen, wrong.wrong_elems, weights);
+  text = with_places(std::move(text), seen);
   const bool is_of_sums = text.starts_with("; hypothesis: sums ") || !text.starts_with("; hypothesis: ");
   if (!weights.are_right || !is_of_sums) return text;
   if (const auto narrow = narrow_sum(wrong.kernel, input, wrong.stages, wrong.threads)) {
@@ -107,11 +117,12 @@ std::string explained(const WrongAnswerOf& wrong, std::vector<VerdictFinding>& f
   if (input.op == Op::dequantize && wrong.answer.y.size() == expected.y.size()) {
     const std::string option = option_of_values(wrong);
     if (!option.empty()) return option;
-    return in_order(seen_dequantized(input, expected.y, wrong.answer.y), wrong.wrong_elems,
-                    describe_dequantized(input, wrong.answer.y));
+    const SeenAnswer seen = seen_dequantized(input, expected.y, wrong.answer.y);
+    return with_places(in_order(seen, wrong.wrong_elems, describe_dequantized(input, wrong.answer.y)), seen);
   }
-  const auto planes = explain_planes(input, expected.planes, wrong.answer.planes);
-  return planes ? "; " + describe(*planes) : "";
+  if (const auto planes = explain_planes(input, expected.planes, wrong.answer.planes))
+    return "; " + describe(*planes);
+  return placed(places_in_planes(input, expected.planes, wrong.answer.planes));
 }
 
 }  // namespace qcts
