@@ -54,7 +54,7 @@ TEST(WrongPlacesOfValues, ComeBeforePartsOfTheGrid) {
 }
 
 // Quantizes `values` by int8_row, changes the planes and describes the difference.
-std::string described(std::vector<double> values, int64_t n, int64_t k,
+std::string places_of(std::vector<double> values, int64_t n, int64_t k,
                       const std::function<void(Planes&, const Planes&)>& change) {
   KernelInput input;
   input.op = Op::quantize;
@@ -75,7 +75,7 @@ std::vector<double> ramp(int64_t count) {
 }
 
 TEST(WrongPlacesInPlanes, NameTheCodesByTheirValue) {
-  EXPECT_EQ(described(ramp(5 * 16), 5, 16,
+  EXPECT_EQ(places_of(ramp(5 * 16), 5, 16,
                       [](Planes& got, const Planes& want) {
                         for (size_t i = 0; i < got[0].bytes.size(); ++i)
                           if (static_cast<int8_t>(want[0].bytes[i]) < 0) got[0].bytes[i] = std::byte{1};
@@ -86,14 +86,14 @@ TEST(WrongPlacesInPlanes, NameTheCodesByTheirValue) {
 TEST(WrongPlacesInPlanes, NameTheScalesByTheirRows) {
   std::vector<double> values = ramp(6 * 16);
   for (const size_t row : {1U, 4U}) values[row * 16 + 2] = NAN;
-  const std::string text = described(values, 6, 16, [](Planes& got, const Planes&) {
+  const std::string text = places_of(values, 6, 16, [](Planes& got, const Planes&) {
     for (const size_t row : {1U, 4U}) store_float(DType::float32, got[1].bytes, row, 5);
   });
   EXPECT_EQ(text, "the scale or zero is wrong exactly where the row has a NaN");
 }
 
 TEST(WrongPlacesInPlanes, AreNotNamedWhereNothingTellsThemApart) {
-  EXPECT_EQ(described(ramp(9 * 16), 9, 16,
+  EXPECT_EQ(places_of(ramp(9 * 16), 9, 16,
                       [](Planes& got, const Planes&) {
                         for (size_t i = 3; i < got[0].bytes.size(); i += 13) got[0].bytes[i] ^= std::byte{1};
                       }),
