@@ -41,6 +41,7 @@ class Float8Scheme final : public Scheme {
  public:
   explicit Float8Scheme(Float8Parameters p);
 
+  std::unique_ptr<Scheme> with_group(int64_t length) const override;
   std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override;
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout) const override;
   Planes quantize(const Matrix& weight, Layout layout) const override;

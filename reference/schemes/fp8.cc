@@ -317,25 +317,44 @@ void Float8RowsOfX::exact_activation(const Planes& planes, const Matrix& x, Poli
   x_.exact_activation(planes, x, activation, row, out);
 }
 
+namespace {
+
+// `blocks` ends the name, `what` the summary.
+std::unique_ptr<Scheme> fp8_scheme(DType code, const std::string& blocks, const std::string& what,
+                                   int64_t rows, int64_t cols) {
+  const std::string type = code == DType::float8_e5m2 ? "e5m2" : "e4m3";
+  return std::make_unique<Float8Scheme>(
+      Float8Parameters{.name = "fp8_" + type + "_" + blocks,
+                       .family = "fp8",
+                       .summary = std::string(dtype_name(code)) + " weights, one float32 scale " + what,
+                       .code = code,
+                       .block_rows = rows,
+                       .block_cols = cols});
+}
+
+std::unique_ptr<Scheme> fp8_of_groups(DType code, int64_t length) {
+  const std::string text = std::to_string(length);
+  return fp8_scheme(code, "g" + text, "for each " + text + " along k", 1, length);
+}
+
+std::unique_ptr<Scheme> fp8_of_blocks(DType code, int64_t side) {
+  const std::string text = std::to_string(side);
+  return fp8_scheme(code, "block" + text, "for " + text + " x " + text, side, side);
+}
+
+}  // namespace
+
+std::unique_ptr<Scheme> Float8Scheme::with_group(int64_t length) const {
+  return p_.block_rows > 1 ? fp8_of_blocks(p_.code, length) : fp8_of_groups(p_.code, length);
+}
+
 std::vector<std::unique_ptr<Scheme>> make_fp8() {
   std::vector<std::unique_ptr<Scheme>> all;
-  const auto add = [&](DType code, const std::string& blocks, const std::string& what, int64_t rows,
-                       int64_t cols) {
-    const std::string type = code == DType::float8_e5m2 ? "e5m2" : "e4m3";
-    all.push_back(std::make_unique<Float8Scheme>(
-        Float8Parameters{.name = "fp8_" + type + "_" + blocks,
-                         .family = "fp8",
-                         .summary = std::string(dtype_name(code)) + " weights, one float32 scale " + what,
-                         .code = code,
-                         .block_rows = rows,
-                         .block_cols = cols}));
-  };
   for (DType code : {DType::float8_e4m3fn, DType::float8_e5m2}) {
-    if (code == DType::float8_e5m2) add(code, "row", "a row", 1, 0);
-    add(code, "tensor", "for all", 0, 0);
-    add(code, "block128", "for 128 x 128", 128, 128);
-    for (int64_t group : {32, 64, 128})
-      add(code, "g" + std::to_string(group), "for each " + std::to_string(group) + " along k", 1, group);
+    if (code == DType::float8_e5m2) all.push_back(fp8_scheme(code, "row", "a row", 1, 0));
+    all.push_back(fp8_scheme(code, "tensor", "for all", 0, 0));
+    all.push_back(fp8_of_blocks(code, 128));
+    for (const int64_t length : {32, 64, 128}) all.push_back(fp8_of_groups(code, length));
   }
   return all;
 }

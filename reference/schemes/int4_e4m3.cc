@@ -91,6 +91,10 @@ class Int4E4m3 final : public Float8RowsOfX {
 
   std::span<const ActivationInfo> activations() const override { return kInt4E4m3Policies; }
 
+  std::unique_ptr<Scheme> with_group(int64_t length) const override {
+    return std::make_unique<Int4E4m3>(length);
+  }
+
   std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (auto why_not = refused_size(shape, group())) return why_not;

@@ -46,6 +46,10 @@ class Int4Int32 final : public Scheme {
                           "GPU",
                           false}}}) {}
 
+  std::unique_ptr<Scheme> with_group(int64_t length) const override {
+    return std::make_unique<Int4Int32>(length);
+  }
+
   std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout, {DType::float16, DType::bfloat16})) return why_not;
     return refused_size(shape, group());

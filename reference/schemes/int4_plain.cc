@@ -115,6 +115,10 @@ class Int4Plain final : public Float8RowsOfX {
     return std::span(kInt4PlainPolicies).first(symmetric_ ? 2 : 1);
   }
 
+  std::unique_ptr<Scheme> with_group(int64_t length) const override {
+    return std::make_unique<Int4Plain>(length, symmetric_);
+  }
+
   std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (auto why_not = refused_size(shape, group())) return why_not;

@@ -159,6 +159,11 @@ class Int4Tinygemm final : public Scheme {
                            .mapping = Mapping::asymmetric},
                 .layouts = {kInt4TinygemmLayouts.begin(), kInt4TinygemmLayouts.end()}}) {}
 
+  // torch's _convert_weight_to_int4pack and _weight_int4pack_mm take groups of 32, 64, 128 and 256.
+  std::unique_ptr<Scheme> with_group(int64_t length) const override {
+    return length == 256 ? std::make_unique<Int4Tinygemm>(length) : nullptr;
+  }
+
   std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (auto why_not = refused_size(shape, group())) return why_not;

@@ -191,6 +191,11 @@ class Int8 final : public Scheme {
     return granularity_.kind == Granularity::row && !reduced_ ? all : all.first(all.size() - 1);
   }
 
+  std::unique_ptr<Scheme> with_group(int64_t length) const override {
+    return std::make_unique<Int8>(Granularity{Granularity::group, length},
+                                  first_ ? Recipe::first : Recipe::current);
+  }
+
   std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     return refused_size(shape, granularity_.size);

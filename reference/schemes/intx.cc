@@ -192,6 +192,10 @@ class Intx final : public Scheme {
 
   std::span<const ActivationInfo> activations() const override { return activations_; }
 
+  std::unique_ptr<Scheme> with_group(int64_t length) const override {
+    return std::make_unique<Intx>(bits_, length, mapping_, wide_);
+  }
+
   std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (wide_ && shape.dtype == DType::float32)

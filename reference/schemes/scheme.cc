@@ -2,8 +2,11 @@
 #include "reference/schemes/scheme.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <stdexcept>
 
@@ -32,11 +35,57 @@ std::span<const Scheme* const> schemes() {
   return views;
 }
 
+namespace {
+
+constexpr int64_t kMaxGroup = 65536;
+
+// Returns the length in a name that has `listed`'s name but for the length of its groups.
+std::optional<int64_t> other_length(std::string_view name, const Scheme& listed) {
+  if (listed.group() == 0) return std::nullopt;
+  const std::string_view own = listed.name();
+  const std::string digits = std::to_string(listed.group());
+  const size_t at = own.rfind(digits);
+  if (at == own.npos || name.size() < at) return std::nullopt;
+  const std::string_view rest = own.substr(at + digits.size());
+  if (!name.starts_with(own.substr(0, at)) || !name.ends_with(rest)) return std::nullopt;
+  if (name.size() <= at + rest.size()) return std::nullopt;
+  const std::string_view number = name.substr(at, name.size() - at - rest.size());
+  int64_t length = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), length);
+  const bool is_number = error == std::errc() && end == number.data() + number.size() && number[0] != '0';
+  return is_number && length >= 1 && length <= kMaxGroup ? std::optional(length) : std::nullopt;
+}
+
+// Makes each scheme of another length once.
+class OtherLengths {
+ public:
+  const Scheme* find(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = schemes_.find(name); known != schemes_.end()) return known->second.get();
+    for (const Scheme* listed : schemes())
+      if (const std::optional<int64_t> length = other_length(name, *listed))
+        if (std::unique_ptr<Scheme> other = listed->with_group(*length); other && other->name() == name)
+          return schemes_.emplace(name, std::move(other)).first->second.get();
+    return nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Scheme>, std::less<>> schemes_;
+};
+
+}  // namespace
+
 const Scheme* find_scheme(std::string_view name) {
   for (const Scheme* scheme : schemes())
     if (scheme->name() == name) return scheme;
-  return nullptr;
+  static OtherLengths others;
+  return others.find(name);
 }
+
+bool is_listed(const Scheme& scheme) { return std::ranges::find(schemes(), &scheme) != schemes().end(); }
+
+std::unique_ptr<Scheme> Scheme::with_group(int64_t) const { return nullptr; }
 
 bool same_meaning(std::string_view scheme, std::string_view other) {
   const Scheme *a = find_scheme(scheme), *b = find_scheme(other);

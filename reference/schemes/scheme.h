@@ -147,6 +147,10 @@ class Scheme {
   virtual void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                          std::span<ExactWeight> out) const = 0;
 
+  // Returns the same scheme with groups of another length, or nullptr if its recipe or its layouts have none.
+  // Called only if group() is positive.
+  virtual std::unique_ptr<Scheme> with_group(int64_t length) const;
+
   // Returns false if the planes are the weight itself, and only x is quantized.
   virtual bool quantizes_weight() const { return true; }
 
@@ -233,7 +237,10 @@ class Scheme {
 
 // Returns all schemes of schemes.inc in list order. They are built once and immutable.
 std::span<const Scheme* const> schemes();
-const Scheme* find_scheme(std::string_view name);  // nullptr if unknown
+// Returns the scheme of schemes() with this name, or one that differs from one of them in the length of its
+// groups alone ("intx_b4_g512_sym"). That one is in no plan and has no golden. Returns nullptr if unknown.
+const Scheme* find_scheme(std::string_view name);
+bool is_listed(const Scheme& scheme);  // in schemes()
 // Returns true if both schemes are known and have the same Scheme::meaning().
 bool same_meaning(std::string_view scheme, std::string_view other);
 

@@ -118,6 +118,7 @@ class Expander {
         [[fallthrough]];
       case Kind::determinism:
         for (const Scheme* scheme : schemes()) add_synthetic(kind, *scheme);
+        for (const Scheme* scheme : filter_.other_schemes()) add_synthetic(kind, *scheme);
         break;
       case Kind::latency:
         for (const Scheme* scheme : schemes()) add_latency(*scheme);

@@ -58,7 +58,22 @@ IdFilter::IdFilter(const Selection& selection, std::vector<std::string> suffixes
   for (const std::string& filter : selection.filters) {
     const bool has_wildcard = filter.find_first_of("*?") != filter.npos;
     patterns_.push_back({has_wildcard ? std::nullopt : parse_case_id(filter), literal_pieces(filter)});
+    // "numerics.*/intx_b4_g512_sym/*" names its scheme between two slashes.
+    const size_t slash = filter.find('/');
+    if (slash != filter.npos && filter.find('/', slash + 1) != filter.npos)
+      named_.push_back(filter.substr(slash + 1, filter.find('/', slash + 1) - slash - 1));
   }
+  named_.insert(named_.end(), schemes_.begin(), schemes_.end());
+}
+
+std::vector<const Scheme*> IdFilter::other_schemes() const {
+  std::vector<const Scheme*> others;
+  for (const std::string& name : named_) {
+    const Scheme* scheme = find_scheme(name);
+    if (scheme && !is_listed(*scheme) && std::ranges::find(others, scheme) == others.end())
+      others.push_back(scheme);
+  }
+  return others;
 }
 
 bool IdFilter::takes_kind_and_scheme(Kind kind, std::string_view scheme) const {

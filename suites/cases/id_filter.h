@@ -24,6 +24,8 @@ class IdFilter {
   // Returns true if the selection may take a synthetic input of this scheme.
   bool may_take(Kind kind, Op op, const Scheme& scheme) const;
   bool may_take(const CaseId& id) const;
+  // Returns the schemes that the selection names and that are not listed: those of other group lengths.
+  std::vector<const Scheme*> other_schemes() const;
 
  private:
   struct Pattern {
@@ -37,7 +39,7 @@ class IdFilter {
   bool may_occur_in_names(const std::string& piece, std::string_view stem, const Scheme& scheme) const;
 
   std::vector<Kind> kinds_;
-  std::vector<std::string> schemes_, suffixes_;
+  std::vector<std::string> schemes_, suffixes_, named_;
   std::vector<Pattern> patterns_;
 };
 

@@ -118,7 +118,7 @@ InputSampler::InputSampler(const Plan& plan, uint64_t seed) : plan_(plan), seed_
 // schemes, so a reduced plan skips some schemes; if many schemes share kernels, each is tested on one
 // operation.
 bool InputSampler::is_sampled(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const {
-  if (!plan_.schemes_per_input) return true;
+  if (!plan_.schemes_per_input || !is_listed(scheme)) return true;
   const auto [place, siblings] = siblings_.at(&scheme);
   const size_t stride = std::max<size_t>(1, siblings / static_cast<size_t>(*plan_.schemes_per_input));
   if (index % stride == place % stride) return true;
@@ -263,7 +263,7 @@ bool InputSampler::is_for_emulated(Kind kind, const Synthetic& input, bool is_ch
 
 std::vector<Case> InputSampler::cases_of(Kind kind, Op op, const Scheme& scheme, Layout layout) {
   std::vector<Case> cases;
-  if (!samples_by_family(kind)) {
+  if (!samples_by_family(kind) || !is_listed(scheme)) {
     for (const Synthetic& input : sampled_inputs(kind, op, scheme, layout))
       cases.push_back(synthetic_case(kind, op, scheme, layout, input));
     return cases;

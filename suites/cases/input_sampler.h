@@ -28,7 +28,8 @@ class InputSampler {
   explicit InputSampler(const Plan& plan, uint64_t seed = 0);
 
   // Returns the cases of one (kind, operation, scheme, layout).
-  // The cases depend on the plan alone, so a filter does not change the sample.
+  // The cases depend on the plan alone, so a filter does not change the sample. A scheme that is not listed
+  // has no siblings to share inputs with, and gets all.
   std::vector<Case> cases_of(Kind kind, Op op, const Scheme& scheme, Layout layout);
 
   // The ids in the plan's cover.

@@ -75,10 +75,18 @@ Json size_example(const Scheme& scheme) {
           {"planes", planes}};
 }
 
-Json table() {
+// The schemes of other group lengths that are named.
+std::vector<const Scheme*> others_among(const std::vector<std::string>& names) {
+  std::vector<const Scheme*> others;
+  for (const std::string& name : names)
+    if (const Scheme* scheme = find_scheme(name); scheme && !is_listed(*scheme)) others.push_back(scheme);
+  return others;
+}
+
+Json table(const std::vector<const Scheme*>& others) {
   Registry registry;
   registry.add(builtin_provider());
-  Json rows = schemes_json();
+  Json rows = schemes_json(others);
   for (Json& row : rows) {
     const Scheme& scheme = *find_scheme(row["name"].get<std::string>());
     row["operations"] = operations(scheme, registry);
@@ -241,12 +249,12 @@ Outcome run_schemes(const SchemesArguments& words) {
     return Outcome::conformant;
   }
   if (words.define) {
-    for (const Json& row : chosen(schemes_json(), words.names))
+    for (const Json& row : chosen(schemes_json(others_among(words.names)), words.names))
       print_definition(*find_scheme(row["name"].get<std::string>()), out);
     std::cout << out.str();
     return Outcome::conformant;
   }
-  const Json rows = chosen(table(), words.names);
+  const Json rows = chosen(table(others_among(words.names)), words.names);
   if (words.json) {
     Json body = {{"schemes", rows}};
     if (words.names.empty()) body["kept"] = kept_layouts_json();

@@ -47,9 +47,11 @@ Json environment_json() {
           {"abi_version", QCTS_ABI_VERSION}};
 }
 
-Json schemes_json() {
+Json schemes_json(std::span<const Scheme* const> others) {
   Json all = Json::array();
-  for (const Scheme* scheme : schemes()) {
+  std::vector<const Scheme*> described(schemes().begin(), schemes().end());
+  described.insert(described.end(), others.begin(), others.end());
+  for (const Scheme* scheme : described) {
     Json layouts = Json::array();
     for (const LayoutInfo& layout : scheme->layouts())
       layouts.push_back({{"name", layout.name}, {"source", layout.source}, {"confirmed", layout.confirmed}});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <set>
 #include <stdexcept>
 
 #include <unistd.h>
@@ -178,6 +179,15 @@ RunReport report_from(const RunHead& head, const Fixtures& fixtures) {
   return report;
 }
 
+// Describes the judged schemes that are not listed too.
+void describe_other_schemes(RunReport& report) {
+  std::set<const Scheme*> others;
+  for (const Verdict& verdict : report.verdicts)
+    if (const Scheme* scheme = find_scheme(verdict.case_id.scheme); scheme && !is_listed(*scheme))
+      others.insert(scheme);
+  if (!others.empty()) report.schemes = schemes_json(std::vector(others.begin(), others.end()));
+}
+
 Outcome print_stopped(RunReport& report, const fs::path& out, const ReportOptions& options) {
   std::ranges::sort(report.verdicts, {}, &Verdict::full_id);
   std::cout << summary_text(report, {(out / "run.jsonl").string()}, screen_of(STDOUT_FILENO),
@@ -190,6 +200,7 @@ Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions
   std::sort(report.verdicts.begin(), report.verdicts.end(),
             [](const Verdict& a, const Verdict& b) { return a.full_id() < b.full_id(); });
   for (Waiver& waiver : report.waivers) std::sort(waiver.matched.begin(), waiver.matched.end());
+  describe_other_schemes(report);
   report.latency_trust = latency_trust(report.verdicts);
   suspend_latency(report.latency_trust, report.gate_latency, report.verdicts);
   count_floor(report);
