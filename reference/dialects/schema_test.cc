@@ -279,7 +279,7 @@ TEST(Schema, RecognizesSchemes) {
   grouped.attributes["block_size"] = {1, 4};
   grouped.payload[1].tensor = zeros(DType::float32, {4, 2});
   grouped.payload[2].tensor = zeros(DType::int8, {4, 2});
-  EXPECT_EQ(scheme_of(grouped), "/");
+  EXPECT_EQ(scheme_of(grouped), "int8_g4/plain");
   NamedTensor dynamic = int8();
   dynamic.attributes["act_quant_kwargs"] = {{"_type", "QuantizeTensorToInt8Kwargs"},
                                             {"_data", Json::object()}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/host/guarded_call.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -14,7 +15,11 @@ namespace qcts {
 namespace {
 
 constexpr uint32_t kStickyFlags = 0x3f;  // Intel SDM vol. 1, 10.2.3: MXCSR bits 0 to 5
+constexpr uint32_t kMxcsr = 0xffff;      // the rest is the control word of the x87 unit
 constexpr uint32_t kDenormalsAreZero = 1u << 6, kRounding = 3u << 13, kFlushToZero = 1u << 15;
+
+// A reason is asked again in so few bytes.
+constexpr size_t kShortReason = 8;
 
 // Runs `call` and always restores the control state.
 template <typename Call>
@@ -57,7 +62,9 @@ qcts_status known(qcts_status status, const char* function) {
 
 uint32_t float_control() {
 #if defined(__SSE__)
-  return _mm_getcsr() & ~kStickyFlags;
+  uint16_t x87 = 0;
+  asm volatile("fnstcw %0" : "=m"(x87));
+  return (_mm_getcsr() & kMxcsr & ~kStickyFlags) | static_cast<uint32_t>(x87) << 16;
 #else
   return 0;
 #endif
@@ -65,16 +72,23 @@ uint32_t float_control() {
 
 void set_float_control([[maybe_unused]] uint32_t control) {
 #if defined(__SSE__)
-  _mm_setcsr(control & ~kStickyFlags);
+  _mm_setcsr(control & kMxcsr & ~kStickyFlags);
+  const auto x87 = static_cast<uint16_t>(control >> 16);
+  if (x87 != 0) asm volatile("fldcw %0" : : "m"(x87));
 #endif
 }
 
 std::string float_control_change(uint32_t before, uint32_t after) {
   if (before == after) return {};
-  std::array<char, 64> numbers{};
-  std::snprintf(numbers.data(), numbers.size(), "MXCSR 0x%04x -> 0x%04x", before, after);
+  std::array<char, 96> numbers{};
+  if (((before ^ after) & kMxcsr) == 0) {
+    std::snprintf(numbers.data(), numbers.size(), "x87 control word 0x%04x -> 0x%04x", before >> 16,
+                  after >> 16);
+    return numbers.data();
+  }
+  std::snprintf(numbers.data(), numbers.size(), "MXCSR 0x%04x -> 0x%04x", before & kMxcsr, after & kMxcsr);
   std::string text = numbers.data(), names;
-  const uint32_t changed = before ^ after;
+  const uint32_t changed = (before ^ after) & kMxcsr;
   const auto add = [&](uint32_t bits, const char* name) {
     if (changed & bits) names += (names.empty() ? "" : ", ") + std::string(name);
   };
@@ -98,6 +112,12 @@ Support guarded_support(const std::string& who, const char* function,
   if (support.status == QCTS_OK) support.reason.clear();
   if (support.status != QCTS_OK && support.reason.empty())
     throw ProviderFault(std::string(function) + "() refused without a reason");
+  if (support.status == QCTS_OK || support.reason.size() < kShortReason) return support;
+  why.fill('\x7f');
+  guarded(who, function, [&] { return call(why.data(), kShortReason); });
+  if (std::any_of(why.begin() + kShortReason, why.end(), [](char c) { return c != '\x7f'; }))
+    throw ProviderFault(std::string(function) + "() wrote more of a reason than its " +
+                        std::to_string(kShortReason) + " bytes");
   return support;
 }
 

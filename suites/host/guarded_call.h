@@ -49,10 +49,11 @@ struct HostFailure {
   uint64_t peak_resident_bytes = 0;
 };
 
-// Returns MXCSR without its sticky flags on x86, or 0 on other machines.
+// Returns MXCSR without its sticky flags and, in the upper half, the x87 unit's control word on x86, or 0 on
+// other machines.
 uint32_t float_control();
 void set_float_control(uint32_t control);
-// Returns "MXCSR 0x1f80 -> 0x9fc0 (flush to zero, denormals are zero)".
+// Returns "MXCSR 0x1f80 -> 0x9fc0 (flush to zero, denormals are zero)", or the same of the x87 control word.
 // Returns an empty string if the states are equal.
 std::string float_control_change(uint32_t before, uint32_t after);
 

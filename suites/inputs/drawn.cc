@@ -81,7 +81,8 @@ std::optional<Synthetic> draw_one(Dice& dice, Op op, const Scheme& scheme, Layou
   const int64_t most = std::clamp<int64_t>(kMaxDrawnProducts / (weight->n * weight->k), 1, kMaxRows);
   const int64_t m = dice.beside_tiles_up_to(most);
   input.m = has_x && index != 1 ? m : 1;
-  input.draw = Draw{index, static_cast<uint32_t>(1 + dice.below(kMaxThreads)), dice.coin()};
+  input.draw =
+      Draw{index, static_cast<uint32_t>(1 + dice.below(kMaxThreads)), dice.coin() || index == kNarrowDraw};
   return input;
 }
 

@@ -46,6 +46,14 @@ Floats noise_rows(DType dtype, int64_t rows, int64_t cols, uint64_t seed, double
   return x;
 }
 
+// Gives the groups of a row magnitudes that are up to 2^17 apart, so that narrow scales become subnormal.
+void stretch_groups(const Scheme& scheme, Floats& w) {
+  const int64_t group = scheme.group() > 0 ? scheme.group() : w.cols;
+  for (int64_t r = 0; r < w.rows; ++r)
+    for (int64_t c = 0; c < w.cols; ++c)
+      w.at(r, c) = std::ldexp(w.at(r, c), -static_cast<int>((r + c / group) % 18));
+}
+
 void zero_some_rows(Floats& w) {
   for (const int64_t r : {int64_t{0}, w.rows / 2, w.rows - 1}) {
     if (w.rows > 1 && r == 1) continue;
@@ -248,7 +256,10 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   }
   const Generator generator = synthetic.generator;
   const LinearTypes types = synthetic.linear_types();
-  Floats x = noise_rows(types.x, m, k, seed + 1, generator == Generator::big_x ? 0x1p16 : 1.0);
+  // Noise has few bits, so that float32 sums of it and small codes are exact in every order.
+  const bool has_all_bits = generator == Generator::noise || generator == Generator::rows || synthetic.draw;
+  const double scale = generator == Generator::big_x ? 0x1p16 : has_all_bits ? 0.7 : 1.0;
+  Floats x = noise_rows(types.x, m, k, seed + 1, scale);
   if (generator == Generator::half_subnormal) make_half_subnormal(x);
   if (generator == Generator::tiny_sums) make_tiny_x(x);
   if (synthetic.generator == Generator::zero_rows)
@@ -259,6 +270,7 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   if (generator == Generator::panels || is_long) make_sparse(x, 5);
   if (synthetic.generator == Generator::tiles)
     synthetic.activation == kWeightOnly ? make_sparse(x, 0) : fill_near_max(x);
+  if (synthetic.draw) x.at(m - 1, k / 3) = -0.0;
   input.x = x.bytes();
   if (synthetic.has_full_nan() && !is_sparse(scheme, shape)) put_full_nan(input.x, (m - 1) * k + k / 2);
   // A bias would hide small answers.
@@ -273,7 +285,7 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
 
 void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
-  if (synthetic.generator == Generator::large) {
+  if (synthetic.generator == Generator::large || synthetic.generator == Generator::larger) {
     input.x = noise_weight_for(scheme, shape, seed);
     return;
   }
@@ -287,6 +299,7 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   }
   Floats w = noise_weight(scheme, shape, seed);
   if (synthetic.generator == Generator::zero_rows) zero_some_rows(w);
+  if (synthetic.draw && synthetic.draw->index % 8 == 2) stretch_groups(scheme, w);
   if (synthetic.generator == Generator::not_sparse)  // only the last chunk
     for (int64_t i = 1; i <= 3; ++i) w.at(shape.n - 1, shape.k - i) = 0.25;
   input.x = w.bytes();
@@ -295,15 +308,19 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
 void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, Op op,
                       KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
-  if (synthetic.generator == Generator::large || synthetic.generator == Generator::tall) {
+  if (synthetic.generator == Generator::large || synthetic.generator == Generator::larger ||
+      synthetic.generator == Generator::tall) {
     input.planes = random_planes(scheme, shape, seed);
     return;
   }
   const bool has_all_codes =
       synthetic.generator == Generator::all_codes || synthetic.generator == Generator::one_hot;
   Floats w = noise_weight(scheme, shape, seed, !has_all_codes);
-  if (synthetic.generator == Generator::zero_rows) zero_some_rows(w);
-  if (synthetic.generator == Generator::tiles) fill_near_max(w);
+  // What quantizes x reads no weight, and a sparse one has no rows of zeros.
+  const bool is_plain = op != Op::quantize_activation || !is_sparse(scheme, shape);
+  if (synthetic.generator == Generator::zero_rows && is_plain) zero_some_rows(w);
+  if (synthetic.generator == Generator::tiles && is_plain) fill_near_max(w);
+  if (synthetic.draw && synthetic.draw->index % 8 == 2) stretch_groups(scheme, w);
   if (synthetic.generator == Generator::tiny_sums) make_tiny_weight(w);
   if (synthetic.generator == Generator::huge_weights) fill_to_max(w);
   input.planes = quantized(scheme, shape, w.bytes());
@@ -333,6 +350,9 @@ std::vector<std::byte> rows_of_x(const Scheme& scheme, const Synthetic& syntheti
     return extreme_weight({shape.dtype, synthetic.m, shape.k}, seed).bytes();
   Floats x = noise_rows(shape.dtype, synthetic.m, shape.k, seed, 1.0);
   if (synthetic.generator == Generator::zero_rows) zero_some_rows(x);
+  // A NaN in the last row, where another thread than the first finds it.
+  if (synthetic.draw && synthetic.draw->index % 8 == 5)
+    x.at(synthetic.m - 1, shape.k / 2) = std::numeric_limits<double>::quiet_NaN();
   if (synthetic.generator == Generator::hard_x)
     harden_x(x, has_rows_apart(scheme, synthetic) || quantizes_elements_apart(scheme, synthetic));
   return x.bytes();

@@ -301,6 +301,7 @@ bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape
   if (generator == Generator::overflow)
     return shape.dtype != DType::float16 && scheme.group() == 0 && shape.k >= 8 &&
            has_plane(scheme, shape, "scale", DType::float32);
+  if (generator == Generator::two_roundings) return has_two_roundings(scheme, shape);
   // A NaN in data shared by all rows, such as nf4's table, would hide every code.
   if (generator == Generator::non_finite) {
     const auto specs = scheme.plane_specs(shape),
@@ -334,6 +335,8 @@ bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint6
     make_odd(input);
   else if (generator == Generator::nan_scales)
     make_nan(input);
+  else if (generator == Generator::two_roundings)
+    round_twice(input);
   else if (generator == Generator::given_scales)
     give_scale(input);
   else if (generator == Generator::overflow || generator == Generator::half_overflow)

@@ -36,6 +36,11 @@ double odd_factor(DType dtype);
 // Returns true if integer zero points are drawn from the range of the codes.
 bool spreads_zero_points(const Scheme& scheme, Op op, Generator generator);
 
+// Can a scale of float32 be such that a product is rounded twice, once to float32?
+bool has_two_roundings(const Scheme& scheme, const WeightShape& shape);
+// Makes the scales of a dequantize so, by a few thousand units in the last place at most.
+void round_twice(KernelInput& input);
+
 // Turns an input of generator "noise" into one of those below. Returns false for any other generator.
 // non_finite     For quantize, three rows of four have a NaN, +Inf or -Inf.
 //                For linear, the next to last row of x has a NaN, and the bias has a NaN and an infinity.

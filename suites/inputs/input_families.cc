@@ -295,6 +295,17 @@ const std::vector<InputFamily>& families() {
        .hunts = "blocks of rows and of columns in the wrong order: more than one block in both directions",
        .ops = {Op::pack, Op::unpack},
        .excluded_from_sampling = true,
+       .max_shapes = 2},
+      {.generator = Generator::larger,
+       .hunts = "the last part of work that is cut into parts of a million elements: more than 2^23",
+       .ops = {Op::quantize, Op::dequantize, Op::pack, Op::unpack},
+       .excluded_from_sampling = true,
+       .max_shapes = 1},
+      {.generator = Generator::two_roundings,
+       .hunts = "a product not rounded to float32 before it is rounded to the weight's type",
+       .ops = {Op::dequantize},
+       .is_asked_in_each_dtype = true,
+       .excluded_from_sampling = true,
        .max_shapes = 1},
   };
   return table;

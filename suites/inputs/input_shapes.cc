@@ -69,8 +69,9 @@ std::vector<Shape> deep_shapes() { return {{8, 16384}, {8, 28672}, {8, 53248}}; 
 
 // More elements than 16 bits can count, in whole groups of 256.
 constexpr Shape kDeeper = {8, 65536 + 256};
-// Two blocks of 128 rows, and several of 4 scales, of layouts that reorder both.
-constexpr Shape kBlocks = {160, 512};
+// Two blocks of 128 rows, and several of 4 scales, of layouts that reorder both: first with a part of a
+// block.
+constexpr Shape kBlocks[] = {{160, 512}, {256, 512}};
 
 // Rows of the layers of published models, with fewer columns.
 std::vector<Shape> model_shapes() {
@@ -94,6 +95,8 @@ std::vector<Shape> tall_shapes(const Scheme& scheme) {
 // More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64 if
 // the layout allows that.
 constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
+// More than 2^23 elements.
+constexpr Shape kLarger[] = {{4112, 2048}, {4224, 2048}};
 
 }  // namespace
 
@@ -103,11 +106,12 @@ std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const 
                                     InputSet set) {
   constexpr int64_t kLongGroup = 128;
   if (family.generator == Generator::large) return {std::begin(kLarge), std::end(kLarge)};
+  if (family.generator == Generator::larger) return {std::begin(kLarger), std::end(kLarger)};
   if (family.generator == Generator::panels) return panels_of(kind, scheme);
   if (family.generator == Generator::long_rows) return long_shapes(scheme, layout);
   if (family.generator == Generator::deep) return deep_shapes();
   if (family.generator == Generator::deeper) return {kDeeper};
-  if (family.generator == Generator::blocks) return {kBlocks};
+  if (family.generator == Generator::blocks) return {std::begin(kBlocks), std::end(kBlocks)};
   if (family.generator == Generator::models) return model_shapes();
   if (family.generator == Generator::wide_sums) return {{64, 2048}};
   if (family.generator == Generator::batches) return batch_shapes(scheme, layout);

@@ -237,13 +237,15 @@ bool asks_about_schedules(Generator generator) {
 }  // namespace
 
 bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape) {
-  // Sparse schemes support the generators based on noise; a row of zeros has no codes there.
-  if (is_sparse(*scheme_, shape))
+  // Sparse schemes support the generators based on noise; a row of zeros has no codes there. What quantizes x
+  // reads no weight.
+  if (is_sparse(*scheme_, shape) && op != Op::quantize_activation)
     return generator == Generator::noise || generator == Generator::all_codes ||
            generator == Generator::one_hot || generator == Generator::last_k ||
-           generator == Generator::large || generator == Generator::not_sparse ||
-           generator == Generator::panels || generator == Generator::long_rows ||
-           generator == Generator::rows || generator == Generator::columns || generator == Generator::deep ||
+           generator == Generator::large || generator == Generator::larger ||
+           generator == Generator::not_sparse || generator == Generator::panels ||
+           generator == Generator::long_rows || generator == Generator::rows ||
+           generator == Generator::columns || generator == Generator::deep ||
            generator == Generator::batches || generator == Generator::tall ||
            generator == Generator::models || generator == Generator::drawn ||
            generator == Generator::deeper || generator == Generator::blocks;

@@ -64,8 +64,10 @@ enum class Generator : uint8_t {
   nan_scales,
   deeper,
   blocks,
+  larger,
+  two_roundings,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::blocks) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::two_roundings) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);
@@ -86,6 +88,7 @@ struct LinearTypes {
   DType x, y, bias;
 };
 inline constexpr int kFirstMixedDraw = 12;  // draws from here on mix types
+inline constexpr int kNarrowDraw = 15;      // the one with y and a bias of different narrow types
 
 struct Synthetic {
   Generator generator = Generator::noise;

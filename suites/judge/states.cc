@@ -52,16 +52,15 @@ std::optional<KernelInput> with_another_x(const KernelInput& input) {
   return std::nullopt;
 }
 
-// Returns the weight with another code in its last place, or nullopt if all codes are equal. Every code that
-// stands elsewhere in the weight is valid there too.
-std::optional<KernelInput> with_another_code(const KernelInput& input) {
-  if (input.op == Op::quantize || input.op == Op::quantize_activation || !input.scheme->quantizes_weight())
-    return std::nullopt;
+// Returns the weight with another element in the last place of a plane, or nullopt if all of its elements are
+// equal. Every element that stands elsewhere in the plane is valid there too.
+std::optional<KernelInput> with_another_element(const KernelInput& input, size_t plane) {
   KernelInput other = input;
-  const auto codes = std::ranges::find(other.planes, "qdata", &Plane::name);
-  if (codes == other.planes.end() || codes->bytes.empty()) return std::nullopt;
-  const size_t bytes = std::max<size_t>(1, dtype_bits(codes->dtype) / 8), last = codes->bytes.size() - bytes;
-  const auto element = [&](size_t at) { return std::span(codes->bytes).subspan(at, bytes); };
+  Plane& changed = other.planes[plane];
+  if (changed.bytes.empty()) return std::nullopt;
+  const size_t bytes = std::max<size_t>(1, dtype_bits(changed.dtype) / 8),
+               last = changed.bytes.size() - bytes;
+  const auto element = [&](size_t at) { return std::span(changed.bytes).subspan(at, bytes); };
   for (size_t at = last; at >= bytes;) {
     at -= bytes;
     if (std::ranges::equal(element(at), element(last))) continue;
@@ -69,6 +68,24 @@ std::optional<KernelInput> with_another_code(const KernelInput& input) {
     return other;
   }
   return std::nullopt;
+}
+
+// The planes of which one element may change alone: codes and their parameters. The places of a 2:4 sparse
+// weight belong to each other.
+bool may_change_alone(const KernelInput& input, const Plane& plane) {
+  return input.op != Op::quantize && input.op != Op::quantize_activation &&
+         input.scheme->quantizes_weight() && plane.name != "meta" &&
+         (plane.name == "qdata" || (input.op != Op::unpack && plane.name.find("scale") != plane.name.npos));
+}
+
+// Returns the bias in reverse order, or nullopt if that is the same.
+std::optional<KernelInput> with_another_bias(const KernelInput& input) {
+  const size_t bytes = dtype_bytes(input.bias_dtype), count = input.bias.size() / bytes;
+  KernelInput other = input;
+  for (size_t i = 0; i < count; ++i)
+    std::copy_n(input.bias.begin() + static_cast<ptrdiff_t>(i * bytes), bytes,
+                other.bias.begin() + static_cast<ptrdiff_t>((count - 1 - i) * bytes));
+  return other.bias == input.bias ? std::nullopt : std::optional(std::move(other));
 }
 
 class StatesJudge {
@@ -105,17 +122,31 @@ class StatesJudge {
     run_.set_x(of_changed.input().x);
     if (!is_right(run_, of_changed, "when one element of x has changed at the same address")) return;
     run_.set_x(given_.input().x);
-    is_right(run_, given_, "when x is again as it was at the same address");
+    if (!is_right(run_, given_, "when x is again as it was at the same address")) return;
+    std::optional<KernelInput> biased = with_another_bias(given_.input());
+    if (!biased) return;
+    const Expected of_biased(test_vector_for(*std::move(biased)), kernel_);
+    run_.set_input("bias", of_biased.input().bias);
+    if (!is_right(run_, of_biased, "when the bias has changed at the same address")) return;
+    run_.set_input("bias", given_.input().bias);
   }
 
-  // One code changes at the same address, then all of them. A prepared weight is prepared again.
+  // One element of a plane changes at the same address, then all codes. A prepared weight is prepared again.
   void judge_another_weight() {
     const KernelInput& input = given_.input();
-    if (std::optional<KernelInput> changed = with_another_code(input)) {
+    for (size_t plane = 0; plane < input.planes.size(); ++plane) {
+      if (!may_change_alone(input, input.planes[plane])) continue;
+      std::optional<KernelInput> changed = with_another_element(input, plane);
+      if (!changed) continue;
       write_weight(*changed);
       const Expected of_changed(test_vector_for(*std::move(changed)), kernel_);
-      if (!is_right(run_, of_changed, "once the weight's last code changed at the same address")) return;
+      const std::string when =
+          "once the weight's last " +
+          std::string(input.planes[plane].name == "qdata" ? "code" : input.planes[plane].name) +
+          " changed at the same address";
+      if (!is_right(run_, of_changed, when)) return;
     }
+    write_weight(input);
     if (input.op != Op::linear || !input.scheme->quantizes_weight()) return;
     KernelInput other = input;
     for (Plane& plane : random_planes(*input.scheme, input.weight, kOtherSeed)) {
@@ -159,11 +190,11 @@ class StatesJudge {
     if (run_.prepared_bytes() == 0) write_weight(input);
   }
 
-  bool is_right(KernelRun& run, const Expected& expected, const char* when) {
+  bool is_right(KernelRun& run, const Expected& expected, const std::string& when) {
     return judge(run.run(Poison::zeros), expected, when);
   }
 
-  bool judge(const KernelAnswer& answer, const Expected& expected, const char* when) {
+  bool judge(const KernelAnswer& answer, const Expected& expected, const std::string& when) {
     verdict_.mismatch = expected.judge(answer);
     if (!verdict_.mismatch) {
       before_ = answer;
@@ -176,7 +207,7 @@ class StatesJudge {
         verdict_.mismatch->where + ": want " + verdict_.mismatch->want + ", got " + verdict_.mismatch->got;
     verdict_.reason = !is_stale && is_wrong_alone(expected, answer)
                           ? first + "; with data that the first calls did not have"
-                          : std::string("wrong ") + when + ": " + first;
+                          : "wrong " + when + ": " + first;
     return false;
   }
 

@@ -27,7 +27,9 @@ bool is_large(const KernelInput& input) {
 std::vector<RunOptions> irregular_buffers(const KernelInput& input, uint32_t threads) {
   if (is_large(input)) threads = std::max(threads, kLargeThreads);
   const size_t off = 1 + shape_number(input) % 7;
-  return {{threads, off, 3}, {threads, off, 0}, {threads, 0, 0}};
+  return {{.threads = threads, .misalign_elems = off, .gap_elems = 3, .planes_gone = true, .renamed = true},
+          {.threads = threads, .misalign_elems = off, .planes_gone = true, .renamed = true},
+          {.threads = threads, .planes_gone = true, .renamed = true}};
 }
 
 std::vector<RunOptions> many_threads(const KernelInput& input, uint32_t threads) {
@@ -35,9 +37,12 @@ std::vector<RunOptions> many_threads(const KernelInput& input, uint32_t threads)
   threads = std::max(threads, kManyThreads[number % std::size(kManyThreads)]);
   const Misaligned which = number % 3 == 1 ? Misaligned::outputs : Misaligned::inputs;
   const bool is_wide = input.m + input.weight.n < kMaxWideRows && number % 4 == 1;
-  return {{threads, off, is_wide ? kWideGapElems : kGapElems, true, which},
-          {threads, 0, kGapElems, true},
-          {threads, 0, 0, true}};
+  std::vector<RunOptions> trials = {{threads, off, is_wide ? kWideGapElems : kGapElems, true, which},
+                                    {threads, 0, kGapElems, true},
+                                    {threads, 0, 0, true}};
+  // A weight is prepared at load, where the threads are others than those of a call.
+  for (RunOptions& trial : trials) trial.prepares_alone = number % 2 == 0;
+  return trials;
 }
 
 std::vector<RunOptions> at_edges(const KernelInput& input, uint32_t threads) {

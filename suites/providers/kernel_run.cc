@@ -60,6 +60,9 @@ KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const 
       device_(device_of(kernel)),
       // Device memory has red zones alone, and what ends with its page begins anywhere.
       flush_(device_ || kernel.align_bytes > 1 ? Flush::none : options.flush),
+      planes_gone_(options.planes_gone),
+      prepares_alone_(options.prepares_alone),
+      renamed_(options.renamed && HostedProvider::kernel_of(kernel) != nullptr),
       builder_(input, device_ ? 1 : options.threads),
       problem_(builder_.problem()) {
   if (device_) {
@@ -101,6 +104,11 @@ void* KernelRun::address(GuardedBuffer& buffer, const RunOptions& options) {
   return options.empty_has_address ? buffer.start() : buffer.data();
 }
 
+// Returns how many of the input's planes are those of its policy, which follow the weight's.
+static size_t policy_planes_of(const KernelInput& input) {
+  return input.scheme ? input.scheme->policy_specs(input.weight, input.activation).size() : 0;
+}
+
 void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) {
   const auto copy_in = [&](std::string name, const std::vector<std::byte>& bytes, size_t rows, size_t gap,
                            size_t elem_bytes) {
@@ -113,6 +121,7 @@ void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) 
   };
   const std::optional<Planes> packed = packed_planes(input);
   const Planes& planes = packed ? *packed : input.planes;
+  weight_planes_ = planes.size() - std::min(planes.size(), policy_planes_of(input));
   for (const Plane& plane : planes) in_specs_.push_back({plane.name, plane.dtype, plane.shape});
   for (size_t i = 0; i < planes.size(); ++i) {
     const Plane& plane = planes[i];
@@ -194,12 +203,14 @@ void KernelRun::hand_over_prepared(KernelRun& other) {
   other.prepared_ = true;
   other.problem_.prepared = problem_.prepared;
   other.problem_.prepared_bytes = problem_.prepared_bytes;
-  if (problem_.prepared == nullptr) return;
-  for (const qcts_plane& plane : in_planes_) {
-    const auto input = std::ranges::find_if(
-        inputs_, [&](const Readable& readable) { return readable.buffer->data() == plane.data; });
-    input->bytes.assign(input->bytes.size(), std::byte{0x5a});
-    input->buffer->write(input->bytes);
+  if (problem_.prepared != nullptr) overwrite_planes(in_planes_.size());
+}
+
+void KernelRun::overwrite_planes(size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    Readable& input = inputs_[i];  // the planes come first
+    input.bytes.assign(input.bytes.size(), std::byte{0x5a});
+    input.buffer->write(input.bytes);
   }
 }
 
@@ -210,6 +221,28 @@ void KernelRun::prepare_once() {
   if (bytes == 0) return;
   prepared_buffer_ = guard("prepared", 1, as_promised(bytes), as_promised(bytes), 0, HostAccess::writes);
   fill_prepared();
+  if (!planes_gone_) return;
+  overwrite_planes(weight_planes_);
+  if (flush_ == Flush::none && !device_) move_prepared();
+}
+
+// A prepared weight holds no addresses, so a copy of it at another multiple of 64 serves as well.
+void KernelRun::move_prepared() {
+  const auto place = [](GuardedBuffer& buffer) { return reinterpret_cast<uintptr_t>(buffer.data()) % 128; };
+  const uint64_t bytes = as_promised(facts_.prepared_bytes);
+  GuardedBuffer* const original = prepared_buffer_;
+  GuardedBuffer* copy = guard("prepared", 1, bytes, bytes, 0, HostAccess::writes);
+  if (place(*copy) == place(*original))
+    copy = guard("prepared", 1, bytes + 64, bytes + 64, 0, HostAccess::writes);
+  std::vector<std::byte> content = original->read();
+  std::byte* first = copy->data();
+  if (content.size() < copy->read().size()) {
+    content.insert(content.begin(), 64, std::byte{0});
+    first += 64;
+  }
+  copy->write(content);
+  problem_.prepared = first;
+  inputs_.push_back({copy, std::move(content)});
 }
 
 void KernelRun::prepare_again() {
@@ -223,6 +256,7 @@ void KernelRun::fill_prepared() {
   at_load.x = at_load.bias = at_load.prepared = nullptr;
   at_load.y = nullptr;
   at_load.prepared_bytes = 0;
+  if (prepares_alone_) at_load.threads = 1;
   clear_device_status();
   const qcts_status status = with_device_status(provider_prepare(kernel_, at_load, prepared_buffer_->data()));
   check_untouched();
@@ -257,8 +291,9 @@ void KernelRun::poison_outputs(Poison poison, const KernelAnswer* previous) {
 
 qcts_status KernelRun::attempt(Poison poison, const KernelAnswer* previous) {
   poison_outputs(poison, previous);
-  const qcts_status status =
-      with_device_status(provider_run(kernel_, problem_, std::exchange(has_run_, true)));
+  qcts_problem asked = problem_;
+  if (renamed_) asked.scheme_name = "a_name_for_messages";
+  const qcts_status status = with_device_status(provider_run(kernel_, asked, std::exchange(has_run_, true)));
   check_untouched();
   return status;
 }

@@ -39,6 +39,10 @@ struct RunOptions {
   // are NULL.
   bool empty_has_address = false;
   Flush flush = Flush::none;  // of all buffers; their places then follow from their sizes
+  // With a prepared weight: the weight's planes are overwritten before the call, as if they were gone.
+  bool planes_gone = false;
+  bool prepares_alone = false;  // true: prepare() has 1 thread
+  bool renamed = false;  // true: run() of a library finds another scheme_name, which is only for messages
 
   size_t misalign_inputs() const { return misaligned == Misaligned::outputs ? 0 : misalign_elems; }
   size_t misalign_outputs() const { return misaligned == Misaligned::inputs ? 0 : misalign_elems; }
@@ -108,6 +112,8 @@ class KernelRun {
   size_t as_promised(uint64_t bytes) const;
   void prepare_once();
   void fill_prepared();
+  void move_prepared();
+  void overwrite_planes(size_t count);  // the first ones of the inputs
   void poison_outputs(Poison poison, const KernelAnswer* previous);
   KernelAnswer answer_now() const;
   void check_untouched() const;
@@ -125,6 +131,8 @@ class KernelRun {
   bool has_no_rows_;
   const Device* const device_;  // nullptr: the kernel computes on the processor
   const Flush flush_;
+  const bool planes_gone_, prepares_alone_, renamed_;
+  size_t weight_planes_ = 0;  // of in_specs_; those of the policy follow
   ProblemBuilder builder_;
   std::deque<GuardedBuffer> buffers_;
   std::vector<Readable> inputs_;

@@ -21,10 +21,19 @@ DType dtype_of(uint32_t abi) {
   throw std::invalid_argument("element type " + std::to_string(abi));
 }
 
+bool has_params(const Scheme& scheme, const qcts_scheme_params& params) {
+  const qcts_scheme_params own = abi_params(scheme);
+  return std::memcmp(&own, &params, sizeof own) == 0;
+}
+
+// The name is only for messages where there are parameters.
 const Scheme& scheme_of(const qcts_problem& p) {
-  const Scheme* scheme = find_scheme(p.scheme_name ? p.scheme_name : p.scheme);
-  if (!scheme) throw std::invalid_argument("unknown scheme " + std::string(p.scheme_name));
-  return *scheme;
+  if (const Scheme* named = find_scheme(p.scheme_name ? p.scheme_name : p.scheme)) return *named;
+  for (const Scheme* scheme : schemes())
+    if (p.params && scheme->family() == p.scheme && scheme->group() == p.group &&
+        has_params(*scheme, *p.params))
+      return *scheme;
+  throw std::invalid_argument("unknown scheme " + std::string(p.scheme_name));
 }
 
 WeightShape shape_of(const qcts_problem& p) { return {dtype_of(p.w_dtype), p.n, p.k}; }

@@ -5,6 +5,7 @@
 // it (torch/csrc/inductor/aoti_torch): a Header, oneDNN's description of the layout, then the bytes.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cpu/Utils.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/int_repr.h>
 #include <ATen/ops/quantize_per_tensor.h>
 #include <ATen/ops/zeros.h>
@@ -64,7 +65,11 @@ uint64_t most_weight_bytes(const qcts_problem& p) {
   const auto padded = [](int64_t count) { return static_cast<uint64_t>((count + 63) / 64 * 64); };
   return padded(p.n) * (padded(p.k) + 4);
 }
-uint64_t prepared_bytes(const qcts_problem* p) { return kWeightOffset + most_weight_bytes(*p); }
+// The float32 scales of the rows follow the weight: the planes may be gone when a linear runs.
+uint64_t scales_offset(const qcts_problem& p) { return kWeightOffset + most_weight_bytes(p); }
+uint64_t prepared_bytes(const qcts_problem* p) {
+  return scales_offset(*p) + static_cast<uint64_t>(p->n) * sizeof(float);
+}
 
 void pack(const qcts_problem& p) {
   const at::Tensor packed =
@@ -79,9 +84,15 @@ void pack(const qcts_problem& p) {
   std::memcpy(to + 64, description.const_data_ptr(), static_cast<size_t>(header.description_bytes));
   const auto* bytes = reinterpret_cast<const void*>(call("mkldnn::data_ptr", packed).toInt());
   std::memcpy(to + kWeightOffset, bytes, static_cast<size_t>(header.weight_bytes));
+  const at::Tensor scales = plane(p, "scale").to(at::kFloat).contiguous();
+  std::memcpy(to + scales_offset(p), scales.const_data_ptr(), scales.nbytes());
 }
 
-// A view of what `pack` wrote.
+// Views of what `pack` wrote.
+at::Tensor prepared_scales(const qcts_problem& p) {
+  char* from = static_cast<char*>(const_cast<void*>(p.prepared));
+  return at::from_blob(from + scales_offset(p), {p.n}, at::kFloat);
+}
 at::Tensor packed_weight(const qcts_problem& p) {
   char* from = static_cast<char*>(const_cast<void*>(p.prepared));
   Header header;
@@ -114,7 +125,7 @@ void linear(const qcts_problem& p) {
   const at::Tensor x = unsigned_codes(p, x_scale);
   const c10::IValue added = p.bias == nullptr ? c10::IValue() : bias(p).to(at::kFloat);
   const at::Tensor y = call("onednn::qlinear_pointwise", x, x_scale, kUnsigned, packed_weight(p),
-                            plane(p, "scale").flatten(), at::zeros({p.n}, at::kInt), added, 1.0, 0,
+                            prepared_scales(p), at::zeros({p.n}, at::kInt), added, 1.0, 0,
                             scalar_type(p.x_dtype), "none", c10::List<std::optional<at::Scalar>>(), "")
                            .toTensor();
   y_rows(p).copy_(y);

@@ -29,6 +29,14 @@ std::vector<std::pair<std::string, RunOptions>> single_options(const RunOptions&
       });
   if (options.planes_reversed)
     add("the planes in another order", [](RunOptions& o) { o.planes_reversed = true; });
+  if (options.renamed) add("another scheme_name", [](RunOptions& o) { o.renamed = true; });
+  if (options.planes_gone)
+    add("the planes overwritten and the prepared weight moved", [](RunOptions& o) { o.planes_gone = true; });
+  if (options.prepares_alone && options.threads > 1)
+    add("prepare() on 1 thread and run() on " + std::to_string(options.threads), [&](RunOptions& o) {
+      o.prepares_alone = true;
+      o.threads = options.threads;
+    });
   if (options.flush != Flush::none)
     add("buffers at the edge of accessible memory", [&](RunOptions& o) { o.flush = options.flush; });
   if (options.threads > 1)
