@@ -378,8 +378,9 @@ const ForeignFormat* foreign_by_method(std::string_view method) {
 void name_foreign(Checkpoint& checkpoint, const std::string& method, const std::string& why,
                   ReadBudget& budget) {
   // Most models hold floats alone, the largest ones too, and need no search.
-  if (method.empty() && std::ranges::none_of(checkpoint.tensors, may_hold_codes)) return;
-  ForeignNamer(checkpoint, method, why, budget).name();
+  if (!method.empty() || std::ranges::any_of(checkpoint.tensors, may_hold_codes))
+    ForeignNamer(checkpoint, method, why, budget).name();
+  report_lone_parts(checkpoint, method, budget);
 }
 
 }  // namespace qcts

@@ -29,5 +29,8 @@ struct ForeignFormat {
 std::span<const ForeignFormat> foreign_formats();
 // Returns the format that has this method, or nullptr.
 const ForeignFormat* foreign_by_method(std::string_view method);
+// Adds a finding for each weight of which the file holds scales or other parts, but no codes.
+// `method` is QuantConfig::method. Comes after the weights are joined or marked.
+void report_lone_parts(Checkpoint& checkpoint, const std::string& method, ReadBudget& budget);
 
 }  // namespace qcts
