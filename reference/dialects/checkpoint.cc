@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "reference/dialects/dcp_slices.h"
+#include "reference/dialects/dense.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/directory_kinds.h"
@@ -19,11 +20,15 @@
 #include "reference/formats/zip/directory.h"
 
 namespace qcts {
-namespace {
 
 bool begins_with_zip(std::span<const std::byte> bytes) {
   constexpr char kLocalHeader[4] = {'P', 'K', 3, 4};
   return bytes.size() >= 4 && std::memcmp(bytes.data(), kLocalHeader, 4) == 0;
+}
+
+bool begins_as_torch_legacy(std::span<const std::byte> bytes) {
+  const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+  return begins_with_pickle(bytes) && bytes.size() >= 8 && !std::ranges::all_of(bytes.subspan(4, 4), is_zero);
 }
 
 bool has_safetensors_header(std::span<const std::byte> bytes) {
@@ -33,9 +38,11 @@ bool has_safetensors_header(std::span<const std::byte> bytes) {
   return length <= bytes.size() - 8 && bytes[8] == std::byte('{');
 }
 
+namespace {
+
 // A u64 header length, then '{'; or, for a file too short to tell, what its name says.
 bool looks_like_safetensors(std::span<const std::byte> bytes, const std::string& path) {
-  return path.ends_with(".safetensors") || has_safetensors_header(bytes);
+  return has_safetensors_header(bytes) || (path.ends_with(".safetensors") && !begins_as_torch_legacy(bytes));
 }
 
 // A refusal of a zip that torch did not write says what it is.
@@ -84,6 +91,18 @@ void note_unmatched_maps(Checkpoint& checkpoint,
                                   " changes nothing: no storage lies on " + maps[i].first + held +
                                   (held.empty() ? "" : ")"));
   }
+}
+
+// A model that was saved before its weights were loaded holds such tensors.
+void note_meta_tensors(Checkpoint& checkpoint) {
+  size_t count = 0;
+  const NamedTensor* first = nullptr;
+  for (const NamedTensor& tensor : checkpoint.tensors)
+    if (is_meta(tensor) && ++count == 1) first = &tensor;
+  if (first == nullptr) return;
+  checkpoint.warnings.push_back(
+      first->name + (count > 1 ? " and " + std::to_string(count - 1) + " more are tensors" : " is a tensor") +
+      " of the meta device, whose elements are in no file");
 }
 
 }  // namespace
@@ -301,6 +320,7 @@ Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions&
   Checkpoint checkpoint =
       directory ? open_directory(path, options) : open_parts(MappedFile::open(path), options);
   note_unmatched_maps(checkpoint, options.map_locations);
+  note_meta_tensors(checkpoint);
   check_scale_bounds(checkpoint, options);
   return checkpoint;
 }

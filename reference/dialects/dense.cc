@@ -10,6 +10,10 @@
 
 namespace qcts {
 
+bool is_meta(const NamedTensor& tensor) {
+  return tensor.payload.empty() && tensor.attributes.value("device", nlohmann::ordered_json()) == "meta";
+}
+
 bool is_plain(const NamedTensor& tensor) {
   const auto beside = [](std::string_view name) { return is_beside_elements(name) || name == "device"; };
   if (tensor.payload.empty() || tensor.payload[0].name != "data" || !tensor.foreign.empty()) return false;
@@ -78,8 +82,7 @@ std::string why_of_torch(const NamedTensor& tensor) {
   const auto attribute = [&](const char* name) {
     return tensor.attributes.value(name, nlohmann::ordered_json());
   };
-  if (attribute("device") == "meta" && tensor.payload.empty())
-    return "a tensor of the meta device, whose elements are in no file";
+  if (is_meta(tensor)) return "a tensor of the meta device, whose elements are in no file";
   if (attribute("conj") == true || attribute("neg") == true)
     return "a lazy view: save resolve_conj().resolve_neg()";
   const std::string rebuild = attribute("rebuild").is_string() ? attribute("rebuild").get<std::string>() : "";

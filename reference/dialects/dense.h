@@ -21,6 +21,8 @@ std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_l
 std::string why_not_dense(const NamedTensor& tensor);
 // Returns the elements in row-major order. Widens float16 and bfloat16 if `dtype` is float32.
 std::vector<std::byte> in_dtype(const Tensor& tensor, DType dtype);
+// Returns true for a tensor of torch's meta device, whose elements are in no file.
+bool is_meta(const NamedTensor& tensor);
 // Returns true if the tensor is plain: it has "data" alone and no subclass.
 bool is_plain(const NamedTensor& tensor);
 

@@ -164,6 +164,10 @@ void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const O
 void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options,
                   ReadBudget& budget);
 void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const OpenOptions& options);
+bool begins_with_zip(std::span<const std::byte> bytes);
+// A pickle, and no length of a header of safetensors, whose low bytes may look like one.
+bool begins_as_torch_legacy(std::span<const std::byte> bytes);
+bool has_safetensors_header(std::span<const std::byte> bytes);
 // Throws Refused (NotArchive) for a file of another known kind, and names the kind.
 void refuse_foreign_file(const MappedFile& file);
 // Detects dialects by key pattern after all shards are read.

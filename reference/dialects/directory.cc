@@ -56,8 +56,21 @@ auto of_shard(const Shard& shard, Read&& read) {
   }
 }
 
+// transformers reads the files of a folder by their names; a file alone is read by its first bytes.
 void refuse_other_format(const MappedFile& file) {
   refuse_foreign_file(file);
+  const bool named_safetensors = file.path().ends_with(".safetensors");
+  if (named_safetensors && (begins_with_zip(file.bytes()) || begins_as_torch_legacy(file.bytes()))) {
+    const std::string kind = begins_with_zip(file.bytes()) ? foreign_zip(file.bytes()) : "";
+    refuse(
+        RefusalClass::NotArchive,
+        "it is " + (kind.empty()
+                        ? "a file of torch.save, whose name should end in .bin or .pt: name the file itself"
+                        : kind));
+  }
+  if (!named_safetensors && has_safetensors_header(file.bytes()))
+    refuse(RefusalClass::NotArchive,
+           "it is a safetensors file, whose name should end in .safetensors: name the file itself");
   if (begins_with_gguf(file.bytes()))
     refuse(RefusalClass::NotArchive,
            "it is a GGUF file, whose name should end in .gguf: name the file itself");
@@ -191,6 +204,8 @@ Checkpoint open_directory(const fs::path& path, const OpenOptions& options) {
   checkpoint.dialect = "plain";
   checkpoint.path = path;
   if (fs::is_regular_file(path / "config.json")) checkpoint.config = read_json_file(path / "config.json");
+  if (!checkpoint.config.is_null() && !checkpoint.config.is_object())
+    refuse(RefusalClass::StJson, "config.json is no JSON object");
   const std::vector<Shard> shards = find_shards(path, checkpoint.warnings);
   const bool safe =
       std::ranges::all_of(shards, [](const Shard& shard) { return shard.name.ends_with(".safetensors"); });

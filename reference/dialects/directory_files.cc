@@ -92,6 +92,7 @@ class IndexHandler : public nlohmann::json_sax<nlohmann::json> {
 
   std::vector<Shard> take() {
     if (!found_) refuse(RefusalClass::StJson, where_ + " has no weight_map");
+    if (shards_.empty()) refuse(RefusalClass::StJson, where_ + ": its weight_map names no tensor");
     std::vector<Shard> shards;
     for (auto& [name, keys] : shards_) shards.push_back({name, std::move(keys)});
     return shards;
@@ -249,6 +250,20 @@ std::vector<Shard> numbered_shards(const std::vector<std::string>& names, std::v
   return shards;
 }
 
+// An index may name fewer shards than their names number. transformers takes no notice of it.
+void note_unnamed(const std::string& index, const std::vector<Shard>& shards,
+                  std::vector<std::string>& notes) {
+  const std::vector<std::string> all = names_of_set(shards[0].name);
+  std::vector<std::string> unnamed;
+  for (const std::string& name : all)
+    if (std::ranges::find(shards, name, &Shard::name) == shards.end()) unnamed.push_back(name);
+  if (unnamed.empty() || all.size() - unnamed.size() != shards.size()) return;
+  notes.push_back(
+      index + " names " + std::to_string(shards.size()) + " of the " + std::to_string(all.size()) +
+      " shards that " + shards[0].name + " is one of: tensors of " + unnamed[0] +
+      (unnamed.size() > 1 ? " and " + std::to_string(unnamed.size() - 1) + " more" : "") + " are missing");
+}
+
 // One file, with the keys of an index beside it that names nothing else.
 std::vector<Shard> own_index(const fs::path& directory, const std::string& chosen,
                              std::vector<std::string>& files) {
@@ -384,6 +399,7 @@ std::vector<Shard> find_shards(const fs::path& directory, std::vector<std::strin
                (is_index(chosen) ? ", which" : "") + " is " +
                (fs::is_symlink(path) ? "a link to a file that is not there" : "not there"));
   }
+  if (is_index(chosen)) note_unnamed(chosen, shards, notes);
   note_unread(files, chosen, shards, notes);
   note_modules(directory, notes);
   return shards;
