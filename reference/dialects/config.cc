@@ -32,7 +32,7 @@ const Json* torchaos_in(const Json& part) {
 
 const Json* torchaos_below(const Json& config, int depth, std::string& path) {
   for (const auto& [key, part] : config.items()) {
-    if (!part.is_object() || !key.ends_with("_config") || key == "quantization_config") continue;
+    if (!part.is_object() || !names_part_of_model(key)) continue;
     path = key;
     if (const Json* said = torchaos_in(part)) return said;
     std::string below;
@@ -46,13 +46,18 @@ const Json* torchaos_below(const Json& config, int depth, std::string& path) {
   return nullptr;
 }
 
-// Does a listed name match the tensor's module or a parent of it, as transformers matches?
-bool names_module(const std::string& word, const std::string& tensor) {
-  const std::string path = "." + tensor + ".";
+}  // namespace
+
+bool names_module(const std::string& word, const std::string& name) {
+  const std::string path = "." + name + ".";
   return path.find("." + word + ".") != std::string::npos;
 }
 
-}  // namespace
+bool names_part_of_model(std::string_view key) {
+  constexpr std::string_view kOthers[] = {"decoder", "encoder", "generator", "text_encoder"};
+  if (key == "quantization_config" || key == "compression_config") return false;
+  return key.ends_with("_config") || std::ranges::find(kOthers, key) != std::end(kOthers);
+}
 
 std::optional<TorchAoQuantization> torchao_quantization(const Json& config) {
   if (!config.is_object()) return std::nullopt;

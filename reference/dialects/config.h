@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reference/dialects/checkpoint.h"
@@ -30,6 +31,12 @@ struct TorchAoQuantization {
 std::optional<TorchAoQuantization> torchao_quantization(const nlohmann::ordered_json& config);
 // Returns "dtype" (transformers 5) or "torch_dtype" (transformers 4); nullopt if it is absent or unknown.
 std::optional<DType> config_dtype(const nlohmann::ordered_json& config);
+
+// Does a name that config.json lists, as in modules_to_not_convert, match a tensor, its module or a parent?
+bool names_module(const std::string& word, const std::string& name);
+// Returns true for a key of config.json that holds the configuration of one of several models: "text_config",
+// "decoder".
+bool names_part_of_model(std::string_view key);
 
 // Checks the tensors against config.json.
 // A class, block, dtype or module that contradicts it is a finding, or a warning if the options are lenient.

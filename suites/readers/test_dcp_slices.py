@@ -86,7 +86,10 @@ INT8 = {
 }
 
 
-@pytest.mark.parametrize("part_name", [None, "text_config", "decoder", "generator", "vision_config", "thinker_config.text_config"])
+PARTS = [None, "text_config", "decoder", "encoder", "generator", "text_encoder", "vision_config", "thinker_config.text_config"]
+
+
+@pytest.mark.parametrize("part_name", PARTS)
 def test_a_torchao_config_in_any_part_over_floats_fails_the_check(part_name, tmp_path):
     said = {"quantization_config": INT8}
     for name in reversed(part_name.split(".") if part_name else []):

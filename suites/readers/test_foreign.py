@@ -166,7 +166,7 @@ def test_a_config_that_leaves_the_weights_in_floats_promises_nothing(case, neste
 
 
 @pytest.mark.parametrize("spelling", ["GPTQ", "QuantizationMethod.GPTQ"])
-@pytest.mark.parametrize("part", ["text_config", "language_config", "thinker_config.text_config"])
+@pytest.mark.parametrize("part", ["text_config", "language_config", "thinker_config.text_config", "decoder", "encoder", "generator"])
 def test_a_method_is_found_in_every_part_of_a_config(spelling, part, tmp_path):
     said = {"quantization_config": {"quant_method": spelling}}
     for name in reversed(part.split(".")):

@@ -134,6 +134,12 @@ CONTRADICTIONS = {
     "ct_bits": (INTEGERS, of_groups(num_bits=7), "7 bits"),
     "ct_group": (INTEGERS, of_groups(group_size=16), "scales"),
     "ct_ignored": (INTEGERS, saying(ignore=["int4_g32"]), "ignores it"),
+    "ct_order": (INTEGERS, of_groups(actorder="group"), "actorder"),
+    "gptq_excluded": (GPTQ, saying(dynamic={"-:.*\\.0": {}}), "excludes it"),
+    "gptq_not_converted": (GPTQ, saying(modules_to_not_convert=["model.1"]), "does not convert model.1"),
+    "awq_not_converted": (AWQ, saying(modules_to_not_convert=["lm_head", "model"]), "does not convert model"),
+    "fp8_not_converted": (BLOCKS, saying(modules_to_not_convert=["model.0"]), "does not convert model.0"),
+    "fp8_ignored": (BLOCKS, saying(ignored_layers=["model.0"]), "does not convert model.0"),
     "ct_untargeted": (INTEGERS, lambda model: model.said["config_groups"].pop("group_0"), "no group"),
     "ct_shape": (INTEGERS, other_shape, "words"),
     "gptq_mislabelled": (GPTQ, mislabelled, "those of gptq"),
@@ -158,6 +164,16 @@ def test_a_configuration_that_contradicts_the_tensors_fails_the_check(case, tmp_
     assert any(word in finding["text"] for finding in inspect(folder)["findings"])
     qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
     assert not (tmp_path / "out.safetensors").exists()
+
+
+LISTS = {"modules_to_not_convert": ["lm_head", "odel.0", "model.00", "0.weight"], "dynamic": {"-:.*gate": {}}}
+
+
+@pytest.mark.parametrize("id", [GPTQ, AWQ, BLOCKS])
+def test_a_list_of_other_modules_contradicts_nothing(id, tmp_path):
+    model = Model(id, tmp_path)
+    model.said.update(LISTS)
+    qcts("check", model.write())
 
 
 @pytest.mark.parametrize("id", [INTEGERS, GPTQ, AWQ, BLOCKS, MODELOPT, EXPERTS])

@@ -60,16 +60,12 @@ std::string method_of(const Json& quantization) {
   return method.empty() ? text_at(quantization, "quant_algo") : method;
 }
 
-bool names_quantization(std::string_view key) {
-  return key == "quantization_config" || key == "compression_config";
-}
-
 // The dtype of the model, or of the first part of it that names one.
 std::optional<DType> dtype_in(const Json& config, int depth) {
   if (!config.is_object()) return std::nullopt;
   if (const std::optional<DType> found = config_dtype(config)) return found;
   for (const auto& [key, part] : config.items())
-    if (depth > 0 && key.ends_with("_config") && !names_quantization(key))
+    if (depth > 0 && names_part_of_model(key))
       if (const std::optional<DType> found = dtype_in(part, depth - 1)) return found;
   return std::nullopt;
 }
@@ -85,7 +81,7 @@ QuantConfig config_in(const Json& config, int depth) {
     return {"mlx", *mlx, std::nullopt};
   // The parts of a model of several: text_config, llm_config, thinker_config.
   for (const auto& [key, part] : config.items())
-    if (depth > 0 && key.ends_with("_config") && !names_quantization(key))
+    if (depth > 0 && names_part_of_model(key))
       if (QuantConfig found = config_in(part, depth - 1); !found.method.empty()) return found;
   return {};
 }

@@ -204,6 +204,8 @@ std::optional<CodedWeight> read_compressed(LayerParts& parts, const QuantConfig&
   if (packed == nullptr && (bytes == nullptr || is_wide_float(bytes->dtype))) return std::nullopt;
   if (parts.find(".scale_packed") != nullptr) leave_apart("marlin-24 is not read");
   const CompressedRecipe recipe = compressed_recipe(parts.stem(), config.said);
+  if (recipe.group_order && parts.find(".weight_g_idx") == nullptr)
+    contradict_layer("config.json says actorder, but it has no weight_g_idx");
   CodedWeight weight = read_by_format(parts, recipe);
   const Tensor* others[] = {parts.find(".weight_shape"), parts.find(".input_scale"),
                             parts.find(".input_global_scale"), parts.find(".input_zero_point")};

@@ -101,6 +101,8 @@ CompressedRecipe recipe_of(const Json& group, const Json& config) {
     if (!block) leave_apart("config.json names no block_structure");
     std::tie(recipe.block_rows, recipe.block_columns) = *block;
   }
+  const std::string order = json_text(weights, "actorder");
+  recipe.group_order = order == "group" || order == "dynamic";
   recipe.padding_writer = is_padding_version(json_text(config, "version"));
   require_combination(recipe);
   return recipe;

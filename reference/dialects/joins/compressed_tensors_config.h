@@ -31,6 +31,7 @@ struct CompressedRecipe {
   bool symmetric = true;
   int64_t group_size = 0;                     // of strategy `group`
   int64_t block_rows = 0, block_columns = 0;  // of strategy `block`
+  bool group_order = false;                   // columns are in no order, and weight_g_idx names their groups
   bool padding_writer = false;                // up to 0.12, as far as config.json names a version
   bool operator==(const CompressedRecipe&) const = default;
 };

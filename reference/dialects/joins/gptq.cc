@@ -6,8 +6,10 @@
 // A zero point of 0 in v1 is a field whose bits are all set. GPTQModel borrows it from the next field,
 // AutoGPTQ sets all fields above it, and readers disagree: such a weight is left apart.
 #include <algorithm>
+#include <stdexcept>
 
 #include "reference/dialects/joins/words_by_column.h"
+#include "reference/dialects/names/name_pattern.h"
 
 namespace qcts {
 namespace {
@@ -32,6 +34,21 @@ std::string refuse_gptq(const nlohmann::ordered_json& config) {
     for (const auto& [pattern, rule] : dynamic->items())
       if (!pattern.starts_with("-:")) return "the rules of dynamic are not read";
   return "";
+}
+
+// Rules that begin with "-:" name modules that GPTQModel leaves as they are.
+void require_not_excluded(const nlohmann::ordered_json& config, const std::string& module) {
+  const auto dynamic = config.find("dynamic");
+  if (dynamic == config.end() || !dynamic->is_object()) return;
+  for (const auto& [rule, ignored] : dynamic->items()) {
+    bool excludes = false;
+    try {
+      excludes = NamePattern({"^(" + rule.substr(2) + ")"}).search(module).has_value();
+    } catch (const std::invalid_argument&) {
+      leave_apart("the rule " + rule + " of config.json is not understood");
+    }
+    if (excludes) contradict_layer("config.json excludes it by " + rule + ", but it holds codes");
+  }
 }
 
 // Returns true if every zero point that the file stores is this one.
@@ -95,6 +112,7 @@ std::optional<CodedWeight> read_gptq(LayerParts& parts, const QuantConfig& confi
     leave_apart("config.json says desc_act, but it has no g_idx");
   if (order != nullptr) set_group_order(weight, *order, config.said);
   parts.require_no_others({"bias"});
+  require_not_excluded(config.said, parts.stem());
   finish_coded(weight, {});
   set_version(weight, config.said);
   const bool symmetric = json_flag(config.said, "sym").value_or(false);

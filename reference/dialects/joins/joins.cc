@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "reference/dialects/config.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/foreign/foreign.h"
 #include "reference/dialects/joins/join.h"
@@ -69,12 +70,26 @@ class Joiner {
       const std::string stem = lone ? "" : name.substr(0, name.size() - ending.size());
       LayerParts parts(stem, ending, places_, checkpoint_.tensors);
       try {
-        if (std::optional<CodedWeight> coded = join_.read(parts, config_))
+        if (std::optional<CodedWeight> coded = join_.read(parts, config_)) {
+          require_converted(stem.empty() ? name : stem);
           add(name, place, parts, std::move(*coded));
+        }
       } catch (const NotJoined& why) {
         note(name, why);
       }
       return;
+    }
+  }
+
+  // transformers leaves the modules as they are that such a list names, and so does not read their codes.
+  void require_converted(const std::string& module) const {
+    for (const char* key : {"modules_to_not_convert", "ignored_layers", "llm_int8_skip_modules"}) {
+      const auto listed = config_.said.is_object() ? config_.said.find(key) : config_.said.end();
+      if (listed == config_.said.end() || !listed->is_array()) continue;
+      for (const auto& word : *listed)
+        if (word.is_string() && names_module(word.get<std::string>(), module))
+          contradict_layer("config.json does not convert " + word.get<std::string>() +
+                           ", but it holds codes");
     }
   }
 
