@@ -55,6 +55,20 @@ def test_leaves_of_containers_are_neighbours(container, dtype, tmp_path):
     qcts("dequantize", tmp_path / "x.pt", tmp_path / "out.safetensors", code=1)
 
 
+FLAT = [("qweight", "scales"), ("packed", "absmax"), ("quantized", "step_size"), ("codes", "codebook")]
+
+
+@pytest.mark.parametrize("dtype", ["I8", "U8", "I32", "I64"])
+@pytest.mark.parametrize("codes, scale", FLAT)
+def test_flattened_codes_are_codes_by_their_name(codes, scale, dtype, tmp_path):
+    tensors = {f"{M}.{codes}": entry(dtype, 512), f"{M}.{scale}": entry("F32", 32)}
+    path = write_safetensors(tmp_path / "x.safetensors", tensors)
+    assert "not judged: " in qcts("check", path, code=3).stdout
+    qcts("dequantize", path, tmp_path / "out.safetensors", code=1)
+    without_scale = write_safetensors(tmp_path / "y.safetensors", {"zip.codes": entry(dtype, 512), "fc.weight": entry("F32", 4, 4)})
+    qcts("check", without_scale)
+
+
 GPTQ = ["I8", "I16", "I32", "I64"]
 
 

@@ -83,9 +83,11 @@ CodeSearch::Module CodeSearch::module_of(std::string_view name) const {
 CodeSearch::Found CodeSearch::look_at(const NamedTensor& tensor) const {
   const std::string_view word = last_part(tensor.name);
   const bool integers = holds_integers(tensor.dtype);
-  if (tensor.shape.size() < 2 || names_scale(word) || (!integers && !is_scaled_dtype(tensor.dtype)))
-    return {};
+  if (names_scale(word) || (!integers && !is_scaled_dtype(tensor.dtype))) return {};
   const Module module = module_of(tensor.name);
+  const bool flat =
+      tensor.shape.size() == 1 && module.scale && (is_name_of_codes(word) || hints_at_codes(word));
+  if (tensor.shape.size() < 2 && !flat) return {};
   if (names_other(word) && !module.table) return {};
   const bool byte = tensor.dtype == DType::int8 || tensor.dtype == DType::uint8;
   const bool of_weight = names_weight(word) || hints_at_codes(word);
