@@ -13,6 +13,7 @@
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/directory_kinds.h"
+#include "reference/dialects/layer_stacks.h"
 #include "reference/dialects/not_stored.h"
 #include "reference/dialects/torchscript.h"
 #include "reference/formats/io/foreign_file.h"
@@ -321,6 +322,7 @@ Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions&
       directory ? open_directory(path, options) : open_parts(MappedFile::open(path), options);
   note_unmatched_maps(checkpoint, options.map_locations);
   note_meta_tensors(checkpoint);
+  report_lost_layers(checkpoint, options);
   check_scale_bounds(checkpoint, options);
   return checkpoint;
 }

@@ -156,6 +156,9 @@ std::vector<std::string> candidates(const fs::path& directory, const std::vector
   }
   if (safe.empty() && pickled.empty() && gguf.empty())
     refuse(RefusalClass::NotArchive, why_no_checkpoint(directory));
+  // llama.cpp's projector of images is a model of its own beside the one that it goes with.
+  const auto is_projector = [](const std::string& name) { return name.find("mmproj") != std::string::npos; };
+  if (!std::ranges::all_of(gguf, is_projector)) std::erase_if(gguf, is_projector);
   return !safe.empty() ? safe : !pickled.empty() ? pickled : gguf;
 }
 
@@ -248,20 +251,6 @@ std::vector<Shard> numbered_shards(const std::vector<std::string>& names, std::v
   notes.push_back("there is no index: all " + std::to_string(first->total) + " shards that " + names[0] +
                   " is one of are read");
   return shards;
-}
-
-// An index may name fewer shards than their names number. transformers takes no notice of it.
-void note_unnamed(const std::string& index, const std::vector<Shard>& shards,
-                  std::vector<std::string>& notes) {
-  const std::vector<std::string> all = names_of_set(shards[0].name);
-  std::vector<std::string> unnamed;
-  for (const std::string& name : all)
-    if (std::ranges::find(shards, name, &Shard::name) == shards.end()) unnamed.push_back(name);
-  if (unnamed.empty() || all.size() - unnamed.size() != shards.size()) return;
-  notes.push_back(
-      index + " names " + std::to_string(shards.size()) + " of the " + std::to_string(all.size()) +
-      " shards that " + shards[0].name + " is one of: tensors of " + unnamed[0] +
-      (unnamed.size() > 1 ? " and " + std::to_string(unnamed.size() - 1) + " more" : "") + " are missing");
 }
 
 // One file, with the keys of an index beside it that names nothing else.

@@ -132,4 +132,17 @@ std::string why_no_checkpoint(const fs::path& directory) {
   return "no .safetensors, .bin, .pt, .pth or .gguf in the directory";
 }
 
+void note_unnamed(const std::string& index, const std::vector<Shard>& shards,
+                  std::vector<std::string>& notes) {
+  const std::vector<std::string> all = names_of_set(shards[0].name);
+  std::vector<std::string> unnamed;
+  for (const std::string& name : all)
+    if (std::ranges::find(shards, name, &Shard::name) == shards.end()) unnamed.push_back(name);
+  if (unnamed.empty() || all.size() - unnamed.size() != shards.size()) return;
+  notes.push_back(
+      index + " names " + std::to_string(shards.size()) + " of the " + std::to_string(all.size()) +
+      " shards that " + shards[0].name + " is one of: tensors of " + unnamed[0] +
+      (unnamed.size() > 1 ? " and " + std::to_string(unnamed.size() - 1) + " more" : "") + " are missing");
+}
+
 }  // namespace qcts

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/dialects/directory_files.h"
+
 namespace qcts {
 
 inline constexpr std::string_view kDistributedCheckpoint =
@@ -28,5 +30,9 @@ std::string why_parts(const std::vector<std::string>& names);
 // Says why a directory has no weight file and which path to pass instead:
 // "a distributed checkpoint (...): ...".
 std::string why_no_checkpoint(const std::filesystem::path& directory);
+
+// Adds a note if an index names fewer shards than their names number, of which transformers takes no notice.
+void note_unnamed(const std::string& index, const std::vector<Shard>& shards,
+                  std::vector<std::string>& notes);
 
 }  // namespace qcts

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Holds the numbered layers of a model against the number of layers that its configuration says.
+#pragma once
+
+#include "reference/dialects/checkpoint.h"
+
+namespace qcts {
+
+// A stack is what a prefix numbers: "model.layers" for model.layers.0.mlp.up_proj.weight.
+// Finding (a warning if lenient): a layer of which no tensor is there, in a stack that goes on to the last
+// number that config.json (num_hidden_layers and the like) or GGUF's block_count says.
+// Warnings: fewer layers than said without a gap; a layer between others that lacks a tensor that all others
+// have.
+// Says nothing about adapters, parts of a model, and configurations that describe each layer.
+void report_lost_layers(Checkpoint& checkpoint, const OpenOptions& options);
+
+}  // namespace qcts
