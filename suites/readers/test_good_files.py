@@ -167,3 +167,11 @@ def test_weights_that_quantization_makes_larger_are_named(columns, larger, tmp_p
     assert ("fc.weight: its codes and scales take 4,352 bytes, more than the dense weight's 4,096" in done.stderr) == larger
     assert ("the quantized weights are larger than dense ones: 4,352 bytes instead of 4,096" in checked.stderr) == larger
     assert "\nSOUND: " in checked.stdout
+
+
+def test_a_tensor_named_as_the_metadata_has_no_place_in_safetensors(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    torch.save({"__metadata__": torch.ones(2)}, tmp_path / "x.pt")
+    qcts("check", tmp_path / "x.pt")
+    refused = qcts("dequantize", tmp_path / "x.pt", tmp_path / "out.safetensors", code=1).stderr
+    assert "no tensor can be named __metadata__" in refused

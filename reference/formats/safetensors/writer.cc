@@ -11,6 +11,8 @@ namespace qcts {
 namespace {
 
 SafetensorsInfo info_of(const std::string& name, const Tensor& tensor) {
+  if (name == "__metadata__")
+    refuse(RefusalClass::StJson, "no tensor can be named __metadata__: safetensors keeps its metadata there");
   return {name, safetensors_dtype(tensor.dtype), safetensors_shape(tensor), 0, 0};
 }
 
