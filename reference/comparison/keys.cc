@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_set>
 
 #include "reference/comparison/layers.h"
@@ -58,6 +59,48 @@ bool is_filled(const std::string& name, const ModuleVersions& versions) {
   if (name != kTracked && !name.ends_with("." + std::string(kTracked))) return false;
   const size_t module = name.size() - kTracked.size();
   return versions.of(name.substr(0, module == 0 ? 0 : module - 1)) < kStoresIt;
+}
+
+// The names of weight_norm before it was a parametrization, which load_state_dict() still takes if both are
+// there: weight_g and weight_v for parametrizations.weight.original0 and original1 (torch 2.13.0,
+// nn/utils/parametrizations.py).
+class OldNames {
+ public:
+  explicit OldNames(const Checkpoint& file) {
+    for (const NamedTensor& tensor : file.tensors)
+      if (tensor.name.ends_with("_g") || tensor.name.ends_with("_v")) tensors_[tensor.name] = &tensor;
+  }
+
+  // Returns the file's tensor that becomes the skeleton's, or nullptr.
+  const NamedTensor* find(const std::string& name) {
+    constexpr std::string_view kPlace = "parametrizations.", kOriginal = ".original";
+    const size_t place = name.rfind(kPlace);
+    if (place == std::string::npos || (place > 0 && name[place - 1] != '.')) return nullptr;
+    const size_t original = name.rfind(kOriginal);
+    if (original == std::string::npos || original + kOriginal.size() + 1 != name.size() ||
+        original < place + kPlace.size())
+      return nullptr;
+    const std::string old =
+        name.substr(0, place) + name.substr(place + kPlace.size(), original - place - kPlace.size());
+    const auto length = tensors_.find(old + "_g"), direction = tensors_.find(old + "_v");
+    if (length == tensors_.end() || direction == tensors_.end()) return nullptr;
+    const NamedTensor* found = name.back() == '0'   ? length->second
+                               : name.back() == '1' ? direction->second
+                                                    : nullptr;
+    if (found != nullptr) taken_.insert(found->name);
+    return found;
+  }
+  bool is_taken(const std::string& name) const { return taken_.contains(name); }
+
+ private:
+  std::map<std::string_view, const NamedTensor*> tensors_;
+  std::set<std::string_view> taken_;
+};
+
+// load_state_dict() takes a vector of one element for a scalar, as torch 0.3 stored scalars (torch 2.13.0,
+// nn/modules/module.py, _load_from_state_dict).
+bool has_shape_for(const NamedTensor& wanted, const NamedTensor& held) {
+  return held.shape == wanted.shape || (wanted.shape.empty() && held.shape == std::vector<int64_t>{1});
 }
 
 Names names_of(const Checkpoint& checkpoint) {
@@ -121,18 +164,22 @@ KeyMatch match_keys(const Checkpoint& file, const Checkpoint& skeleton) {
   KeyMatch match;
   const TensorsByName held(file, skeleton), wanted(skeleton, file);
   const ModuleVersions versions(file);
+  OldNames old_names(file);
   for (const NamedTensor& tensor : skeleton.tensors) {
     const NamedTensor* other = held.find(tensor);
+    const bool is_old = other == nullptr && (other = old_names.find(tensor.name)) != nullptr;
     if (other == nullptr) {
       (is_filled(tensor.name, versions) ? match.filled : match.missing).push_back(tensor.name);
       continue;
     }
-    const std::string tied = other->name == tensor.name ? "" : ", tied to " + other->name;
-    (other->shape == tensor.shape ? match.matched : match.mismatched)
+    const std::string tied =
+        other->name == tensor.name ? "" : (is_old ? ", stored as " : ", tied to ") + other->name;
+    (has_shape_for(tensor, *other) ? match.matched : match.mismatched)
         .push_back({tensor.name, tensor_words(tensor), tensor_words(*other) + tied});
   }
   for (const NamedTensor& tensor : file.tensors)
-    if (wanted.find(tensor) == nullptr) match.unexpected.push_back(tensor.name);
+    if (wanted.find(tensor) == nullptr && !old_names.is_taken(tensor.name))
+      match.unexpected.push_back(tensor.name);
   if (!match.missing.empty() && !match.unexpected.empty()) find_prefixes(file, skeleton, match);
   return match;
 }

@@ -131,3 +131,42 @@ def test_an_old_batch_norm_has_no_count_of_batches(version, at, tmp_path):
         fits = False
     report = checked(tmp_path / "old.pt", tmp_path / "model.pt", 0 if fits else 1)["model"]
     assert (report["missing"] == []) == fits and report["filled"] == ([at + "1.num_batches_tracked"] if fits else [])
+
+
+def norm_of(kind):
+    torch.manual_seed(0)
+    return torch.nn.Sequential(kind(torch.nn.Linear(4, 8)), kind(torch.nn.Conv1d(2, 3, 3)))
+
+
+OLD_NORM, NEW_NORM = torch.nn.utils.weight_norm, torch.nn.utils.parametrizations.weight_norm
+
+
+@pytest.mark.parametrize("lost", [None, "0.weight_g", "1.weight_v"])
+def test_weight_norm_of_before_parametrizations_fits(lost, tmp_path):
+    old, model = norm_of(OLD_NORM).state_dict(), norm_of(NEW_NORM)
+    old.pop(lost, None)
+    torch.save(old, tmp_path / "old.pt")
+    torch.save(model.state_dict(), tmp_path / "model.pt")
+    try:
+        model.load_state_dict(old)
+        fits = True
+    except RuntimeError:
+        fits = False
+    assert fits == (lost is None)
+    report = checked(tmp_path / "old.pt", tmp_path / "model.pt", 0 if fits else 1)["model"]
+    assert (report["missing"] == [] == report["unexpected"]) == fits
+
+
+@pytest.mark.parametrize("wanted, held", [((), (1,)), ((), (3,)), ((), (0,)), ((), (1, 1)), ((1,), ()), ((4,), (1, 4))], ids=str)
+def test_a_vector_fits_a_scalar_as_in_torch(wanted, held, tmp_path):
+    model = torch.nn.Module()
+    model.scale = torch.nn.Parameter(torch.ones(wanted))
+    state = {"scale": torch.ones(held)}
+    torch.save(state, tmp_path / "old.pt")
+    torch.save(model.state_dict(), tmp_path / "model.pt")
+    try:
+        model.load_state_dict(state)
+        fits = True
+    except (RuntimeError, IndexError):
+        fits = False
+    checked(tmp_path / "old.pt", tmp_path / "model.pt", 0 if fits else 1)
