@@ -2,6 +2,7 @@
 #include "reference/dialects/layer_stacks.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -38,15 +39,30 @@ struct NumberedPart {
   size_t layer = 0;
 };
 
+bool is_number(std::string_view word) {
+  constexpr size_t kMostDigits = 5;
+  return !word.empty() && word.size() <= kMostDigits && word.find_first_not_of("0123456789") == word.npos;
+}
+
+// Splits a name at the number of an expert: {"model.layers.0.mlp.experts", "up_proj.weight", 3}.
+std::optional<NumberedPart> expert_part(std::string_view name) {
+  constexpr std::string_view kExperts = "experts.";
+  const size_t at = name.rfind(kExperts);
+  if (at == name.npos || (at > 0 && name[at - 1] != '.')) return std::nullopt;
+  const size_t first = at + kExperts.size(), next = name.find('.', first);
+  if (next == name.npos || !is_number(name.substr(first, next - first))) return std::nullopt;
+  return NumberedPart{name.substr(0, first - 1), name.substr(next + 1),
+                      std::stoul(std::string(name.substr(first, next - first)))};
+}
+
 // Splits a name at its first number that is neither first nor last: {"model.layers", "mlp.up_proj.weight",
 // 3}.
 std::optional<NumberedPart> numbered_part(std::string_view name) {
-  constexpr size_t kMostDigits = 5;
   for (size_t dot = name.find('.'); dot != name.npos;) {
     const size_t first = dot + 1, next = name.find('.', first);
     if (next == name.npos) return std::nullopt;
     const std::string_view word = name.substr(first, next - first);
-    if (!word.empty() && word.size() <= kMostDigits && word.find_first_not_of("0123456789") == word.npos)
+    if (is_number(word))
       return NumberedPart{name.substr(0, dot), name.substr(next + 1), std::stoul(std::string(word))};
     dot = next;
   }
@@ -77,25 +93,37 @@ struct SaidLayers {
   size_t more = 0;  // layers after these, which predict further tokens
 };
 
+// The parts of config.json that may describe the language model.
+std::vector<const Json*> described_parts(const Json& config) {
+  std::vector<const Json*> parts;
+  if (!config.is_object() || config.contains("block_configs")) return parts;
+  parts.push_back(&config);
+  for (const char* key : {"text_config", "llm_config"})
+    if (config.contains(key) && config[key].is_object()) parts.push_back(&config[key]);
+  return parts;
+}
+
+// The first of the keys that says a number of layers or experts.
+std::optional<SaidLayers> said_by(const Json& part, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    const auto found = part.find(key);
+    if (found == part.end() || !found->is_number_unsigned()) continue;
+    const auto count = found->get<uint64_t>();
+    if (count < 2 || count > kMostLayers) return std::nullopt;
+    return SaidLayers{"config.json says " + std::string(key) + " " + std::to_string(count), count, 0};
+  }
+  return std::nullopt;
+}
+
 std::vector<SaidLayers> said_in_config(const Json& config) {
   std::vector<SaidLayers> said;
-  if (!config.is_object() || config.contains("block_configs")) return said;
-  for (const char* part : {"", "text_config", "llm_config"}) {
-    if (*part != 0 && !config.contains(part)) continue;
-    const Json& place = *part == 0 ? config : config[part];
-    if (!place.is_object()) continue;
-    const size_t further = place.value("num_nextn_predict_layers", Json()).is_number_unsigned()
-                               ? place["num_nextn_predict_layers"].get<size_t>()
-                               : 0;
-    for (const char* key : {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}) {
-      const auto found = place.find(key);
-      if (found == place.end() || !found->is_number_unsigned()) continue;
-      const auto count = found->get<uint64_t>();
-      if (count > 1 && count <= kMostLayers)
-        said.push_back(
-            {"config.json says " + std::string(key) + " " + std::to_string(count), count, further});
-      break;
-    }
+  for (const Json* part : described_parts(config)) {
+    std::optional<SaidLayers> found =
+        said_by(*part, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
+    if (!found) continue;
+    const Json further = part->value("num_nextn_predict_layers", Json());
+    if (further.is_number_unsigned()) found->more = further.get<size_t>();
+    said.push_back(std::move(*found));
   }
   return said;
 }
@@ -190,12 +218,47 @@ class LayerReport {
   std::set<std::string_view> reported_;
 };
 
+// Each module has all experts, or its own number of them, which config.json does not say.
+void report_lost_experts(Checkpoint& checkpoint, bool lenient) {
+  std::optional<SaidLayers> said;
+  for (const Json* part : described_parts(checkpoint.config))
+    if (!said)
+      said = said_by(*part, {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
+  if (!said) return;
+  LayerStacks stacks;
+  for (const NamedTensor& tensor : checkpoint.tensors) {
+    const std::optional<NumberedPart> part = expert_part(tensor.name);
+    if (!part || part->layer >= kMostLayers) continue;
+    LayerStack& stack = stacks[part->prefix];
+    ++stack.tensors[part->layer];
+    ++stack.endings[part->ending];
+  }
+  for (const auto& [prefix, stack] : stacks) {
+    if (stack.end() > said->count) continue;
+    size_t lost = 0;
+    while (stack.tensors.contains(lost)) ++lost;
+    if (lost < said->count) {
+      std::string text = said->words + ", but no tensor is there of " + layer_name(prefix, lost);
+      if (lenient)
+        checkpoint.warnings.push_back(std::move(text));
+      else
+        checkpoint.findings.push_back({CheckpointFinding::Kind::contradiction, "", std::move(text)});
+      continue;
+    }
+    for (const auto& [ending, count] : stack.endings)  // calibration may leave an expert in floats
+      if (count + 1 == said->count && ending.ends_with("weight"))
+        checkpoint.warnings.push_back("an expert of " + std::string(prefix) + " lacks " +
+                                      std::string(ending) + ", which all others have");
+  }
+}
+
 }  // namespace
 
 void report_lost_layers(Checkpoint& checkpoint, const OpenOptions& options) {
   const bool is_part = checkpoint.format != Format::directory && checkpoint.ggufs.size() < 2 &&
                        names_one_of_several(checkpoint.path.filename().string());
   if (is_part || !checkpoint.left_out.empty()) return;
+  report_lost_experts(checkpoint, options.lenient);
   const std::vector<SaidLayers> said =
       checkpoint.ggufs.empty() ? said_in_config(checkpoint.config) : said_in_gguf(checkpoint);
   if (said.empty()) return;

@@ -11,6 +11,7 @@ namespace qcts {
 // number that config.json (num_hidden_layers and the like) or GGUF's block_count says.
 // Warnings: fewer layers than said without a gap; a layer between others that lacks a tensor that all others
 // have.
+// Likewise for the experts of a module and num_experts.
 // Says nothing about adapters, parts of a model, and configurations that describe each layer.
 void report_lost_layers(Checkpoint& checkpoint, const OpenOptions& options);
 

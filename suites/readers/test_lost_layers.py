@@ -103,6 +103,38 @@ def test_where_nothing_is_lost_nothing_is_said(case, tmp_path):
     assert not any(words in told for words in ("no tensor is there", " lacks ", "ends with layer"))
 
 
+EXPERTS = 4
+
+
+def experts_of(layer, lost=()):
+    names = [f"model.layers.{layer}.mlp.experts.{i}.{part}.weight" for i in range(EXPERTS) for part in ("up", "gate", "down")]
+    return {name: entry("F32", 4, 4) for name in names if not any(word in name for word in lost)}
+
+
+@pytest.mark.parametrize("said", ["num_experts", "num_local_experts", "n_routed_experts"])
+@pytest.mark.parametrize("lost", [0, 2, 3])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_lost_expert_fails_the_check(said, lost, nested, tmp_path):
+    tensors = ALL | experts_of(1) | experts_of(2, [f"experts.{lost}."])
+    config = LLAMA | {said: EXPERTS}
+    folder = folder_of(tmp_path, tensors, {"text_config": config} if nested else config)
+    wanted = f"config.json says {said} 4, but no tensor is there of model.layers.2.mlp.experts.{lost}"
+    assert wanted in qcts("check", folder, code=1).stderr
+    qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
+
+
+@pytest.mark.parametrize("count", [EXPERTS, EXPERTS - 1, [4, 4], None])
+def test_all_experts_are_no_finding(count, tmp_path):
+    folder = folder_of(tmp_path, ALL | experts_of(1) | experts_of(2), LLAMA | {"num_experts": count})
+    assert "expert" not in qcts("check", folder).stderr.replace("mlp.experts", "")
+
+
+def test_a_tensor_that_all_other_experts_have_is_noted(tmp_path):
+    tensors = ALL | experts_of(1) | experts_of(2, ["experts.1.gate"])
+    folder = folder_of(tmp_path, tensors, LLAMA | {"num_experts": EXPERTS})
+    assert "an expert of model.layers.2.mlp.experts lacks gate.weight, which all others have" in qcts("check", folder).stderr
+
+
 def gguf_of(path, layers, architecture="llama", pairs=(), prefix="blk"):
     names = [f"{prefix}.{layer}.{part}" for layer in layers for part in ("attn_q", "attn_k", "ffn_up", "ffn_down")]
     name = gguf.pair("general.architecture", gguf.STRING, gguf.string(architecture))
