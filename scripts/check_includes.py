@@ -42,6 +42,7 @@ ORDER = {
         "kernels/machine",
         "kernels/families",
         "kernels/cuda",
+        "kernels/cudaclock",
         "kernels/sm80",
         "kernels/sm90a",
         "kernels/scalar",
