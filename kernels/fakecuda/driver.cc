@@ -29,6 +29,7 @@ constexpr Name kNames[] = {
     {kInvalidDevice, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {kInvalidContext, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {kInvalidHandle, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {kNotReady, "CUDA_ERROR_NOT_READY", "device not ready"},
     {kIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {kNotPermitted, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
@@ -166,6 +167,23 @@ QCTS_DRIVER cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* st
   if (const int result = begin("cuMemcpyDtoHAsync_v2"); result != kSuccess) return result;
   return enqueue(stream, {[=]() -> const char* {
                    std::memcpy(to, qcts::real_place(reinterpret_cast<const void*>(from)), bytes);
+                   return nullptr;
+                 }});
+}
+
+QCTS_DRIVER cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void* stream) {
+  if (const int result = begin("cuMemcpyDtoDAsync_v2"); result != kSuccess) return result;
+  return enqueue(stream, {[=]() -> const char* {
+                   std::memmove(qcts::real_place(reinterpret_cast<void*>(to)),
+                                qcts::real_place(reinterpret_cast<const void*>(from)), bytes);
+                   return nullptr;
+                 }});
+}
+
+QCTS_DRIVER cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void* stream) {
+  if (const int result = begin("cuMemsetD8Async"); result != kSuccess) return result;
+  return enqueue(stream, {[=]() -> const char* {
+                   std::memset(qcts::real_place(reinterpret_cast<void*>(to)), value, bytes);
                    return nullptr;
                  }});
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/fakecuda/state.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <sstream>
+#include <thread>
 
 #include <unistd.h>
 
@@ -34,6 +36,17 @@ int Faults::next(const std::string& function) {
   return kSuccess;
 }
 
+// A library of the process may have changed the variable.
+std::optional<double> Script::next() {
+  const std::lock_guard lock(mutex_);
+  const char* given = std::getenv(variable_);
+  std::istringstream list(given == nullptr ? "" : given);
+  std::vector<double> times_us;
+  for (std::string each; std::getline(list, each, ',');) times_us.push_back(std::atof(each.c_str()));
+  if (times_us.empty()) return std::nullopt;
+  return times_us[at_++ % times_us.size()];
+}
+
 State& state() {
   static State* const of_process = new State;  // outlives the threads that still wait
   return *of_process;
@@ -51,6 +64,30 @@ void stick(int result, const char* text) {
   state().sticky_text = text;
 }
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A sleep may last 50 us longer than it was asked for.
+void wait_until(Clock::time_point end) {
+  constexpr std::chrono::microseconds kSpin{200};
+  if (end - Clock::now() > kSpin) std::this_thread::sleep_until(end - kSpin);
+  while (Clock::now() < end) {
+  }
+}
+
+// Runs the work, for as long as the script says if it is a launch.
+const char* run_timed(const Work& work) {
+  const auto start = Clock::now();
+  const char* const why = work.run();
+  if (work.is_launch)
+    if (const std::optional<double> us = state().launch_us.next())
+      wait_until(start + std::chrono::nanoseconds(static_cast<int64_t>(*us * 1e3)));
+  return why;
+}
+
+}  // namespace
+
 int drain(Stream& stream) {
   const std::lock_guard doing(stream.worked);
   for (;;) {
@@ -65,7 +102,7 @@ int drain(Stream& stream) {
     const bool is_dead = state().sticky != kSuccess;
     if (planted != kSuccess) stick(planted, "planted by QCTS_FAKECUDA_FAULTS");
     if (planted == kSuccess && !is_dead)
-      if (const char* why = work.run(); why != nullptr) stick(kLaunchFailed, why);
+      if (const char* why = run_timed(work); why != nullptr) stick(kLaunchFailed, why);
     if (work.is_gate) --stream.gates;
     work.drop();
   }

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,7 @@ enum Result : int {
   kInvalidDevice = 101,
   kInvalidContext = 201,
   kInvalidHandle = 400,
+  kNotReady = 600,
   kIllegalAddress = 700,
   kLaunchFailed = 719,
   kNotPermitted = 800,
@@ -48,6 +50,19 @@ class Faults {
   };
   std::vector<Fault> faults_;
   std::map<std::string, int> calls_;
+  std::mutex mutex_;
+};
+
+// Times on demand: QCTS_FAKECUDA_LAUNCH_US and QCTS_FAKECUDA_EVENT_US (fake_driver.h).
+class Script {
+ public:
+  explicit Script(const char* variable) : variable_(variable) {}
+  // Returns the next time in microseconds, and begins again after the last. Returns nullopt without a script.
+  std::optional<double> next();
+
+ private:
+  const char* const variable_;
+  size_t at_ = 0;
   std::mutex mutex_;
 };
 
@@ -82,6 +97,7 @@ struct Allocation {
 
 struct State {
   Faults faults;
+  Script launch_us{"QCTS_FAKECUDA_LAUNCH_US"}, event_us{"QCTS_FAKECUDA_EVENT_US"};
   std::mutex mutex;  // of all below
   int sticky = kSuccess;
   std::string sticky_text;

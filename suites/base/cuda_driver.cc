@@ -57,6 +57,12 @@ std::shared_ptr<const CudaDriver> open_cuda_driver() {
   QCTS_FIND(cuStreamWaitValue32_v2);
   QCTS_FIND(cuMemcpyHtoDAsync_v2);
   QCTS_FIND(cuMemcpyDtoHAsync_v2);
+  QCTS_FIND(cuMemcpyDtoDAsync_v2);
+  QCTS_FIND(cuMemsetD8Async);
+  QCTS_FIND(cuEventCreate);
+  QCTS_FIND(cuEventDestroy_v2);
+  QCTS_FIND(cuEventRecord);
+  QCTS_FIND(cuEventElapsedTime);
   QCTS_FIND(cuStreamBeginCapture_v2);
   QCTS_FIND(cuStreamEndCapture);
   QCTS_FIND(cuGraphGetNodes);

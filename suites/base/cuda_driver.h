@@ -21,6 +21,7 @@ using CuMemory = uint64_t;   // CUmemGenericAllocationHandle
 using CuGraph = void*;
 using CuGraphNode = void*;
 using CuGraphExec = void*;  // an instantiated graph
+using CuEvent = void*;
 
 struct CuLocation {
   int type, id;  // type 1: a device
@@ -77,6 +78,13 @@ struct CudaDriver {
   CuResult (*cuStreamWaitValue32_v2)(CuStream stream, CuAddress word, uint32_t value, unsigned flags);
   CuResult (*cuMemcpyHtoDAsync_v2)(CuAddress to, const void* from, size_t bytes, CuStream stream);
   CuResult (*cuMemcpyDtoHAsync_v2)(void* to, CuAddress from, size_t bytes, CuStream stream);
+  CuResult (*cuMemcpyDtoDAsync_v2)(CuAddress to, CuAddress from, size_t bytes, CuStream stream);
+  CuResult (*cuMemsetD8Async)(CuAddress to, unsigned char value, size_t bytes, CuStream stream);
+  CuResult (*cuEventCreate)(CuEvent* event, unsigned flags);
+  CuResult (*cuEventDestroy_v2)(CuEvent event);
+  CuResult (*cuEventRecord)(CuEvent event, CuStream stream);
+  // The time from one event to another, both of which have happened.
+  CuResult (*cuEventElapsedTime)(float* milliseconds, CuEvent start, CuEvent end);
   CuResult (*cuStreamBeginCapture_v2)(CuStream stream, int mode);
   CuResult (*cuStreamEndCapture)(CuStream stream, CuGraph* graph);
   CuResult (*cuGraphGetNodes)(CuGraph graph, CuGraphNode* nodes, size_t* count);  // nodes NULL: the count

@@ -78,6 +78,13 @@ std::optional<fs::path> cuda_plugin() {
   return std::nullopt;
 }
 
+std::optional<fs::path> cuda_clock() {
+  if (const char* named = std::getenv("QCTS_CUDA_CLOCK"); named != nullptr && named[0] != '\0') return named;
+  for (const fs::path& folder : plugin_folders())
+    if (const fs::path clock = folder / "cuda" / "libqcts_cudaclock.so"; fs::exists(clock)) return clock;
+  return std::nullopt;
+}
+
 fs::path builtin_library() {
   const fs::path file = fs::path("builtin") / "libqcts_builtin.so";
   for (const fs::path& folder : plugin_folders())

@@ -43,9 +43,9 @@ InputKind promised_inputs(const Registry& registry, std::string_view provider) {
 }
 
 // An emulator's time means nothing, and a scalar prefill takes too long.
-bool is_timed(const Case& c, const Offer& offer) {
+bool is_timed(const Case& c, const Offer& offer, bool times_emulated) {
   const bool prefill = c.id.op == Op::linear && c.synthetic()->m >= kPrefillRows;
-  return !offer.is_emulated && !(prefill && offer.variant == "scalar");
+  return (times_emulated || !offer.is_emulated) && !(prefill && offer.variant == "scalar");
 }
 
 bool takes_long(const Case& c, const Plan& plan) {
@@ -61,7 +61,7 @@ bool takes_best_alone(const Case& c, const Plan& plan) {
 // Is the offer left out, even if it is the best? Comparing the reference with itself proves nothing.
 bool is_left_out(const Case& c, const Plan& plan, const Offer& offer, bool with_reference) {
   if (c.golden() == nullptr && offer.provider == kReferenceProvider && !with_reference) return true;
-  if (c.id.kind == Kind::latency && !is_timed(c, offer)) return true;
+  if (c.id.kind == Kind::latency && !is_timed(c, offer, plan.latency_of_emulated)) return true;
   return offer.is_emulated && (takes_long(c, plan) || !c.for_emulated);
 }
 

@@ -126,6 +126,8 @@ void read_latency(PlanReader& reader, const Json& json, const std::string& path,
   read_words(reader, "latency_cache_states", plan.latency_cache_states,
              [](const auto& word) { return word == "cold" || word == "warm"; });
   plan.latency_best_only = reader.get<bool>("latency_best_only");
+  if (json.contains("latency_of_emulated"))
+    plan.latency_of_emulated = reader.get<bool>("latency_of_emulated");
   if (json.contains("latency_blocks"))
     plan.latency_blocks = read_blocks(reader.get<Json>("latency_blocks"), path + ": latency_blocks");
   if (plan.latency_ops.empty()) reader.fail("latency_ops", "is empty");

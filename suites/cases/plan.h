@@ -31,7 +31,8 @@ struct LatencyBlocks {
 // The fields of suites/plans/<name>.json are its keys, and it has no other keys.
 // The optional keys are `cover`, `schemes_per_input`, `determinism_share`, `once_a_family`,
 // `schemes_a_family`, `other_dtypes_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once`,
-// `emulated_never`, `emulated_share`, `emulated_once_a_family`, `kills` and `latency_blocks`. The keys from
+// `emulated_never`, `emulated_share`, `emulated_once_a_family`, `kills`, `latency_blocks` and
+// `latency_of_emulated`. The keys from
 // latency_ops on are required if the kinds include latency.
 struct Plan {
   std::string name;
@@ -85,6 +86,8 @@ struct Plan {
   std::vector<std::string> latency_activations;   // for linear and quantize_activation; empty: every policy
   std::vector<std::string> latency_cache_states;  // "cold", "warm" or both
   std::optional<LatencyBlocks> latency_blocks;
+  // If true, emulated variants are timed too. Their times mean nothing and test the stopwatch.
+  bool latency_of_emulated = false;
   bool latency_best_only = false;  // only the best variant of each provider (suites/cases/best_variants.h)
 };
 Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error, which names file and field

@@ -25,7 +25,7 @@ void choose_architecture(const std::string& word, RunRequest& request) {
   const bool has_sm90a = word == "sm90";
   if (!has_sm90a && word != "sm80")
     throw UsageError("no device '" + word + "': cpu, cuda, cuda:1, sm80 and sm90 are known");
-  request.selection = selection_for_device(request.selection);
+  request.selection = selection_for_device(request.selection, request.plan);
   if (!has_sm90a) request.selection.excludes.emplace_back("*_sm90a");
   if (!request.providers.empty()) return;
   const std::optional<std::filesystem::path> own = cuda_plugin();
@@ -42,7 +42,8 @@ Outcome list_words(ListArguments& words) {
       choose_architecture(words.device, words.request);
     } else {
       words.request.device = device_from_word(words.device);
-      if (words.request.device) words.request.selection = selection_for_device(words.request.selection);
+      if (words.request.device)
+        words.request.selection = selection_for_device(words.request.selection, words.request.plan);
     }
     return run(words.request);
   }

@@ -92,7 +92,7 @@ Outcome run_command(RunArguments& words) {
   options.progress = !words.no_progress;
   if (words.last_failed) choose_last_failed(options);
   options.device = device_from_word(words.device);
-  if (options.device) options.selection = selection_for_device(options.selection);
+  if (options.device) options.selection = selection_for_device(options.selection, options.plan);
   if (!options.seed_file.empty()) {
     const SecretSeed secret = read_secret_seed(options.seed_file);
     options.seed = secret.seed;

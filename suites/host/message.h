@@ -26,9 +26,11 @@ enum class HostCall : uint32_t {
   prepared_bytes,
   prepare,
   run,
-  capture,    // on a device: a run that the host's stream captures in a graph; nothing is computed
-  replay,     // on a device: computes what the lane captured last
-  run_batch,  // the judge's clock runs from HostRequest::go until the answer's line
+  capture,        // on a device: a run that the host's stream captures in a graph; nothing is computed
+  replay,         // on a device: computes what the lane captured last
+  capture_batch,  // on a device: runs of the batch that the host's stream captures in graphs
+  time_batch,     // on a device: launches these graphs, timed as run_batch is, and by events
+  run_batch,      // the judge's clock runs from HostRequest::go until the answer's line
   load_save,
   run_program
 };
@@ -38,7 +40,7 @@ enum class HostCall : uint32_t {
 struct OpenPages {
   uint64_t address, bytes;
   uint32_t writable;
-  uint32_t populate;  // 1: touched before the call, so that no timed call has a page fault
+  uint32_t populate;  // 1: of timed calls; touched before the call, so that none has a page fault
 };
 inline constexpr uint32_t kMaxOpenPages = 128;
 
@@ -47,11 +49,13 @@ struct HostRequest {
   uint32_t kernel;              // index in the provider's table
   const qcts_problem* problem;  // in the window of inputs, with all that it points to
   void* prepared;               // prepare: where to
-  // run_batch: problems in the window of inputs, which are run one after another.
+  // run_batch, capture_batch: problems in the window of inputs, which are run one after another.
   const qcts_problem* const* batch;
   uint64_t n_batch;
+  uint64_t calls_a_graph;   // capture_batch: so many of them are in each graph
+  uint32_t graphs, unused;  // capture_batch, time_batch: the number by which the host keeps the graphs
   uint64_t n_awake;  // run_batch: so many of them run before the host is ready, which wakes threads and code
-  uint32_t go;       // run_batch: 1 once the host may begin
+  uint32_t go;       // run_batch, time_batch: 1 once the host may begin
   uint32_t gated;    // run on a device: 1 if its stream waits for the judge (device_memory.h)
   // run_batch: after each call, the host waits for this part of its time. A planted slowness tests
   // stopwatches.
@@ -72,15 +76,18 @@ enum class HostOutcome : uint32_t { answered, provider_fault, harm_fault, device
 // The host's answer. It is a claim of the provider: the judge checks it against bytes.
 struct HostAnswer {
   HostOutcome outcome;
-  int32_t status;  // qcts_status
-  uint64_t bytes;  // workspace_bytes, prepared_bytes; run_program: bytes of emitted planes; capture: kernels
-  uint64_t prepared_bytes;      // facts
-  uint64_t fault_address;       // nonzero: a signal handler saw an access there, which ended the host
+  int32_t status;           // qcts_status
+  uint64_t bytes;           // workspace_bytes, prepared_bytes; run_program: bytes of emitted planes; capture,
+                            // capture_batch: kernels
+  double events_us;         // time_batch: the sum of the times between the events around each graph
+  uint64_t prepared_bytes;  // facts
+  uint64_t fault_address;   // nonzero: a signal handler saw an access there, which ended the host
   HostOutcome failure_outcome;  // of failure(), which is called after QCTS_FAILED
   int32_t before_data;          // facts: qcts_status of supports() without data
-  uint32_t is_ready;            // run_batch: 1 once the host waits for HostRequest::go; gated: run() returned
-  char text[4096];              // reason, or what(); ends with a NUL
-  char failure[4096];           // of prepare and run; facts: the reason of before_data
+  uint32_t
+      is_ready;     // run_batch, time_batch: 1 once the host waits for HostRequest::go; gated: run() returned
+  char text[4096];  // reason, or what(); ends with a NUL
+  char failure[4096];  // of prepare and run; facts: the reason of before_data
 };
 
 // Returns the bytes of a row-major plane: 0 without data, UINT64_MAX if its shape makes no sense.

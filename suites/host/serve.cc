@@ -27,6 +27,7 @@
 #include "suites/base/process.h"
 #include "suites/host/cage.h"
 #include "suites/host/device/host_device.h"
+#include "suites/host/emitted_planes.h"
 #include "suites/host/fault_note.h"
 #include "suites/host/guarded_call.h"
 #include "suites/host/kernel_facts.h"
@@ -67,31 +68,6 @@ void put_text(char (&place)[4096], const std::string& text) {
   const size_t count = std::min(text.size(), sizeof place - 1);
   std::memcpy(place, text.data(), count);
   place[count] = '\0';
-}
-
-// The memory that takes the planes of run_program.
-struct Emitted {
-  std::byte* place;
-  uint64_t room, used = 0;
-  bool is_full = false;
-};
-
-uint64_t padded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-void take_plane(void* context, const qcts_plane* plane) noexcept {
-  Emitted& emitted = *static_cast<Emitted*>(context);
-  qcts_plane known{};
-  std::memcpy(&known, plane, std::min<size_t>(plane->struct_size, sizeof known));
-  const uint64_t data = bytes_of_plane(known), left = emitted.room - emitted.used;
-  const uint64_t need = data > left ? UINT64_MAX : padded(sizeof known) + padded(data);
-  if (emitted.is_full || need > left) {
-    emitted.is_full = true;
-    return;
-  }
-  std::byte* const place = emitted.place + emitted.used;
-  std::memcpy(place, &known, sizeof known);
-  if (data != 0) std::memcpy(place + padded(sizeof known), known.data, data);
-  emitted.used += need;
 }
 
 bool holds(const std::vector<OpenPages>& list, const OpenPages& pages) {
@@ -217,6 +193,8 @@ class Host {
   }
 
   void call(size_t lane, const HostRequest& request, HostAnswer& answer) {
+    if (request.call == HostCall::capture_batch) return capture_batch(lane, request, answer);
+    if (request.call == HostCall::time_batch) return time_batch(lane, request, answer);
     std::optional<PlacedProblem> placed;
     if (device_ && request.problem != nullptr && request.problem->device != 0)
       placed = device_->place(*request.problem, lane);
@@ -233,6 +211,27 @@ class Host {
     if (placed && request.call == HostCall::prepare) device_->wait(lane, "prepare");
     if (placed && request.call == HostCall::run) device_->wait(lane, "run");
     if (request.call == HostCall::replay) device_->wait(lane, "run");
+  }
+
+  // Ends with the first call that does not return QCTS_OK.
+  void capture_batch(size_t lane, const HostRequest& request, HostAnswer& answer) {
+    const qcts_kernel& kernel = kernel_of(request);
+    answer.status = QCTS_OK;
+    const auto run = [&](size_t i) {
+      if (answer.status != QCTS_OK) return;
+      PlacedProblem placed = device_->place(*request.batch[i], lane);
+      answer.status = guarded_status(kernel.variant, "run", [&] { return kernel.run(&placed.problem); });
+      placed.forget();
+    };
+    answer.bytes = device_->capture_timed(lane, request.graphs, request.n_batch, request.calls_a_graph, run);
+    say_failure(kernel, answer);
+  }
+
+  void time_batch(size_t lane, const HostRequest& request, HostAnswer& answer) {
+    answer.status = QCTS_OK;
+    device_->wake_timed(request.graphs);
+    await_go(request, answer);
+    answer.events_us = device_->launch_timed(lane, request.graphs);
   }
 
   void replay(size_t lane, HostAnswer& answer) {
@@ -281,7 +280,9 @@ class Host {
         return say_failure(kernel, answer);
       }
       case HostCall::replay:
-        break;  // by the device, without the provider
+      case HostCall::capture_batch:
+      case HostCall::time_batch:
+        break;  // by call() above
       case HostCall::run_batch:
         return run_batch(request, answer);
       case HostCall::load_save:
@@ -308,6 +309,12 @@ class Host {
   // The judge needs less to write x. A core that sleeps wakes in a time that differs by tens of microseconds.
   static constexpr std::chrono::microseconds kSpin{500};
 
+  static void await_go(const HostRequest& request, HostAnswer& answer) {
+    post(answer.is_ready, 1);
+    while (!await(request.go, 1, std::chrono::seconds(1), kSpin)) {
+    }
+  }
+
   // Ends with the first call that does not return QCTS_OK.
   void run_batch(const HostRequest& request, HostAnswer& answer) {
     const qcts_kernel& kernel = kernel_of(request);
@@ -322,9 +329,7 @@ class Host {
     };
     answer.status = run(0, request.n_awake);
     if (answer.status != QCTS_OK) return;
-    post(answer.is_ready, 1);
-    while (!await(request.go, 1, std::chrono::seconds(1), kSpin)) {
-    }
+    await_go(request, answer);
     answer.status = run(request.n_awake, request.n_batch);
   }
 
@@ -348,9 +353,9 @@ class Host {
   }
 
   void run_program(const HostRequest& request, HostAnswer& answer) {
-    Emitted emitted{request.emitted, request.emitted_bytes};
+    EmittedPlanes emitted{request.emitted, request.emitted_bytes};
     qcts_program_call program = *request.program;
-    program.emit = take_plane;
+    program.emit = take_emitted_plane;
     program.context = &emitted;
     say(answer, guarded_support(known_.name, "run_program", [&](char* why, size_t size) {
           return known_.run_program(&program, why, size);

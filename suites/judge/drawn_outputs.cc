@@ -16,14 +16,14 @@ namespace {
 constexpr double kShareOfTime = 0.1;
 constexpr int64_t kRowsOfColumn = 4, kRowsTogether = 64;
 
+}  // namespace
+
 bool quantizes_rows_together(const KernelInput& input) {
   if (input.scheme == nullptr || input.activation == kWeightOnly || input.m == 1) return false;
   return std::ranges::any_of(
       input.scheme->activation_specs(input.x_matrix(), input.activation),
       [&](const PlaneSpec& spec) { return spec.shape.empty() || spec.shape.front() != input.m; });
 }
-
-}  // namespace
 
 std::vector<ExactWeight> exact_weight_row(const KernelInput& input, int64_t n) {
   std::vector<ExactWeight> row(static_cast<size_t>(input.weight.k));
@@ -87,27 +87,22 @@ DrawnOutputs::Drawn DrawnOutputs::draw() {
 }
 
 std::vector<std::byte> DrawnOutputs::read(const Drawn& drawn) const {
-  const std::span<const std::byte> y = timed_.y_of(drawn.call);
   const size_t bytes = dtype_bytes(input_.y_dtype);
-  std::vector<std::byte> read;
-  for (const int64_t m : drawn.rows) {
-    const auto element = y.subspan(static_cast<size_t>(m * input_.weight.n + drawn.n) * bytes, bytes);
-    read.insert(read.end(), element.begin(), element.end());
-  }
+  std::vector<std::byte> read(drawn.rows.size() * bytes);
+  for (size_t i = 0; i < drawn.rows.size(); ++i)
+    timed_.read_y(drawn.call, static_cast<size_t>(drawn.rows[i] * input_.weight.n + drawn.n) * bytes,
+                  std::span(read).subspan(i * bytes, bytes));
   return read;
 }
 
 void DrawnOutputs::judge(const Drawn& drawn) {
-  const std::span<const std::byte> x = timed_.x_of(drawn.call);
-  const size_t row_bytes = x.size() / static_cast<size_t>(input_.m);
+  const size_t row_bytes = timed_.x_bytes() / static_cast<size_t>(input_.m);
   some_rows_.m = needs_all_rows_ ? input_.m : static_cast<int64_t>(drawn.rows.size());
-  some_rows_.x.clear();
-  for (const int64_t m : drawn.rows) {
-    if (needs_all_rows_) break;
-    const auto row = x.subspan(static_cast<size_t>(m) * row_bytes, row_bytes);
-    some_rows_.x.insert(some_rows_.x.end(), row.begin(), row.end());
-  }
-  if (needs_all_rows_) some_rows_.x.assign(x.begin(), x.end());
+  some_rows_.x.resize(static_cast<size_t>(some_rows_.m) * row_bytes);
+  if (needs_all_rows_) timed_.read_x(drawn.call, 0, some_rows_.x);
+  for (size_t i = 0; i < drawn.rows.size() && !needs_all_rows_; ++i)
+    timed_.read_x(drawn.call, static_cast<size_t>(drawn.rows[i]) * row_bytes,
+                  std::span(some_rows_.x).subspan(i * row_bytes, row_bytes));
   timed_.read_code_row(drawn.call, drawn.n, input_);
   const std::vector<ExactWeight> weights = exact_weight_row(input_, drawn.n);
   const LinearReference reference(some_rows_, false);

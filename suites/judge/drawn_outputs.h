@@ -15,6 +15,9 @@ namespace qcts {
 // Returns row n of the weight, exactly. A dense layer has its one plane for a weight.
 std::vector<ExactWeight> exact_weight_row(const KernelInput& input, int64_t n);
 
+// Returns true if the policy takes all rows of x to quantize one of them.
+bool quantizes_rows_together(const KernelInput& input);
+
 class DrawnOutputs {
  public:
   // All must outlive the object. `input` is the timed kernel's.

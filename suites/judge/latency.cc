@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 
 #include "kernels/machine/machine.h"
 #include "reports/latency_trust.h"
@@ -20,6 +21,7 @@
 #include "suites/judge/latency_case.h"
 #include "suites/judge/latency_measures.h"
 #include "suites/timing/busy_threads.h"
+#include "suites/timing/device_roof.h"
 #include "suites/timing/roof.h"
 #include "suites/timing/speed_claims.h"
 #include "suites/timing/targets.h"
@@ -33,15 +35,6 @@ constexpr double kMinToldShare = 0.8;
 constexpr const char* kDense = "dense";
 constexpr const char* kTorch = "aten";
 constexpr const char* kStatic = "static_tensor_sym";
-
-// Returns whether the case's policy quantizes x to integers.
-bool has_int8_x(const Case& c) {
-  if (c.activation() == kWeightOnly || c.id.op != Op::linear) return false;
-  const Matrix x{c.synthetic()->weight.dtype, c.synthetic()->m, c.synthetic()->weight.k, {}};
-  for (const PlaneSpec& spec : c.scheme->activation_specs(x, c.activation()))
-    if (spec.name == "qdata") return spec.dtype == DType::int8 || spec.dtype == DType::uint8;
-  return false;
-}
 
 std::vector<double> finite(const std::vector<double>& us) {
   std::vector<double> kept;
@@ -59,7 +52,7 @@ class LatencyJudge {
         candidate_(c, seed_, context.threads) {}
 
   void run() {
-    if (is_declined(candidate_.supports(), verdict_)) return;
+    if (is_declined(candidate_.supports(), verdict_) || !has_stopwatch()) return;
     if (!make_candidate() || !stays_within_threads()) return;
     make_dense();
     torch_ = torch_peer(case_);
@@ -89,6 +82,27 @@ class LatencyJudge {
 
   void note(const std::string& text) { notes_ += (notes_.empty() ? "" : "; ") + text; }
 
+  bool is_on_device() const { return candidate_.timed().device() != nullptr; }
+
+  // On a device, graphs of linear are timed, by the kernels of the clock library.
+  bool has_stopwatch() {
+    if (!is_on_device()) return true;
+    const auto not_timed = [&](Status status, const std::string& why) {
+      verdict_.status = status;
+      verdict_.reason = "not timed: " + why;
+      return false;
+    };
+    const uint32_t claims = case_.implementation->kernel->claims;
+    if (case_.id.op != Op::linear)
+      return not_timed(Status::not_supported, "on a device, only linear is timed");
+    if ((claims & (QCTS_CLAIM_CAPTURABLE | QCTS_CLAIM_EMULATED)) == 0)
+      return not_timed(Status::not_supported,
+                       "graphs are timed on a device, and it does not claim QCTS_CLAIM_CAPTURABLE");
+    if (context_.device_clock == nullptr)
+      return not_timed(Status::inconclusive, "no clock library: " + context_.no_device_clock);
+    return true;
+  }
+
   // A warm linear reads one weight again and again. The other operations take turns over a few copies that
   // fit the caches, because no two calls of a batch may be the same.
   size_t copies_of(TimedKernel& timed) const {
@@ -98,6 +112,7 @@ class LatencyJudge {
       const uint64_t cache_bytes = std::max<uint64_t>(machine().l3_bytes, uint64_t{1} << 20) / 4;
       return std::clamp<size_t>(cache_bytes / std::max<uint64_t>(timed.copied_bytes(), 1), 1, kWarmCopies);
     }
+    if (timed.device() != nullptr) return cold_copies_on_device(timed);
     return cold_copies(timed.copied_bytes(), timed.held_bytes(), machine().l3_bytes, copy_budget_bytes());
   }
 
@@ -121,7 +136,7 @@ class LatencyJudge {
 
   bool stays_within_threads() {
     TimedKernel& timed = candidate_.timed();
-    if (timed.timed_by_provider()) return true;
+    if (timed.timed_by_provider() || is_on_device()) return true;
     BusyThreads busy;
     const std::string too_many = too_many_threads(timed, context_.threads, busy, context_.spent);
     add("busy_threads", "x", busy.calling);
@@ -134,7 +149,8 @@ class LatencyJudge {
   // The rounds count threads too: a kernel may have behaved until then.
   bool stayed_within_threads() {
     const TimedKernel& timed = candidate_.timed();
-    if (timed.timed_by_provider() || context_.spent || timed.spent().wall_us <= 0) return true;
+    if (timed.timed_by_provider() || is_on_device() || context_.spent || timed.spent().wall_us <= 0)
+      return true;
     const double busy = timed.spent().cpu_us / timed.spent().wall_us;
     if (busy - resting_ <= context_.threads + kBusyMargin) return true;
     char text[80];
@@ -214,29 +230,29 @@ class LatencyJudge {
     return torch_peer(fixed);
   }
 
-  Roof make_roof() {
-    const TimedKernel& timed = candidate_.timed();
-    RoofRequest request;
-    request.variant = verdict_.variant;
-    request.int8_x = has_int8_x(case_);
-    const std::vector<double> codes = case_.scheme->codes().values;
-    request.integers =
-        !codes.empty() && std::ranges::all_of(codes, [](double code) { return code == std::trunc(code); });
-    request.nibbles = request.integers && codes.size() <= 16;
-    request.x_dtype = case_.synthetic()->weight.dtype;
-    request.stream = {.read_bytes = timed.moved_bytes() - timed.written_bytes(),
-                      .write_bytes = timed.written_bytes(),
-                      .copies = timed.copies(),
-                      .writes_rotate = timed.outputs_rotate(),
-                      .threads = context_.threads};
-    request.operations = candidate_.operations();
-    return Roof(request);
+  void time() {
+    if (is_on_device()) return time_on_device();
+    Roof roof(roof_request(case_, candidate_, context_.threads));
+    Canary canary(context_.threads);
+    const auto canary_us = [&] { return context_.stopwatch.canary_us(canary); };
+    time_beside(roof, canary_us);
   }
 
-  void time() {
+  void time_on_device() {
+    TimedKernel& timed = candidate_.timed();
+    DeviceRoof roof(*context_.device_clock, roof_request(case_, candidate_, context_.threads),
+                    timed.device()->properties().l2_bytes);
+    timed.clock_check().set_empty(roof.measure_empty());
+    add("road_us", "us", roof.launch_us());
+    time_beside(roof, [&] { return roof.canary_us(); });
+    add("launches", "x", timed.launches_a_call());
+    add("clock_ratio", "x", timed.clock_check().largest_ratio());
+    add("batches_timed_again", "x", static_cast<double>(timed.clock_check().timed_again()));
+    if (const std::string doubt = timed.clock_check().doubt(); !doubt.empty()) doubt_ = doubt;
+  }
+
+  void time_beside(Roofs& roof, const std::function<double()>& canary_us) {
     const bool cold = !case_.is_warm() || case_.id.op != Op::linear;
-    Roof roof = make_roof();
-    Canary canary(context_.threads);
     TimedKernel& candidate = candidate_.timed();
     std::vector<Series> series = {{.name = "candidate", .target = &candidate, .cold = cold}};
     // Starts half the copies away, so that neither finds in a cache what the other has just read.
@@ -246,15 +262,15 @@ class LatencyJudge {
     if (torch_) series.push_back({.name = "torch", .target = &torch_->timed(), .cold = cold});
     if (static_) series.push_back({.name = "static", .target = &static_->timed(), .cold = cold});
     roof.add_series(series, cold);
-    const Stopwatch& stopwatch = context_.stopwatch;
-    const double before_us = stopwatch.canary_us(canary);
-    stopwatch.rounds(series, context_.latency_budget_s * budget_share(case_), seed_);
-    const double after_us = stopwatch.canary_us(canary);
+    const double before_us = canary_us();
+    const double share = is_on_device() ? 1 : budget_share(case_);
+    context_.stopwatch.rounds(series, context_.latency_budget_s * share, seed_);
+    const double after_us = canary_us();
     report(series, roof);
     if (before_us > 0) report_canary(after_us / before_us);
   }
 
-  void report(const std::vector<Series>& series, const Roof& roof) {
+  void report(const std::vector<Series>& series, const Roofs& roof) {
     const std::vector<double>& us = series[0].us;
     verdict_.samples_us.assign(us.begin(),
                                us.begin() + static_cast<ptrdiff_t>(std::min(us.size(), kSamplesKept)));
@@ -278,6 +294,7 @@ class LatencyJudge {
   // Reports what the clock itself costs, and whether the machine gave its roofs the threads that they need.
   void report_clock(const std::vector<Series>& series) {
     const TimedKernel& timed = candidate_.timed();
+    if (is_on_device()) return;
     if (timed.road_us() > 0) add("road_us", "us", timed.road_us());
     if (timed.told_share() > 0) {
       add("told_share", "x", timed.told_share());
@@ -300,14 +317,14 @@ class LatencyJudge {
         measure_of("fastest_of_roof", "x", ratio_of_independent(kernel, Roof::fastest_us(series))));
   }
 
-  void report_roof(const std::vector<Series>& series, const Roof& roof) {
+  void report_roof(const std::vector<Series>& series, const Roofs& roof) {
     const std::vector<double>& us = series[0].us;
     const Series &stream = *find_series(series, "probe"), *peak = find_series(series, "peak");
     const double moved_bytes = static_cast<double>(candidate_.timed().moved_bytes());
     add("stream", "GB/s", moved_bytes / median(finite(stream.us)) * 1e-3);
     add_ratio("share_of_probe", &stream, us);
     if (peak) {
-      add("peak_" + std::string(roof.peak()->name), "GOP/s", roof.peak_rate(median(finite(peak->us))) * 1e-9);
+      add("peak_" + roof.peak_name(), "GOP/s", roof.peak_rate(median(finite(peak->us))) * 1e-9);
       add("rate", "GOP/s", candidate_.operations() / median(finite(us)) * 1e-3);
       add_ratio("share_of_peak", peak, us);
     }
@@ -350,7 +367,9 @@ class LatencyJudge {
   }
 
   void judge_targets() {
-    const LatencyTargets targets = load_latency_targets(context_.targets, machine_class(machine()));
+    const Device* const device = candidate_.timed().device();
+    const LatencyTargets targets = load_latency_targets(
+        context_.targets, device ? device_class(device->properties().name) : machine_class(machine()));
     Decision worst = Decision::met;
     size_t decided = 0;
     for (const LatencyTarget& target : targets.targets) {

@@ -2,6 +2,7 @@
 #include "suites/judge/latency_case.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "reference/numerics/noise.h"
@@ -12,6 +13,20 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kSampledRowsOfX = 4, kSampledOutputs = 256;
+constexpr int64_t kSampledOnDevice = 16;  // rows of x, and columns of each
+// Larger weights and x of noise repeat a block of rows, whose noise would take longer than the timing.
+constexpr int64_t kMaxNoise = int64_t{1} << 26, kBlockRows = 1024;
+
+std::vector<std::byte> noise_rows(uint64_t seed, int64_t rows, int64_t columns, DType dtype, double scale) {
+  const int64_t made = rows * columns > kMaxNoise ? std::min(rows, kBlockRows) : rows;
+  std::vector<std::byte> bytes = noise_bytes(seed, static_cast<size_t>(made * columns), dtype, scale);
+  const size_t block = bytes.size();
+  bytes.resize(static_cast<size_t>(rows * columns) * dtype_bytes(dtype));
+  for (size_t at = block; at < bytes.size(); at += block)
+    std::copy_n(bytes.begin(), std::min(block, bytes.size() - at),
+                bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  return bytes;
+}
 
 KernelInput empty_input(const Case& c) {
   if (!c.synthetic()) throw std::logic_error(c.id.text() + " has no synthetic input");
@@ -33,7 +48,7 @@ void fill(uint64_t seed, KernelInput& input) {
     input.planes = {{"w",
                      weight.dtype,
                      {weight.n, weight.k},
-                     noise_bytes(seed, static_cast<size_t>(weight.n * weight.k), weight.dtype, 0x1p-3)}};
+                     noise_rows(seed, weight.n, weight.k, weight.dtype, 0x1p-3)}};
   else if (input.op == Op::quantize || input.op == Op::quantize_activation)
     input.planes.clear();
   else
@@ -43,7 +58,17 @@ void fill(uint64_t seed, KernelInput& input) {
     for (Plane& plane : policy_planes(*input.scheme, weight, input.activation, false))
       input.planes.push_back(std::move(plane));
   if (input.op == Op::quantize) input.x = noise_weight_for(*input.scheme, weight, seed);
-  if (has_x) input.x = noise_bytes(seed + 1, static_cast<size_t>(input.m * weight.k), input.x_dtype);
+  if (has_x) input.x = noise_rows(seed + 1, input.m, weight.k, input.x_dtype, 1.0);
+}
+
+// Returns the dtype to which the case's policy quantizes x, or that of x.
+DType multiplied_dtype(const Case& c) {
+  const DType dtype = c.synthetic()->weight.dtype;
+  if (c.activation() == kWeightOnly || c.id.op != Op::linear) return dtype;
+  const Matrix x{dtype, c.synthetic()->m, c.synthetic()->weight.k, {}};
+  for (const PlaneSpec& spec : c.scheme->activation_specs(x, c.activation()))
+    if (spec.name == "qdata") return spec.dtype;
+  return dtype;
 }
 
 std::set<int64_t> sampled(int64_t count, int64_t max_count) {
@@ -111,18 +136,38 @@ uint64_t VerifiedKernel::finish_batches() {
   return drawn_->finish();
 }
 
+// Returns the input with these rows of x alone.
+KernelInput VerifiedKernel::with_rows(const std::set<int64_t>& rows) const {
+  KernelInput some = input_;
+  const size_t row_bytes = input_.x.size() / static_cast<size_t>(input_.m);
+  some.m = static_cast<int64_t>(rows.size());
+  some.x.clear();
+  for (const int64_t m : rows) {
+    const auto first = input_.x.begin() + m * static_cast<std::ptrdiff_t>(row_bytes);
+    some.x.insert(some.x.end(), first, first + static_cast<std::ptrdiff_t>(row_bytes));
+  }
+  return some;
+}
+
 std::string VerifiedKernel::verify_linear(const KernelAnswer& answer) const {
-  const LinearReference reference(input_, false);
+  const bool is_on_device = timed_->device() != nullptr;
+  const std::set<int64_t> rows_of_x =
+      sampled(input_.m, is_on_device ? kSampledOnDevice - 3 : kSampledRowsOfX);
+  const int64_t columns =
+      is_on_device ? kSampledOnDevice - 3 : kSampledOutputs / static_cast<int64_t>(rows_of_x.size()) + 1;
+  // Thousands of rows of x would take the oracle longer than all the timing.
+  const bool takes_some = is_on_device && !quantizes_rows_together(input_);
+  const std::optional<KernelInput> some = takes_some ? std::optional(with_rows(rows_of_x)) : std::nullopt;
+  const LinearReference reference(some ? *some : input_, false);
   const LinearStages stages = declared_stages(kernel_, input_.x_dtype);
   std::vector<Bounded> want;
   std::vector<std::byte> got;
   const size_t bytes = dtype_bytes(input_.y_dtype);
-  const std::set<int64_t> rows_of_x = sampled(input_.m, kSampledRowsOfX);
-  const int64_t columns = kSampledOutputs / static_cast<int64_t>(rows_of_x.size()) + 1;
   for (const int64_t n : sampled(input_.weight.n, columns)) {
     const std::vector<ExactWeight> row = exact_weight_row(input_, n);
+    int64_t place = 0;
     for (const int64_t m : rows_of_x) {
-      want.push_back(reference.bounded(row, m, n, stages));
+      want.push_back(reference.bounded(row, some ? place++ : m, n, stages));
       const std::byte* element = answer.y.data() + static_cast<size_t>(m * input_.weight.n + n) * bytes;
       got.insert(got.end(), element, element + bytes);
     }
@@ -160,6 +205,26 @@ std::string VerifiedKernel::verify() {
   const Layout layout = input_.op == Op::pack ? input_.layout : kPlain;
   const std::optional<Mismatch> mismatch = compare_planes(scheme, input_.weight, layout, want, answer.planes);
   return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";
+}
+
+RoofRequest roof_request(const Case& c, const VerifiedKernel& kernel, uint32_t threads) {
+  const TimedKernel& timed = kernel.timed();
+  const DType multiplied = multiplied_dtype(c);
+  RoofRequest request;
+  request.variant = c.implementation->kernel->variant;
+  request.int8_x = multiplied == DType::int8 || multiplied == DType::uint8;
+  const std::vector<double> codes = c.scheme->codes().values;
+  request.integers =
+      !codes.empty() && std::ranges::all_of(codes, [](double code) { return code == std::trunc(code); });
+  request.nibbles = request.integers && codes.size() <= 16;
+  request.x_dtype = timed.device() != nullptr ? multiplied : c.synthetic()->weight.dtype;
+  request.stream = {.read_bytes = timed.moved_bytes() - timed.written_bytes(),
+                    .write_bytes = timed.written_bytes(),
+                    .copies = timed.copies(),
+                    .writes_rotate = timed.outputs_rotate(),
+                    .threads = threads};
+  request.operations = kernel.operations();
+  return request;
 }
 
 }  // namespace qcts

@@ -6,11 +6,13 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 
 #include "suites/cases/case.h"
 #include "suites/judge/drawn_outputs.h"
 #include "suites/judge/expected/test_vector.h"
+#include "suites/timing/roof.h"
 #include "suites/timing/timed_kernel.h"
 
 namespace qcts {
@@ -34,7 +36,8 @@ class VerifiedKernel {
 
   Support supports() const { return timed_->supports(); }
   // Makes the copies for the cold measurement, calls the kernel once and checks the output.
-  // For linear, checks at least 256 sampled outputs (first, last, tails and in between) against the bound.
+  // For linear, checks at least 256 sampled outputs (first, last, tails and in between) against the bound; on
+  // a device, those of up to 16 rows of x and 16 columns.
   // For other operations, checks all of the output bit for bit.
   // Returns an empty string if the output is right. Throws ProviderFault.
   std::string make_and_verify(size_t copies);
@@ -53,11 +56,13 @@ class VerifiedKernel {
   // Must not be called for kernels that their provider times.
   std::string verify_on_other_data(uint64_t seed);
   TimedKernel& timed() { return *timed_; }
+  const TimedKernel& timed() const { return *timed_; }
   // Returns the multiplications and additions of a linear, or 0 for other operations.
   double operations() const;
 
  private:
   std::string verify_linear(const KernelAnswer& answer) const;
+  KernelInput with_rows(const std::set<int64_t>& rows) const;
 
   const qcts_kernel& kernel_;
   KernelInput input_;
@@ -65,5 +70,8 @@ class VerifiedKernel {
   std::unique_ptr<DrawnOutputs> drawn_;
   std::mt19937_64 random_{std::random_device()()};
 };
+
+// Returns what limits the kernel of a latency case that has been made ready.
+RoofRequest roof_request(const Case& c, const VerifiedKernel& kernel, uint32_t threads);
 
 }  // namespace qcts

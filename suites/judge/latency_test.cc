@@ -238,9 +238,9 @@ TEST_F(LatencyVerdict, NoSampleFindsTheXOfTheOneBefore) {
   timed.make_ready(1);
   for (int i = 0; i < 5; ++i) timed.time_us(0, 1, false);
   EXPECT_EQ(anew, 5);
-  const std::span<const std::byte> now = timed.x_of(timed.last_calls().back());
-  EXPECT_EQ(std::vector<std::byte>(now.begin(), now.end()), before)
-      << "the verified answer is not the last one";
+  std::vector<std::byte> now(timed.x_bytes());
+  timed.read_x(timed.last_calls().back(), 0, now);
+  EXPECT_EQ(now, before) << "the verified answer is not the last one";
 }
 
 // A clock that reports eight busy threads during a call and none between calls. A neighbour that keeps the

@@ -23,7 +23,8 @@ struct HostBlock {
   std::string name;
   std::span<std::byte> all, open;  // both of whole pages
   HostAccess access = HostAccess::reads;
-  bool is_timed = false;  // timed calls use it: the host touches its pages as it opens them
+  // Timed calls use it: the host touches its pages as it opens them. On a device, its bytes lie there alone.
+  bool is_timed = false;
 };
 
 class HostMemory {

@@ -44,6 +44,12 @@ bool computes_on_device(HostCall call) {
          call == HostCall::replay;
 }
 
+// A host whose work on the device failed computes no more.
+HostAnswer checked(HostAnswer answer) {
+  if (answer.outcome == HostOutcome::device_fault) throw OverrunFault(answer.text);
+  return answer;
+}
+
 // An input is never written to, so an access outside it is a read.
 std::string overrun_text(const HostBlock& block, const std::byte* address) {
   const std::byte* const end = block.open.data() + block.open.size();
@@ -151,11 +157,11 @@ HostAnswer HostProcess::ask(const WriteRequest& write) {
   const std::string number = send(lane, [&](HostRequest& request, RequestWriter& writer) {
     write(request, writer);
     if (!device_) return;
-    const std::vector<OpenPages> used = writer.take_open();
-    if (computes_on_device(request.call)) copy_to_device(on_device = used);
+    std::vector<OpenPages> used = writer.take_open();
+    std::erase_if(used, [](const OpenPages& pages) { return pages.populate != 0; });
+    if (computes_on_device(request.call)) copy_to_device(on_device = std::move(used));
   });
-  HostAnswer answer = receive(lane, number);
-  if (answer.outcome == HostOutcome::device_fault) throw OverrunFault(answer.text);
+  HostAnswer answer = checked(receive(lane, number));
   copy_from_device(on_device);
   return answer;
 }
@@ -179,8 +185,7 @@ HostAnswer HostProcess::ask_gated(const WriteRequest& write) {
   const bool waits = !ready && !has_answered(lane), early = ready && outputs_changed(outputs);
   copy_to_device(inputs);
   device_->memory.set_gate(lane, true);
-  HostAnswer answer = receive(lane, number);
-  if (answer.outcome == HostOutcome::device_fault) throw OverrunFault(answer.text);
+  HostAnswer answer = checked(receive(lane, number));
   copy_from_device(inputs);
   copy_from_device(outputs);
   if (waits) throw ProviderFault("run() waits for the device: it returned only once its stream went on");
@@ -229,18 +234,22 @@ HostAnswer HostProcess::ask_batch(const WriteRequest& write, const std::function
                                   BatchTime& time) {
   const TakenLane lane(*this);
   answer_of(windows_.outputs(), lane).is_ready = 0;
-  const std::string number = send(lane, write);
-  if (!await_ready(lane)) return receive(lane, number);
+  const std::string number = send(lane, [&](HostRequest& request, RequestWriter& writer) {
+    write(request, writer);
+    if (device_) writer.take_open();
+  });
+  if (!await_ready(lane)) return checked(receive(lane, number));
   const CpuClocks clocks(pid_);
   const double waited = clocks.waited_seconds();
   before();
   const double cpu = clocks.running_seconds();
   const auto start = std::chrono::steady_clock::now();
   post(request_of(windows_.inputs(), lane).go, 1);
-  HostAnswer answer = receive(lane, number);
+  HostAnswer answer = checked(receive(lane, number));
   const auto end = std::chrono::steady_clock::now();
   time.wall_us = std::chrono::duration<double, std::micro>(end - start).count();
   time.cpu_us = (clocks.running_seconds() - cpu + clocks.waited_seconds() - waited) * 1e6;
+  time.events_us = answer.events_us;
   return answer;
 }
 

@@ -28,9 +28,10 @@
 
 namespace qcts {
 
-// Times of a batch of calls: by this process's clock, and of all threads that worked on them.
+// Times of a batch of calls: by this process's clock, and of all threads that worked on them. On a device,
+// also what the host says of the events around its graphs.
 struct BatchTime {
-  double wall_us = 0, cpu_us = 0;
+  double wall_us = 0, cpu_us = 0, events_us = 0;
 };
 
 class HostProcess {
@@ -47,7 +48,9 @@ class HostProcess {
   nlohmann::ordered_json read_handshake();
 
   using WriteRequest = std::function<void(HostRequest&, RequestWriter&)>;
-  // Sends what `write` puts into the request, and returns a copy of the answer. [thread-safe]
+  // Sends what `write` puts into the request, and returns a copy of the answer. On a device, a run gets the
+  // contents of the windows, and the windows get its outputs; blocks of timed calls stay as they are, because
+  // the judge writes and reads them on the device. [thread-safe]
   // Throws HostFailure if the host died or answered out of turn.
   // Throws OverrunFault if it died because it wrote to an input, or used a buffer after the call, and if its
   // work on the device failed.
@@ -55,7 +58,7 @@ class HostProcess {
   // As ask(), for a run on a device. The inputs come only after run() has returned, and its stream waits for
   // them. Throws ProviderFault if run() waits for the device, or if outputs change before.
   HostAnswer ask_gated(const WriteRequest& write);
-  // As ask(), for run_batch. Calls `before` once the host is ready, and then lets it begin.
+  // As ask(), for run_batch and time_batch. Calls `before` once the host is ready, and then lets it begin.
   HostAnswer ask_batch(const WriteRequest& write, const std::function<void()>& before, BatchTime& time);
 
   // Returns the seconds of CPU time that the host and its children have used.
@@ -63,6 +66,7 @@ class HostProcess {
   pid_t pid() const { return pid_; }  // of the host itself, once the handshake is read
   HostMemory& memory() { return memory_; }
   const Device* device() const { return device_ ? &device_->device : nullptr; }
+  const DeviceMemory* device_memory() const { return device_ ? &device_->memory : nullptr; }
   uint64_t round_trips() const { return round_trips_; }
 
  private:

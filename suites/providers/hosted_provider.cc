@@ -237,6 +237,41 @@ void HostedProvider::replay(const Kernel& kernel, const qcts_problem& problem) {
   ask_kernel(HostCall::replay, kernel, problem);
 }
 
+uint32_t HostedProvider::take_graphs() {
+  uint32_t number = 0;
+  while (!taken_graphs_.insert(number).second) ++number;
+  return number;
+}
+
+HostedProvider::Capture HostedProvider::capture_batch(const Kernel& kernel, uint32_t number,
+                                                      std::span<const qcts_problem> problems,
+                                                      size_t calls_a_graph) {
+  const HostAnswer answer = process_.ask([&](HostRequest& request, RequestWriter& writer) {
+    request.call = HostCall::capture_batch;
+    request.kernel = kernel.index;
+    request.batch = writer.problems(problems);
+    request.n_batch = problems.size();
+    request.calls_a_graph = calls_a_graph;
+    request.graphs = number;
+  });
+  throw_fault(answer.outcome, answer.text);
+  return {status_of(answer, "run"), answer.bytes};
+}
+
+BatchTime HostedProvider::time_batch(const Kernel& kernel, uint32_t number,
+                                     const std::function<void()>& before) {
+  BatchTime time;
+  const HostAnswer answer = process_.ask_batch(
+      [&](HostRequest& request, RequestWriter&) {
+        request.call = HostCall::time_batch;
+        request.kernel = kernel.index;
+        request.graphs = number;
+      },
+      before, time);
+  throw_fault(answer.outcome, answer.text);
+  return time;
+}
+
 qcts_status HostedProvider::run_batch(const Kernel& kernel, std::span<const qcts_problem> problems,
                                       const std::function<void()>& before, BatchTime& time, size_t n_awake,
                                       double slowed) {

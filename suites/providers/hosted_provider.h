@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -45,6 +46,7 @@ class HostedProvider {
   pid_t pid() const { return process_.pid(); }
   HostMemory& memory() { return process_.memory(); }
   const Device* device() const { return process_.device(); }  // nullptr: it computes on the processor
+  const DeviceMemory* device_memory() const { return process_.device_memory(); }
   uint64_t round_trips() const { return process_.round_trips(); }
 
   struct Kernel : qcts_kernel {
@@ -74,6 +76,14 @@ class HostedProvider {
   };
   Capture capture(const Kernel& kernel, const qcts_problem& problem);
   void replay(const Kernel& kernel, const qcts_problem& problem);
+  // On a device: captures the problems, in graphs of `calls_a_graph`, in place of those that had the number.
+  // time_batch() launches the graphs of a number, and calls `before` once the host is ready.
+  Capture capture_batch(const Kernel& kernel, uint32_t number, std::span<const qcts_problem> problems,
+                        size_t calls_a_graph);
+  BatchTime time_batch(const Kernel& kernel, uint32_t number, const std::function<void()>& before);
+  // Returns a number that nobody has, until it is given back.
+  uint32_t take_graphs();
+  void give_back_graphs(uint32_t number) { taken_graphs_.erase(number); }
   // Calls `before` once the host is ready. Returns the first status that is not QCTS_OK, which ends the
   // batch.
   qcts_status run_batch(const Kernel& kernel, std::span<const qcts_problem> problems,
@@ -96,6 +106,7 @@ class HostedProvider {
   Support run_program(const qcts_program_call& call);
 
   HostProcess process_;
+  std::set<uint32_t> taken_graphs_;
   mutable std::mutex mutex_;  // of failures_
   std::unordered_map<std::thread::id, Failure> failures_;
   std::string name_, version_, url_, choices_, profile_, load_fault_, isolation_;

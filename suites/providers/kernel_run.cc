@@ -32,12 +32,6 @@ std::vector<PlaneSpec> specs_without_rows(const KernelInput& input) {
   return specs;
 }
 
-// Returns the GPU on which a kernel computes, or nullptr.
-const Device* device_of(const qcts_kernel& kernel) {
-  const HostedProvider::Kernel* hosted = HostedProvider::kernel_of(kernel);
-  return hosted ? hosted->owner->device() : nullptr;
-}
-
 size_t rounded_up(size_t bytes, uint32_t multiple) {
   return multiple <= 1 ? bytes : (bytes + multiple - 1) / multiple * multiple;
 }
@@ -57,7 +51,7 @@ KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const 
     : kernel_(kernel),
       op_(input.op),
       has_no_rows_(input.has_no_rows()),
-      device_(device_of(kernel)),
+      device_(provider_device(kernel)),
       // Device memory has red zones alone, and what ends with its page begins anywhere.
       flush_(device_ || kernel.align_bytes > 1 ? Flush::none : options.flush),
       planes_gone_(options.planes_gone),

@@ -68,20 +68,58 @@ qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem,
                         [&] { return remote ? remote->owner->run(*remote, problem) : kernel.run(&problem); });
 }
 
-void provider_capture(const qcts_kernel& kernel, const qcts_problem& problem) {
+namespace {
+
+const HostedProvider::Kernel& kernel_on_device(const qcts_kernel& kernel) {
   const auto* hosted = HostedProvider::kernel_of(kernel);
   if (hosted == nullptr) throw std::logic_error("only a host has a device");
-  const auto [status, kernels] = hosted->owner->capture(*hosted, problem);
-  if (status != QCTS_OK)
-    throw ProviderFault("run() returned " + std::to_string(static_cast<int>(status)) +
+  return *hosted;
+}
+
+uint64_t kernels_of(const qcts_kernel& kernel, const HostedProvider::Capture& capture) {
+  if (capture.status != QCTS_OK)
+    throw ProviderFault("run() returned " + std::to_string(static_cast<int>(capture.status)) +
                         " while its stream captured a graph" + provider_failure(kernel));
-  if (kernels == 0) throw ProviderFault("run() put no kernel into the graph that its stream captured");
+  if (capture.kernels == 0)
+    throw ProviderFault("run() put no kernel into the graph that its stream captured");
+  return capture.kernels;
+}
+
+}  // namespace
+
+void provider_capture(const qcts_kernel& kernel, const qcts_problem& problem) {
+  const HostedProvider::Kernel& hosted = kernel_on_device(kernel);
+  kernels_of(kernel, hosted.owner->capture(hosted, problem));
+}
+
+DeviceGraphs::DeviceGraphs(const qcts_kernel& kernel)
+    : kernel_(kernel), number_(kernel_on_device(kernel).owner->take_graphs()) {}
+
+DeviceGraphs::~DeviceGraphs() { kernel_on_device(kernel_).owner->give_back_graphs(number_); }
+
+uint64_t DeviceGraphs::capture(std::span<const qcts_problem> problems, size_t calls_a_graph) const {
+  const HostedProvider::Kernel& hosted = kernel_on_device(kernel_);
+  return kernels_of(kernel_, hosted.owner->capture_batch(hosted, number_, problems, calls_a_graph));
+}
+
+BatchTime DeviceGraphs::time(const std::function<void()>& before) const {
+  const HostedProvider::Kernel& hosted = kernel_on_device(kernel_);
+  return hosted.owner->time_batch(hosted, number_, before);
+}
+
+const Device* provider_device(const qcts_kernel& kernel) {
+  const auto* hosted = HostedProvider::kernel_of(kernel);
+  return hosted ? hosted->owner->device() : nullptr;
+}
+
+const DeviceMemory* provider_device_memory(const qcts_kernel& kernel) {
+  const auto* hosted = HostedProvider::kernel_of(kernel);
+  return hosted ? hosted->owner->device_memory() : nullptr;
 }
 
 void provider_replay(const qcts_kernel& kernel, const qcts_problem& problem) {
-  const auto* hosted = HostedProvider::kernel_of(kernel);
-  if (hosted == nullptr) throw std::logic_error("only a host has a device");
-  hosted->owner->replay(*hosted, problem);
+  const HostedProvider::Kernel& hosted = kernel_on_device(kernel);
+  hosted.owner->replay(hosted, problem);
 }
 
 BatchTime provider_run_batch(const qcts_kernel& kernel, std::span<const qcts_problem> problems,

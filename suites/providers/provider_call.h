@@ -29,6 +29,23 @@ qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem,
 // ProviderFault if run() cannot be captured, or launches no kernel.
 void provider_capture(const qcts_kernel& kernel, const qcts_problem& problem);
 void provider_replay(const qcts_kernel& kernel, const qcts_problem& problem);
+// Graphs of a kernel's calls on a device, which its host keeps.
+class DeviceGraphs {
+ public:
+  explicit DeviceGraphs(const qcts_kernel& kernel);  // of a host with a device
+  ~DeviceGraphs();
+  DeviceGraphs(const DeviceGraphs&) = delete;
+  DeviceGraphs& operator=(const DeviceGraphs&) = delete;
+  // Captures the problems in graphs of `calls_a_graph`, in place of those before. Returns the number of
+  // kernels in all graphs. Throws as provider_capture().
+  uint64_t capture(std::span<const qcts_problem> problems, size_t calls_a_graph) const;
+  // Launches the graphs one after another. Calls `before` just before the first. Throws ProviderFault.
+  BatchTime time(const std::function<void()>& before) const;
+
+ private:
+  const qcts_kernel& kernel_;
+  const uint32_t number_;
+};
 // Runs the problems one after another: in a host, as one message. Calls `before` just before the first.
 // A program runs one problem at a time. Throws ProviderFault unless every call returns QCTS_OK.
 // In a host, the first `n_awake` run before that and are not timed, and each call may be slowed
@@ -37,6 +54,9 @@ BatchTime provider_run_batch(const qcts_kernel& kernel, std::span<const qcts_pro
                              const std::function<void()>& before, size_t n_awake = 0, double slowed = 0);
 // Returns the memory in which the data of the kernel's problems must lie, or nullptr if any will do.
 HostMemory* provider_memory(const qcts_kernel& kernel);
+// Returns the GPU on which the kernel computes, and its memory; nullptr if it computes on the processor.
+const Device* provider_device(const qcts_kernel& kernel);
+const DeviceMemory* provider_device_memory(const qcts_kernel& kernel);
 // Returns the seconds of CPU time used by the process that runs the kernel.
 double provider_cpu_seconds(const qcts_kernel& kernel);
 // Returns ": " and the reason that the kernel gives for its last QCTS_FAILED; empty if it gives none.

@@ -12,6 +12,7 @@
 #include "kernels/fakecuda/fake_driver.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/paths.h"
+#include "suites/cases/named.h"
 #include "suites/host/device/device.h"
 #include "suites/record/run_record.h"
 
@@ -21,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kCuda = "cuda";
-constexpr Kind kKinds[] = {Kind::numerics, Kind::determinism};
+constexpr Kind kKinds[] = {Kind::numerics, Kind::determinism, Kind::latency};
 
 // A copy of the fake driver has its own function under any name.
 bool is_fake(const CudaDriver& driver) {
@@ -79,12 +80,15 @@ nlohmann::ordered_json device_json(int device) {
   }
 }
 
-Selection selection_for_device(Selection selection) {
+Selection selection_for_device(Selection selection, const std::string& plan) {
   for (const std::string& kind : selection.kinds)
     if (std::ranges::none_of(kKinds, [&](Kind each) { return kind_name(each) == kind; }))
-      throw UsageError("--kind " + kind + " is not judged on a device: numerics and determinism are");
-  if (selection.kinds.empty())
-    for (const Kind kind : kKinds) selection.kinds.emplace_back(kind_name(kind));
+      throw UsageError("--kind " + kind +
+                       " is not judged on a device: numerics, determinism and latency are");
+  if (!selection.kinds.empty()) return selection;
+  const bool times_alone = named_plan(plan).kinds == std::vector<Kind>{Kind::latency};
+  for (const Kind kind : kKinds)
+    if ((kind == Kind::latency) == times_alone) selection.kinds.emplace_back(kind_name(kind));
   return selection;
 }
 

@@ -21,9 +21,9 @@ std::string device_word(std::optional<int> device);
 // is no driver or no such GPU.
 nlohmann::ordered_json device_json(int device);
 
-// Returns the selection for a run on a GPU: the kinds that are judged there. Throws UsageError if others are
-// selected.
-Selection selection_for_device(Selection selection);
+// Returns the selection for a run of a plan on a GPU: of the kinds that are judged there, numerics and
+// determinism, or latency if the plan has no other kind. Throws UsageError if others are selected.
+Selection selection_for_device(Selection selection, const std::string& plan);
 
 // Returns the libraries that have kernels for the GPU when none is named: the plug-in cuda, or cudaemu if
 // the driver is the fake one. Throws RunError(nothing_proved) if this build has none.

@@ -65,21 +65,21 @@ void plan_latency(const RunRequest& request, RunSetup& setup, RunChoice& choice)
     ++timed;
     if (!is_runnable(setup.slots[candidate.slot], candidate.name.variant)) continue;
     ++runnable;
-    weights += budget_share(choice.candidates.case_of(candidate));
+    weights += request.device ? 1 : budget_share(choice.candidates.case_of(candidate));
   }
   if (timed == 0) return;
   if (request.gate_latency && request.threads != 1)
     throw UsageError("--gate latency needs --threads 1; with more threads latency is only reported");
   const double budget_s = setup.plan.latency_budget_s;
   choice.latency_budget_s = std::clamp(budget_s / std::max(1.0, weights), 0.05, 5.0);
-  char note[320];
+  char prefill[48] = "", note[320];
+  if (!request.device)
+    std::snprintf(prefill, sizeof prefill, " (prefill: %g times that)", kPrefillBudgetShare);
   std::snprintf(
       note, sizeof note,
-      "%zu cases share %g s, %.2f s each (prefill: %g times that); one worker at a time, %u "
-      "thread%s a call. Each row was timed in rounds of its own, beside its own dense layer: compare "
-      "ratios and shares, not microseconds.",
-      runnable, budget_s, choice.latency_budget_s, kPrefillBudgetShare, request.threads,
-      request.threads == 1 ? "" : "s");
+      "%zu cases share %g s, %.2f s each%s; one worker at a time, %u thread%s a call. Each row was timed in "
+      "rounds of its own, beside its own dense layer: compare ratios and shares, not microseconds.",
+      runnable, budget_s, choice.latency_budget_s, prefill, request.threads, request.threads == 1 ? "" : "s");
   setup.head.latency_note = note;
 }
 

@@ -111,7 +111,7 @@ def test_an_error_of_the_device_is_named_in_each_case_that_has_it(tmp_path):
 
 @pytest.mark.parametrize("arguments, code, text", [
     (["--provider", "builtin"], 2, "no provider 'builtin' for a device"),
-    (["--kind", "latency"], 2, "--kind latency is not judged on a device"),
+    (["--kind", "size"], 2, "--kind size is not judged on a device"),
     (["--provider", "/bin/true"], 2, "is a program"),
 ])  # fmt: skip
 def test_what_cannot_be_asked_is_said(tmp_path, arguments, code, text):
@@ -129,6 +129,13 @@ def test_what_a_gpu_would_be_asked_is_listed_without_one():
     assert {case.rsplit("/", 1)[1] for case in newer} == {"cuda_sm80", "cuda_sm90a"}
     assert older == [case for case in newer if case.endswith("/cuda_sm80")]
     assert all(case.split(".")[0] in ("numerics", "determinism") for case in newer)
+
+
+@pytest.mark.skipif(not (LIBRARIES / "plugins/cuda/libqcts_cuda.so").exists(), reason="nvcc was not found: no kernels for a GPU are built")
+def test_what_would_be_timed_is_listed_without_a_gpu():
+    command = [QCTS, "list", "--device", "sm90", "--plan", "latency_cuda"]
+    cases = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert len(cases) == 117 and all(case.startswith("latency.linear/") for case in cases)
 
 
 def test_an_unknown_architecture_is_refused():
@@ -150,3 +157,66 @@ def test_an_older_gpu_is_asked_what_it_can_run(tmp_path):
 def test_the_driver_may_refuse(tmp_path):
     result = run(tmp_path, "--plan", "quick", QCTS_FAKECUDA_FAULTS="cuMemCreate:1=2")
     assert result.returncode == 5 and "CUDA_ERROR_OUT_OF_MEMORY" in result.stdout + result.stderr
+
+
+# What the clock library measures comes from a library that passes time (suites/selftest/device_faults/clock.cc).
+TIMED = ["--plan", "latency_fake", "--filter", "latency.linear/int8_row/noise_m1_*"]
+
+
+def timed(out, name, *arguments, clock="qcts_fakeclock.so", **script):
+    """Returns the exit code, and the latency row of the only case."""
+    provider = ["--provider", LIBRARIES / "selftest" / f"qcts_device_{name}.so"]
+    result = run(out, *provider, *TIMED, *arguments, QCTS_CUDA_CLOCK=str(LIBRARIES / "selftest" / clock), **script)
+    (row,) = report(out)["latency"]
+    return result.returncode, row
+
+
+def test_a_steady_kernel_is_timed(tmp_path):
+    code, row = timed(tmp_path, "none", QCTS_FAKECUDA_LAUNCH_US="400", QCTS_FAKECLOCK_US="300")
+    measures = row["measures"]
+    assert code == 0 and row["status"] == "pass", row["reason"]
+    assert 400 <= measures["fastest_us"]["value"] < 500 and measures["median_us"]["value"] >= 400
+    # The memory of the roof takes 300 us a launch, its arithmetic a little of that.
+    assert 0.3 < measures["share_of_probe"]["value"] < 2 and measures["share_of_peak"]["value"] < 0.01
+    assert measures["launches"]["value"] == 1 and measures["road_us"]["value"] < 100
+    # Three times the 50 MiB of L2, or as many copies as are allowed.
+    assert measures["working_set_bytes"]["value"] >= min(150 << 20, 4095 * 64 * 64)
+    assert measures["drawn_outputs"]["value"] >= 512
+
+
+def test_a_noisy_kernel_is_not_known_well(tmp_path):
+    code, row = timed(tmp_path, "none", QCTS_FAKECUDA_LAUNCH_US="300,900,350,2000,310,5000,400", QCTS_FAKECLOCK_US="200")
+    measures = row["measures"]
+    assert code == 0 and measures["fastest_us"]["value"] >= 300
+    low, high = measures["ratio_to_itself"].get("low"), measures["ratio_to_itself"].get("high")
+    assert low is None or high / low > 1.01 or measures["alarm"]["value"] == 1
+
+
+@pytest.mark.parametrize("fault, text", [
+    ("patches_events", "took longer by our clock than by its events"),
+    ("late_work", "took longer by our clock than by its events"),
+    ("none", "faster than the machine's own roof"),
+])  # fmt: skip
+def test_a_time_that_cannot_be_is_no_pass(tmp_path, fault, text):
+    """The events lie, work goes on after the last of them, or the roof takes longer than the kernel."""
+    roof_us = "5" if fault != "none" else "2000"
+    code, row = timed(tmp_path, fault, "--gate", "latency", QCTS_FAKECUDA_LAUNCH_US="400", QCTS_FAKECLOCK_US=roof_us)
+    assert code == 4 and row["status"] == "inconclusive" and text in row["reason"], row["reason"]
+
+
+def test_outputs_that_graphs_do_not_write_are_noticed(tmp_path):
+    code, row = timed(tmp_path, "stale_replay", QCTS_FAKECUDA_LAUNCH_US="400")
+    assert code == 1 and row["reason"].startswith("wrong while timed: y of column"), row["reason"]
+
+
+def test_without_the_clock_library_nothing_is_timed(tmp_path):
+    code, row = timed(tmp_path, "none", clock="no_such_library.so")
+    assert code == 4 and row["status"] == "inconclusive", row["reason"]
+    assert row["reason"].startswith("not timed: no clock library: ") and "median_us" not in row["measures"]
+
+
+def test_device_kernels_are_timed_on_the_device(tmp_path):
+    result = run(tmp_path, *TIMED, QCTS_CUDA_CLOCK=str(LIBRARIES / "selftest/qcts_fakeclock.so"))
+    (row,) = report(tmp_path)["latency"]
+    assert result.returncode == 0 and row["measures"]["median_us"]["value"] > 0, row["reason"]
+    assert "no target for this machine class fake_gpu_of_qcts" in row["reason"]

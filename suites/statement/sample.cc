@@ -60,7 +60,7 @@ std::vector<Verdict> judged_anew(const RunHead& head, const std::filesystem::pat
   request.plan = kCompletePlan;
   request.device = device_of(head);
   request.selection.filters = ids;
-  if (request.device) request.selection = selection_for_device(request.selection);
+  if (request.device) request.selection = selection_for_device(request.selection, request.plan);
   request.providers = {std::filesystem::absolute(provider).string()};
   request.out = scratch.path();
   request.progress = false;

@@ -41,6 +41,7 @@ BigBuffer::BigBuffer(size_t bytes, std::string name, HostAccess access, HostMemo
   const size_t rounded =
       whole_pages(std::max<size_t>(bytes, 1), bytes < kHugePageBytes ? kPageBytes : kHugePageBytes);
   data_ = memory ? memory->take(std::move(name), access, rounded, 0, rounded, true) : map_shared(rounded);
+  if (memory && memory->is_on_device()) return;     // the window's pages stay untouched
   ::madvise(data_.data(), rounded, MADV_HUGEPAGE);  // where shared memory may have huge pages
   if (!touch_at_once(data_) && !memory) std::memset(data_.data(), 0, rounded);
 }

@@ -17,7 +17,8 @@ namespace qcts {
 class BigBuffer {
  public:
   explicit BigBuffer(size_t bytes);
-  // A block of a host's windows, which must outlive the buffer; memory of this process if it is nullptr.
+  // A block of a host's windows, which must outlive the buffer; memory of this process if it is nullptr. On a
+  // device, data() is an address of the window and holds nothing: the bytes lie on the device (operands.h).
   BigBuffer(size_t bytes, std::string name, HostAccess access, HostMemory* memory);
   ~BigBuffer();
   BigBuffer(BigBuffer&& other) noexcept

@@ -30,12 +30,23 @@ struct RoofRequest {
   double operations = 0;  // 0: there is no arithmetic limit
 };
 
-class Roof {
+class Roofs {
  public:
-  explicit Roof(const RoofRequest& request);
+  virtual ~Roofs() = default;
   // Adds "probe", and also "peak" if there is an arithmetic limit.
   // A sample is scaled to the time of the whole problem.
-  void add_series(std::vector<Series>& series, bool cold);
+  virtual void add_series(std::vector<Series>& series, bool cold) = 0;
+  // Returns the name of the loop behind the series "peak".
+  virtual std::string peak_name() const = 0;
+  // Returns the operations per second of the peak series, whose median sample is `us`.
+  virtual double peak_rate(double us) const = 0;
+};
+
+// The limits of this machine's processor.
+class Roof final : public Roofs {
+ public:
+  explicit Roof(const RoofRequest& request);
+  void add_series(std::vector<Series>& series, bool cold) override;
   // Returns the longer of the two times of each round, or NaN if a series was not timed.
   static std::vector<double> roof_us(std::span<const Series> series);
   // Returns the longer of the two series' fastest().
@@ -43,8 +54,8 @@ class Roof {
   // Returns the CPU time of the roofs' own calls over the time that these took.
   static double busy_threads(std::span<const Series> series);
   const PeakLoop* peak() const { return peak_ ? &peak_->loop() : nullptr; }
-  // Returns the operations per second of the peak series, whose median sample is `us`.
-  double peak_rate(double us) const { return operations_ / us * 1e6; }
+  std::string peak_name() const override { return peak_ ? peak_->loop().name : ""; }
+  double peak_rate(double us) const override { return operations_ / us * 1e6; }
 
  private:
   StreamProbe stream_;

@@ -66,12 +66,9 @@ LatencyTarget read_target(const Json& json, const std::string& where) {
   return target;
 }
 
-}  // namespace
-
-std::string machine_class(const Machine& machine) {
+std::string class_of_words(const std::string& words) {
   std::string name;
-  for (const char c :
-       machine.cpu_model + " family" + std::to_string(machine.cpu_family) + " " + widest(machine)) {
+  for (const char c : words) {
     const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     const bool word = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
     if (word)
@@ -81,6 +78,15 @@ std::string machine_class(const Machine& machine) {
   }
   return name;
 }
+
+}  // namespace
+
+std::string machine_class(const Machine& machine) {
+  return class_of_words(machine.cpu_model + " family" + std::to_string(machine.cpu_family) + " " +
+                        widest(machine));
+}
+
+std::string device_class(const std::string& gpu_name) { return class_of_words(gpu_name); }
 
 LatencyTargets load_latency_targets(const std::filesystem::path& folder, const std::string& machine_class) {
   LatencyTargets targets;

@@ -19,6 +19,8 @@ namespace qcts {
 // Returns "amd_epyc_family25_avx2": the words of the CPU model, its family, and the widest instruction set.
 // The result includes the family because a cloud's CPU model may name only the vendor.
 std::string machine_class(const Machine& machine);
+// Returns "nvidia_h100_80gb_hbm3": the words of the GPU's name.
+std::string device_class(const std::string& gpu_name);
 
 struct LatencyTarget {
   // Variants belong to a provider: another provider's "avx2" is another kernel.

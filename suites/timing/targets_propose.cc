@@ -115,7 +115,8 @@ LatencyTargets propose_targets(const Json& report, const std::string& provider, 
       }
     }
     LatencyTargets targets;
-    targets.machine_class = machine_class(machine);
+    const Json device = report.at("environment").value("device", Json());
+    targets.machine_class = device.is_object() ? device_class(device.at("name")) : machine_class(machine);
     targets.listed = true;
     for (const auto& [key, lowest] : found)
       if (lowest.cases > 0 && lowest.low > 0)

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <random>
 #include <span>
@@ -13,8 +14,11 @@
 #include <nlohmann/json.hpp>
 
 #include "suites/providers/kernel_run.h"
+#include "suites/providers/provider_call.h"
 #include "suites/providers/remote_provider.h"
 #include "suites/timing/big_buffer.h"
+#include "suites/timing/clock_check.h"
+#include "suites/timing/operands.h"
 #include "suites/timing/timed_target.h"
 
 namespace qcts {
@@ -40,6 +44,10 @@ struct TimedCall {
 // A kernel with streaming stores would bypass the cache.
 // An example is dequantize of int4, 4096 x 4096, on a core with 32 MiB of L3.
 // Its kernel reached 0.56 of the roof with streaming stores and 0.71 without, though it took 951 and 1210 us.
+//
+// On a device, the operands lie in device memory. A batch is a sequence of graphs, each of at least kGraphUs,
+// and the host times it by events around each graph. That is a claim, which this process's clock around the
+// whole batch has to confirm: clock_check(). The graphs are captured once and launched again on other x.
 //
 // A kernel of an out-of-process provider is timed by that process: timed_by_provider().
 class TimedKernel final : public TimedTarget {
@@ -84,8 +92,10 @@ class TimedKernel final : public TimedTarget {
   const std::vector<TimedCall>& last_calls() const { return last_calls_; }
   KernelAnswer answer() { return answer(last_calls_.back()); }
   KernelAnswer answer(const TimedCall& call);
-  std::span<const std::byte> x_of(const TimedCall& call) const;
-  std::span<const std::byte> y_of(const TimedCall& call) const;
+  // Read bytes of x and y, from `offset_bytes` on.
+  void read_x(const TimedCall& call, size_t offset_bytes, std::span<std::byte> to) const;
+  void read_y(const TimedCall& call, size_t offset_bytes, std::span<std::byte> to) const;
+  size_t x_bytes() const { return input_.x.size(); }
   // Copies what the call read into an input of the same sizes.
   void read_input(const TimedCall& call, KernelInput& input) const;
   // As read_input(), for row n of the first plane alone.
@@ -106,9 +116,17 @@ class TimedKernel final : public TimedTarget {
   uint64_t held_bytes() const;
   bool outputs_rotate() const { return op_ != Op::linear; }
   uint64_t prepared_bytes() const { return prepared_bytes_; }
+  static constexpr double kGraphUs = 200, kDeviceBatchUs = 20e3;
   // Returns the time for one weight, from the fastest copy; 0 if there is no prepare().
   double prepare_us() const { return prepare_us_; }
   bool timed_by_provider() const { return remote_ != nullptr; }
+  // On a device: the GPU, the clocks of the batches, and how many kernels a call launches.
+  const Device* device() const { return device_; }
+  ClockCheck& clock_check() { return clock_check_; }
+  double launches_a_call() const { return launches_a_call_; }
+  uint64_t copies_budget_bytes() const { return device_bytes() * 2 / 5; }  // of planes
+  // Times one batch of graphs of `calls_a_graph` calls each.
+  BatchTime time_graphs(size_t calls, size_t calls_a_graph, bool rotate);
   // Returns the share of the judge's time that the provider says its calls took; 0 if it times nothing.
   double told_share() const { return remote_wall_us_ > 0 ? remote_told_us_ / remote_wall_us_ : 0; }
   // Returns further measures that the provider took: {"benchmark_fn_us": 12.5}. Valid after answer().
@@ -126,6 +144,7 @@ class TimedKernel final : public TimedTarget {
   void add_copies(size_t copies);
   void fill_copy(size_t index);
   void reserve_slots(size_t count);
+  uint64_t padded(uint64_t bytes) const;  // to where the next operand may begin
   qcts_problem problem_of(const TimedCall& call) const;
   void prepare_one(size_t index, std::byte* place);
   void prepare_all();
@@ -133,12 +152,20 @@ class TimedKernel final : public TimedTarget {
   void exchange_units(std::byte* data, size_t bytes, size_t unit_bytes);
   void time_road();
   double time_remote_us(size_t first, size_t calls, bool rotate);
+  double time_on_device_us(size_t calls, bool rotate);
+  void find_calls_a_graph(bool rotate);
+  uint64_t device_bytes() const;
+  void capture_graphs(size_t calls, size_t calls_a_graph, bool rotate);
+  void renew_on_device();
+  void check_device_status() const;
   size_t x_unit_bytes() const;
   size_t code_row_bytes() const;
 
   const qcts_kernel& kernel_;
   const KernelInput& input_;
   HostMemory* const memory_;
+  const Device* const device_;  // nullptr: the kernel computes on the processor
+  const std::unique_ptr<Operands> operands_;
   std::optional<Planes> packed_;
   Op op_;
   ProblemBuilder builder_;
@@ -154,7 +181,8 @@ class TimedKernel final : public TimedTarget {
   };
   std::vector<Noted> noted_;
   qcts_problem base_{};
-  std::vector<std::byte> pool_;  // linear: each x is a part of it
+  std::vector<std::byte> pool_;              // linear: each x is a part of it
+  std::optional<BigBuffer> pool_on_device_;  // if x is large
   std::mt19937_64 random_{std::random_device()()};
   const size_t first_shift_ = random_() % (size_t{1} << 20);  // of the rows of the copies
   bool has_varied_codes_ = false;
@@ -169,6 +197,16 @@ class TimedKernel final : public TimedTarget {
   size_t remote_copies_ = 1;
   bool remote_timing_ = false;
   double remote_told_us_ = 0, remote_wall_us_ = 0;
+  std::optional<DeviceGraphs> device_graphs_;
+  struct Graphs {  // what is captured
+    size_t calls = 0, calls_a_graph = 0;
+    bool rotate = false;
+    bool operator==(const Graphs&) const = default;
+  };
+  Graphs graphs_;
+  size_t calls_a_graph_ = 0;  // 0: not yet known
+  double launches_a_call_ = 0;
+  ClockCheck clock_check_;
   nlohmann::ordered_json provider_measures_ = nlohmann::ordered_json::object();
 };
 

@@ -23,7 +23,7 @@ size_t device_window_bytes(const Device& device) {
   size_t granule = 0;
   check_cuda(device.driver(), device.driver().cuMemGetAllocationGranularity(&granule, &properties, 0),
              "cuMemGetAllocationGranularity");
-  const size_t wanted = std::min<size_t>(kDeviceWindowBytes, device.properties().memory_bytes / 8);
+  const size_t wanted = std::min<size_t>(kDeviceWindowBytes, device.properties().memory_bytes / 16);
   return (wanted + granule - 1) / granule * granule;
 }
 
@@ -114,6 +114,22 @@ void DeviceMemory::copy_from_device(std::span<std::byte> to, const std::byte* of
   const CudaDriver& driver = device_.driver();
   check_cuda(driver, driver.cuMemcpyDtoHAsync_v2(to.data(), place_of(of_window), to.size(), stream_.get()),
              "cuMemcpyDtoHAsync");
+}
+
+void DeviceMemory::copy_within(const std::byte* to, const std::byte* from, size_t bytes) const {
+  device_.make_current();
+  const CudaDriver& driver = device_.driver();
+  check_cuda(driver, driver.cuMemcpyDtoDAsync_v2(place_of(to), place_of(from), bytes, stream_.get()),
+             "cuMemcpyDtoDAsync");
+}
+
+void DeviceMemory::fill(const std::byte* of_window, size_t bytes, std::byte value) const {
+  device_.make_current();
+  const CudaDriver& driver = device_.driver();
+  check_cuda(driver,
+             driver.cuMemsetD8Async(place_of(of_window), std::to_integer<unsigned char>(value), bytes,
+                                    stream_.get()),
+             "cuMemsetD8Async");
 }
 
 void DeviceMemory::set_gate(size_t lane, bool is_open) const {

@@ -14,8 +14,9 @@ namespace qcts {
 
 // Descriptors of the device memory in the host, as it is started.
 inline constexpr int kDeviceInputsFd = 8, kDeviceOutputsFd = 9;
-// Bytes of device memory behind each window, or an eighth of the device's memory if that is less.
-inline constexpr size_t kDeviceWindowBytes = size_t{512} << 20;
+// Bytes of device memory behind each window, or a sixteenth of the device's memory if that is less: a kernel,
+// its peers and the roofs each have two. Timed weights of 28672 x 8192 take turns, and so do their outputs.
+inline constexpr size_t kDeviceWindowBytes = size_t{5} << 30;
 
 // Gates lie at the beginning of the inputs, where the window has messages: a line for each lane.
 inline constexpr size_t kGateBytes = 64;
@@ -53,6 +54,9 @@ class DeviceMemory {
   // Copies go on until wait(). They throw CudaError. [thread-safe]
   void copy_to_device(const std::byte* of_window, std::span<const std::byte> bytes) const;
   void copy_from_device(std::span<std::byte> to, const std::byte* of_window) const;
+  // Within the device: `from` may lie in either window. As above. [thread-safe]
+  void copy_within(const std::byte* to, const std::byte* from, size_t bytes) const;
+  void fill(const std::byte* of_window, size_t bytes, std::byte value) const;
   void wait() const { stream_.wait(); }
   // Opens or shuts the gate of a lane, a word on which the host's stream waits.
   void set_gate(size_t lane, bool is_open) const;

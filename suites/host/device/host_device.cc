@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/host/device/host_device.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace qcts {
 
@@ -49,10 +51,9 @@ void HostDevice::shut_gate(size_t lane) const {
   if (result != 0) throw DeviceFault("the gate of its stream: " + result_text(driver, result));
 }
 
-size_t HostDevice::capture(size_t lane, const std::function<void()>& call) {
+std::unique_ptr<CapturedWork> HostDevice::captured_of(size_t lane, const std::function<void()>& call) const {
   const CudaDriver& driver = device_.driver();
   const CuStream stream = streams_[lane].get();
-  captured_[lane].reset();
   check_cuda(driver, driver.cuStreamBeginCapture_v2(stream, kCuCaptureGlobal), "cuStreamBeginCapture");
   CuGraph graph = nullptr;
   try {
@@ -64,8 +65,48 @@ size_t HostDevice::capture(size_t lane, const std::function<void()>& call) {
   const CuResult result = driver.cuStreamEndCapture(stream, &graph);
   if (result != 0 || graph == nullptr)
     throw std::runtime_error("run() did what cannot be captured: " + result_text(driver, result));
-  captured_[lane] = std::make_unique<CapturedWork>(device_, graph);
+  return std::make_unique<CapturedWork>(device_, graph);
+}
+
+size_t HostDevice::capture(size_t lane, const std::function<void()>& call) {
+  captured_[lane].reset();
+  captured_[lane] = captured_of(lane, call);
   return captured_[lane]->kernels();
+}
+
+size_t HostDevice::capture_timed(size_t lane, uint32_t number, size_t calls, size_t calls_a_graph,
+                                 const std::function<void(size_t)>& call) {
+  timed_.erase(number);
+  auto graphs = std::make_unique<TimedGraphs>(device_, streams_[lane].get());
+  for (size_t first = 0; first < calls; first += calls_a_graph)
+    graphs->add(captured_of(lane, [&] {
+      for (size_t i = first; i < std::min(first + calls_a_graph, calls); ++i) call(i);
+    }));
+  return (timed_[number] = std::move(graphs))->kernels();
+}
+
+const TimedGraphs& HostDevice::timed_of(uint32_t number) const {
+  const auto found = timed_.find(number);
+  if (found == timed_.end()) throw std::runtime_error("the host was asked to time what it has not captured");
+  return *found->second;
+}
+
+void HostDevice::wake_timed(uint32_t number) const {
+  try {
+    timed_of(number).wake();
+  } catch (const CudaError& error) {
+    throw DeviceFault(std::string("run() failed on the device: ") + error.what());
+  }
+}
+
+double HostDevice::launch_timed(size_t lane, uint32_t number) const {
+  try {
+    timed_of(number).launch();
+    wait(lane, "run");
+    return timed_of(number).events_us();
+  } catch (const CudaError& error) {
+    throw DeviceFault(std::string("run() failed on the device: ") + error.what());
+  }
 }
 
 void HostDevice::replay(size_t lane) const {

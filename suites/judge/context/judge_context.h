@@ -19,6 +19,8 @@ struct JudgeContext : JudgeSettings {
   OpenOptions open = {};                    // options with which round_trip, assign and size open the file
   const Registry* dense_peer = nullptr;     // latency: registry with the dense baseline; may be null
   const Registry* torch_peer = nullptr;     // latency: registry with LibTorch's kernels; may be null
+  const Registry* device_clock = nullptr;   // latency on a device: the clock library's kernels; may be null
+  std::string no_device_clock = {};         // why there is none
   TestVectorCache* test_vectors = nullptr;  // numerics, determinism: the last test vector; may be null
   CoverageLog* coverage = nullptr;          // numerics: records every input that was judged; may be null
 };

@@ -211,7 +211,27 @@ class Worker {
     if (writes_files) std::filesystem::remove_all(context.scratch);
   }
 
+  // Without the library, nothing is timed on a device, and the verdict says why.
+  void add_device_clock(JudgeContext& context) {
+    if (!clock_ && no_clock_.empty()) {
+      try {
+        const std::optional<std::filesystem::path> library = cuda_clock();
+        if (!library) throw std::runtime_error("no libqcts_cudaclock.so: this build has none");
+        clock_ =
+            std::make_unique<HostedProvider>(*library, cage(), options_.memory_limit_bytes, options_.device);
+        clock_registry_.add(clock_->table(), library->string());
+      } catch (const HostFailure& failure) {
+        no_clock_ = failure.reason;
+      } catch (const std::exception& error) {
+        no_clock_ = error.what();
+      }
+    }
+    context.no_device_clock = no_clock_;
+    if (no_clock_.empty()) context.device_clock = context.dense_peer = &clock_registry_;
+  }
+
   void add_peers(const Case& c, JudgeContext& context) {
+    if (options_.device) return add_device_clock(context);
     if (!peers_) peers_ = std::make_unique<Peers>(cage(), options_.memory_limit_bytes);
     context.dense_peer = peers_->dense(registry_);
     if (c.scheme) context.torch_peer = peers_->torch(abi_op(c.id.op), c.scheme->family());
@@ -293,6 +313,9 @@ class Worker {
   bool is_asked_for_support_ = false;
   uint64_t round_trips_ = 0;  // when the last verdict was written
   std::unique_ptr<Peers> peers_;
+  std::unique_ptr<HostedProvider> clock_;  // on a device
+  Registry clock_registry_;
+  std::string no_clock_;
   CoverageLog coverage_;
   TestVectorCache test_vectors_;
   Fixtures fixtures_;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A provider for the fake device with one fault, which its file name says: qcts_device_wrong.so. It
-// dequantizes int8_row on a stream of the fake driver; "none" has no fault.
+// dequantizes int8_row on a stream of the fake driver, and multiplies by it; "none" has no fault.
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
@@ -26,6 +27,10 @@ std::string fault_of_file() {
 }
 const std::string fault = fault_of_file();
 
+// As if it had changed the driver in its process: all events tell this time.
+const bool has_patched_events =
+    fault == "patches_events" && ::setenv("QCTS_FAKECUDA_EVENT_US", "205", 1) == 0;
+
 void* driver() {
   static void* const library = ::dlopen(std::getenv("QCTS_CUDA_DRIVER"), RTLD_NOW);
   return library;
@@ -34,6 +39,10 @@ void* driver() {
 template <class Function>
 Function* driver_function(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(driver(), name));
+}
+
+qcts::FakeEnqueue enqueue_function() {
+  return reinterpret_cast<qcts::FakeEnqueue>(::dlsym(driver(), qcts::kFakeEnqueue));
 }
 
 // The work of one call: what a kernel on a GPU would get as its arguments.
@@ -145,12 +154,100 @@ qcts_status run(const qcts_problem* problem) {
     uint64_t address = 0;
     if (driver_function<int(uint64_t*, size_t)>("cuMemAlloc_v2")(&address, 1) != 0) return QCTS_FAILED;
   }
-  const auto enqueue = reinterpret_cast<qcts::FakeEnqueue>(::dlsym(driver(), qcts::kFakeEnqueue));
-  if (enqueue(stream, compute, drop, work) != 0) return QCTS_FAILED;
+  if (enqueue_function()(stream, compute, drop, work) != 0) return QCTS_FAILED;
   if (fault == "waits") driver_function<int(void*)>("cuStreamSynchronize")(stream);
   return QCTS_OK;
 }
 
+// Rows of x by a weight of int8_row, in bfloat16.
+struct Product {
+  qcts_problem problem;
+  const void *codes, *scales;
+  bool scales_are_bf16;
+  bool is_done = false;  // of the first run of this work
+};
+
+void multiply(Product& product) {
+  const qcts_problem& p = product.problem;
+  const auto* x = qcts::real_place(static_cast<const uint16_t*>(p.x));
+  const auto* codes = qcts::real_place(static_cast<const int8_t*>(product.codes));
+  const void* scales = qcts::real_place(product.scales);
+  auto* y = qcts::real_place(static_cast<uint16_t*>(p.y));
+  for (int64_t n = 0; n < p.n; ++n) {
+    const float scale = product.scales_are_bf16 ? widened(static_cast<const uint16_t*>(scales)[n])
+                                                : static_cast<const float*>(scales)[n];
+    for (int64_t row = 0; row < p.m; ++row) {
+      double sum = 0;
+      for (int64_t k = 0; k < p.k; ++k) sum += double{widened(x[row * p.k + k])} * codes[n * p.k + k];
+      y[row * p.n + n] = narrowed(static_cast<float>(sum * double{scale}));
+    }
+  }
+}
+
+const char* compute_late(void* context) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  multiply(*static_cast<Product*>(context));
+  return nullptr;
+}
+
+void drop_product(void* context) { delete static_cast<Product*>(context); }
+
+const char* compute_product(void* context) {
+  Product& product = *static_cast<Product*>(context);
+  if (fault == "stale_replay" && std::exchange(product.is_done, true)) return nullptr;
+  if (fault != "late_work") {
+    multiply(product);
+    return nullptr;
+  }
+  // The stream comes to its next event at once; another one does the work.
+  static void* other = nullptr;
+  if (other == nullptr) driver_function<int(void**, unsigned)>("cuStreamCreate")(&other, 1);
+  enqueue_function()(other, compute_late, drop_product, new Product(product));
+  return nullptr;
+}
+
+qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_size) {
+  if (problem->device != 0 && problem->x_dtype == QCTS_BF16 && problem->bias_dtype == QCTS_NONE)
+    return QCTS_OK;
+  std::strncpy(why, "bfloat16 on a device, without a bias", why_size - 1);
+  return QCTS_UNSUPPORTED;
+}
+
+qcts_status run_linear(const qcts_problem* problem) {
+  auto* const product =
+      new Product{*problem, plane_of(*problem, "qdata").data, plane_of(*problem, "scale").data,
+                  plane_of(*problem, "scale").dtype == QCTS_BF16};
+  const int result = enqueue_function()(problem->stream, compute_product, drop_product, product);
+  return result == 0 ? QCTS_OK : QCTS_FAILED;
+}
+
+const qcts_kernel kLinear = {.struct_size = sizeof kLinear,
+                             .op = QCTS_OP_LINEAR,
+                             .scheme = "int8_row",
+                             .variant = "fake",
+                             .description = "a loop",
+                             .claims = QCTS_CLAIM_EMULATED | QCTS_CLAIM_CAPTURABLE,
+                             .reserved = 0,
+                             .numerics = {.struct_size = sizeof(qcts_numerics),
+                                          .x_cast = QCTS_NONE,
+                                          .scale_cast = QCTS_NONE,
+                                          .weight_cast = QCTS_NONE,
+                                          .product_cast = QCTS_NONE,
+                                          .accumulator = QCTS_F32,
+                                          .partial_cast = QCTS_NONE,
+                                          .output_cast = QCTS_F32,
+                                          .flags = 0,
+                                          .reserved = 0},
+                             .supports = supports_linear,
+                             .workspace_bytes = nullptr,
+                             .prepared_bytes = nullptr,
+                             .prepare = nullptr,
+                             .run = run_linear,
+                             .fused_sums = {},
+                             .failure = nullptr,
+                             .reads_layouts = nullptr,
+                             .align_bytes = 0,
+                             .row_align_bytes = 0};
 const qcts_kernel kKernel = {.struct_size = sizeof kKernel,
                              .op = QCTS_OP_DEQUANTIZE,
                              .scheme = "int8_row",
@@ -171,14 +268,14 @@ const qcts_kernel kKernel = {.struct_size = sizeof kKernel,
                              .reads_layouts = nullptr,
                              .align_bytes = 0,
                              .row_align_bytes = 0};
-const qcts_kernel* const kKernels[] = {&kKernel};
+const qcts_kernel* const kKernels[] = {&kKernel, &kLinear};
 const qcts_provider kProvider = {.struct_size = sizeof kProvider,
                                  .abi_version = QCTS_ABI_VERSION,
                                  .name = "onfake",
                                  .version = "1",
                                  .url = nullptr,
                                  .choices = nullptr,
-                                 .n_kernels = 1,
+                                 .n_kernels = 2,
                                  .claims = 0,
                                  .kernels = kKernels,
                                  .load_save = nullptr,
