@@ -47,6 +47,15 @@ def test_a_part_that_is_cut_off_goes_on(unpacked, tmp_path):
     assert len(list(out.iterdir())) <= 8
 
 
+def test_the_third_part_times_kernels(unpacked, tmp_path):
+    out = tmp_path / "out"
+    result = confirm(unpacked, out, 3, 120)
+    assert result.returncode == 0, result.stderr
+    lines = [json.loads(line) for line in gzip.open(out / "latency_fake.jsonl.gz", "rt")]
+    timed = [line for line in lines[1:] if any(measure["name"] == "share_of_roof" for measure in line.get("measures", []))]
+    assert timed and {line["variant"] for line in timed} <= {"sm80", "sm90a"}
+
+
 def test_a_changed_archive_is_refused(unpacked, tmp_path):
     damaged = tmp_path / "qcts_gpu"
     shutil.copytree(unpacked, damaged)
