@@ -155,6 +155,7 @@ QCTS_DRIVER cuStreamWaitValue32_v2(void* handle, uint64_t word, uint32_t value, 
 // The source is read at once, as a driver reads memory that is not pinned.
 QCTS_DRIVER cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void* stream) {
   if (const int result = begin("cuMemcpyHtoDAsync_v2"); result != kSuccess) return result;
+  if (!is_mapped(to, bytes)) return kInvalidValue;
   const auto* first = static_cast<const std::byte*>(from);
   std::vector<std::byte> copy(first, first + bytes);
   return enqueue(stream, {[to, copy = std::move(copy)]() -> const char* {
@@ -165,6 +166,7 @@ QCTS_DRIVER cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, vo
 
 QCTS_DRIVER cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* stream) {
   if (const int result = begin("cuMemcpyDtoHAsync_v2"); result != kSuccess) return result;
+  if (!is_mapped(from, bytes)) return kInvalidValue;
   return enqueue(stream, {[=]() -> const char* {
                    std::memcpy(to, qcts::real_place(reinterpret_cast<const void*>(from)), bytes);
                    return nullptr;
@@ -173,6 +175,7 @@ QCTS_DRIVER cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* st
 
 QCTS_DRIVER cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void* stream) {
   if (const int result = begin("cuMemcpyDtoDAsync_v2"); result != kSuccess) return result;
+  if (!is_mapped(to, bytes) || !is_mapped(from, bytes)) return kInvalidValue;
   return enqueue(stream, {[=]() -> const char* {
                    std::memmove(qcts::real_place(reinterpret_cast<void*>(to)),
                                 qcts::real_place(reinterpret_cast<const void*>(from)), bytes);
@@ -182,6 +185,7 @@ QCTS_DRIVER cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void*
 
 QCTS_DRIVER cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void* stream) {
   if (const int result = begin("cuMemsetD8Async"); result != kSuccess) return result;
+  if (!is_mapped(to, bytes)) return kInvalidValue;
   return enqueue(stream, {[=]() -> const char* {
                    std::memset(qcts::real_place(reinterpret_cast<void*>(to)), value, bytes);
                    return nullptr;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Virtual memory management: physical memory is a memfd, which goes to another process as its descriptor.
+#include <iterator>
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,6 +23,14 @@ uint64_t add_allocation(int fd, size_t bytes) {
 }
 
 }  // namespace
+
+bool qcts::fakecuda::is_mapped(uint64_t address, size_t bytes) {
+  const std::lock_guard lock(state().mutex);
+  const auto after = state().mapped.upper_bound(address);
+  if (after == state().mapped.begin()) return false;
+  const auto& [first, piece] = *std::prev(after);
+  return address + bytes <= first + piece.bytes;
+}
 
 QCTS_DRIVER cuMemGetAllocationGranularity(size_t* bytes, const void*, int) {
   *bytes = kGranuleBytes;
@@ -91,7 +101,7 @@ QCTS_DRIVER cuMemMap(uint64_t address, size_t bytes, size_t offset, uint64_t mem
   const std::lock_guard lock(state().mutex);
   const auto found = state().allocations.find(memory);
   if (found == state().allocations.end() || offset + bytes > found->second.bytes) return kInvalidValue;
-  state().mapped[address] = {memory, offset};
+  state().mapped[address] = {memory, offset, bytes};
   return kSuccess;
 }
 
@@ -108,7 +118,8 @@ QCTS_DRIVER cuMemSetAccess(uint64_t address, size_t bytes, const void*, size_t) 
   const std::lock_guard lock(state().mutex);
   const auto found = state().mapped.find(address);
   if (found == state().mapped.end()) return kInvalidValue;
-  const auto& [memory, offset] = found->second;
+  const auto& [memory, offset, all_bytes] = found->second;
+  if (bytes > all_bytes) return kInvalidValue;
   void* const place = pointer(address + qcts::kFakeOffset);
   return ::mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, state().allocations[memory].fd,
                 static_cast<off_t>(offset)) == place

@@ -105,8 +105,12 @@ struct State {
   std::atomic<int> captures = 0;               // streams that capture
   std::map<uint64_t, Allocation> allocations;  // by handle
   uint64_t last_handle = 0;
-  std::map<uint64_t, size_t> reserved;                     // bytes by device address
-  std::map<uint64_t, std::pair<uint64_t, size_t>> mapped;  // handle and offset by device address
+  std::map<uint64_t, size_t> reserved;  // bytes by device address
+  struct Mapped {
+    uint64_t memory;
+    size_t offset, bytes;
+  };
+  std::map<uint64_t, Mapped> mapped;  // by device address
 };
 
 // The state of this process.
@@ -120,6 +124,8 @@ void stick(int result, const char* text);
 void set_current_context(void* context);
 // Returns the stream of a handle, or nullptr.
 Stream* stream_of(void* handle);
+// Returns true if all of these device addresses are mapped.
+bool is_mapped(uint64_t address, size_t bytes);
 // Appends work to a stream, or to the graph that it captures.
 int enqueue(void* handle, Work work);
 // While a stream captures, nobody may wait: the capture is then invalid. Returns kSuccess if none does.

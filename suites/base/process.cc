@@ -87,7 +87,7 @@ pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>
 }  // namespace
 
 int moved_up(int fd) {
-  const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, kAnswerFd + 7);
+  const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, kFirstMovedFd);
   ::close(fd);
   if (moved < 0) throw std::runtime_error(std::string("fcntl: ") + std::strerror(errno));
   return moved;

@@ -69,6 +69,9 @@ class ChildProcess {
   ChildRole role_ = ChildRole::worker;
 };
 
+// The descriptors that a child gets by number lie below this.
+inline constexpr int kFirstMovedFd = 64;
+
 // Closes `fd` and returns a copy that lies above the descriptors that a child gets by number.
 // Throws std::runtime_error.
 int moved_up(int fd);

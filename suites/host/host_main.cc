@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // qcts_host: computes for a judge. Started by qcts, never by hand:
-//   qcts_host WINDOWS_ADDRESS WINDOW_BYTES MEMORY_LIMIT_BYTES caged|free cpu|GPU SCRATCH LIBRARY [COVERED...]
+//   qcts_host WINDOWS_ADDRESS WINDOW_BYTES MEMORY_LIMIT_BYTES caged|free cpu|GPU|GPU+guards SCRATCH LIBRARY
+//   [COVERED...]
 #include <cstdio>
 #include <string>
 
@@ -16,7 +17,9 @@ int main(int argc, char** argv) {
   options.window_bytes = std::stoull(argv[2]);
   options.memory_limit_bytes = std::stoull(argv[3]);
   options.caged = std::string(argv[4]) != "free";
-  if (std::string(argv[5]) != "cpu") options.device = std::stoi(argv[5]);
+  const std::string device = argv[5];
+  if (device != "cpu") options.device = std::stoi(device);
+  options.device_has_guards = device.ends_with("+guards");
   options.scratch = argv[6];
   options.library = argv[7];
   options.covered.assign(argv + 8, argv + argc);

@@ -64,9 +64,10 @@ void cover(const std::vector<fs::path>& folders, const std::vector<fs::path>& ne
 
 // The judge must see the end of its pipes when the host ends.
 void close_inherited() {
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, kAnswerFd, kInputsFd, kOutputsFd, kSecondRequestFd,
-                       kSecondAnswerFd, kDeviceInputsFd, kDeviceOutputsFd})
+  for (const int fd :
+       {STDIN_FILENO, STDOUT_FILENO, kAnswerFd, kInputsFd, kOutputsFd, kSecondRequestFd, kSecondAnswerFd})
     ::close(fd);
+  for (int i = 0; i < kMostDeviceFds; ++i) ::close(kFirstDeviceFd + i);
 }
 
 int wait_for(pid_t child) {

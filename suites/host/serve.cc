@@ -98,12 +98,14 @@ class Host {
     // Before the provider, which may have a handler of its own.
     note_forbidden_accesses(answer_of(outputs_, 0).fault_address);
     if (options.device)
-      device_.emplace(*options.device, options.windows, options.windows + kWindowStride, kLanes);
+      device_.emplace(*options.device, options.windows, options.windows + kWindowStride, kLanes,
+                      options.device_has_guards);
     const uint32_t before = float_control();
     provider_ = open_provider(options.library);
     load_fault_ = float_control_change(before, float_control());
     set_float_control(before);
     table_ = table_json(*provider_.table);
+    if (device_) table_["device_memory"] = {device_->memory().inputs(), device_->memory().outputs()};
     if (!load_fault_.empty()) table_["load_fault"] = load_fault_;
     known_ = known_part<qcts_provider>(provider_.table, offsetof(qcts_provider, load_save), "provider");
   }
@@ -381,9 +383,9 @@ int serve(const HostOptions& options) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a host in a hung kernel does not outlive the judge
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  for (const int fd :
-       {STDIN_FILENO, kAnswerFd, kSecondRequestFd, kSecondAnswerFd, kDeviceInputsFd, kDeviceOutputsFd})
+  for (const int fd : {STDIN_FILENO, kAnswerFd, kSecondRequestFd, kSecondAnswerFd})
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  for (int i = 0; options.device && i < kMostDeviceFds; ++i) ::fcntl(kFirstDeviceFd + i, F_SETFD, FD_CLOEXEC);
   const auto say_error = [](const std::string& error) {
     say_line({{"error", error}});
     return 5;

@@ -18,6 +18,7 @@ struct HostOptions {
   size_t window_bytes = 0;        // of each window
   bool caged = true;
   std::optional<int> device = {};   // the GPU for which the provider computes; none: the host
+  bool device_has_guards = false;   // DeviceLayout
   uint64_t memory_limit_bytes = 0;  // in addition to the memory after loading the provider; 0: no limit
 };
 

@@ -57,6 +57,8 @@ GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, si
   if (stride_bytes < row_bytes) throw std::invalid_argument("GuardedBuffer " + name_ + ": rows overlap");
   bytes_ = rows == 0 ? 0 : (rows - 1) * stride_bytes + row_bytes;
   const bool on_device = memory_ != nullptr && memory_->is_on_device();
+  if (on_device && flush != Flush::none && place_in_slot(access, flush)) return;
+  if (on_device) flush = Flush::none;
   const size_t alignment = on_device ? 256 : 64,
                red_zone_bytes = on_device ? kDeviceRedZoneBytes : kRedZoneBytes;
   const size_t block_bytes = bytes_ + 2 * red_zone_bytes + 2 * alignment,
@@ -69,14 +71,28 @@ GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, si
   block_ = mapping_.subspan(kForbiddenBytes + slack_bytes, block_bytes);
   if (flush == Flush::start) block_ = mapping_.subspan(kForbiddenBytes, open_bytes);
   if (flush != Flush::none) {
-    first_ = flush == Flush::start ? block_.data() : block_.data() + (block_.size() - bytes_);
-    paint(Poison::nan);
+    touch_edge(flush);
     return;
   }
   const uintptr_t start = reinterpret_cast<uintptr_t>(block_.data()) + red_zone_bytes;
   const uintptr_t aligned = (start + alignment - 1) / alignment * alignment + misalign_bytes % alignment;
   first_ = block_.data() + (aligned - reinterpret_cast<uintptr_t>(block_.data()));
   paint(Poison::nan);
+}
+
+void GuardedBuffer::touch_edge(Flush flush) {
+  first_ = flush == Flush::start ? block_.data() : block_.data() + (block_.size() - bytes_);
+  paint(Poison::nan);
+}
+
+bool GuardedBuffer::place_in_slot(HostAccess access, Flush flush) {
+  const size_t open_bytes = whole_pages(bytes_ + kDeviceRedZoneBytes);
+  const auto taken = memory_->take_slot(name_, access, open_bytes, flush == Flush::end);
+  if (!taken) return false;
+  mapping_ = taken->all;
+  block_ = taken->open;
+  touch_edge(flush);
+  return true;
 }
 
 GuardedBuffer::~GuardedBuffer() {

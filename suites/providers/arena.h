@@ -33,9 +33,10 @@ class GuardedBuffer {
   static constexpr size_t kRedZoneBytes = 256, kDeviceRedZoneBytes = 4096;
   static constexpr size_t kForbiddenBytes = size_t{1} << 20;  // inaccessible bytes on either side
 
-  // Places the first byte at `misalign_bytes` modulo 64, on a device modulo 256, or where `flush` puts it.
-  // Requires stride_bytes >= row_bytes.
-  // The buffer lies in `memory`, which must outlive it, or in this process alone if `memory` is nullptr.
+  // Places the first byte at `misalign_bytes` modulo 64, on a device modulo 256, or where `flush` puts it. On
+  // a device, `flush` needs a slot (HostMemory::take_slot): without one, the first byte is placed as without
+  // it. Requires stride_bytes >= row_bytes. The buffer lies in `memory`, which must outlive it, or in this
+  // process alone if `memory` is nullptr.
   GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes,
                 HostMemory* memory = nullptr, HostAccess access = HostAccess::reads,
                 Flush flush = Flush::none);
@@ -80,6 +81,8 @@ class GuardedBuffer {
       Visit&& visit) const;  // calls visit(first, last) for each range of block_ outside the rows
 
   std::span<std::byte> own_pages(size_t all_bytes, size_t open_bytes);
+  void touch_edge(Flush flush);
+  bool place_in_slot(HostAccess access, Flush flush);  // returns false if there is no slot for it
 
   std::string name_;
   HostMemory* memory_;

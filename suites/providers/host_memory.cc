@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/providers/host_memory.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -8,11 +9,31 @@
 
 namespace qcts {
 
-HostMemory::HostMemory(const Windows& windows, std::optional<size_t> device_bytes)
-    : is_on_device_(device_bytes.has_value()) {
-  const size_t bytes = device_bytes.value_or(windows.bytes());
-  windows_ = {Window{windows.inputs() + kBuffersOffset, windows.inputs() + bytes},
-              Window{windows.outputs() + kBuffersOffset, windows.outputs() + bytes}};
+HostMemory::HostMemory(const Windows& windows, const std::optional<DeviceLayout>& layout)
+    : layout_(layout), is_on_device_(layout.has_value()) {
+  static_assert(kBuffersOffset == kGuardsOffset);
+  const size_t first = layout ? layout->rest_offset() : kBuffersOffset,
+               bytes = layout ? std::min(layout->bytes, windows.bytes()) : windows.bytes();
+  for (const auto& [window, base] :
+       {std::pair{&windows_[0], windows.inputs()}, {&windows_[1], windows.outputs()}})
+    *window = {base, base + first, base + bytes, {}};
+}
+
+std::optional<HostBlock> HostMemory::take_slot(std::string name, HostAccess access, size_t open_bytes,
+                                               bool at_end) {
+  const std::lock_guard lock(mutex_);
+  if (!layout_ || !layout_->has_guards || open_bytes > layout_->granule_bytes) return std::nullopt;
+  Window& window = windows_[static_cast<size_t>(access)];
+  const size_t granule = layout_->granule_bytes, guard = granule / 2;
+  for (size_t slot = 0; slot < DeviceLayout::kSlots; ++slot) {
+    std::byte* const first = window.base + layout_->slot_offset(slot);
+    if (window.blocks.contains(first - guard)) continue;
+    const std::span<std::byte> all(first - guard, granule + 2 * guard);
+    const std::span<std::byte> open = all.subspan(at_end ? guard + granule - open_bytes : guard, open_bytes);
+    return window.blocks.emplace(all.data(), HostBlock{std::move(name), all, open, access, false})
+        .first->second;
+  }
+  return std::nullopt;
 }
 
 // Begins after the last block: blocks are given back almost in the reverse order.
@@ -23,7 +44,7 @@ std::span<std::byte> HostMemory::take(std::string name, HostAccess access, size_
   std::byte* first = window.first;
   if (!window.blocks.empty()) {
     const std::span<std::byte> last = window.blocks.rbegin()->second.all;
-    first = last.data() + last.size();
+    first = std::max(first, last.data() + last.size());
   }
   if (bytes > static_cast<size_t>(window.end - first)) throw std::bad_alloc();
   const std::span<std::byte> all(first, bytes);

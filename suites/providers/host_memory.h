@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "suites/host/device/device_memory.h"
 #include "suites/host/windows.h"
 
 namespace qcts {
@@ -29,8 +30,8 @@ struct HostBlock {
 
 class HostMemory {
  public:
-  // With `device_bytes`, it gives out the first bytes of each window, behind which device memory lies.
-  explicit HostMemory(const Windows& windows, std::optional<size_t> device_bytes = {});
+  // With `layout`, it gives out the first bytes of each window, behind which device memory lies.
+  explicit HostMemory(const Windows& windows, const std::optional<DeviceLayout>& layout = {});
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
 
@@ -39,6 +40,10 @@ class HostMemory {
   // Throws std::bad_alloc if the window is full. [thread-safe]
   std::span<std::byte> take(std::string name, HostAccess access, size_t bytes, size_t open_offset,
                             size_t open_bytes, bool is_timed = false);
+  // On a device with guards: as take(), for a block whose open part is a slot. Its first or, with `at_end`,
+  // its last byte touches what is not mapped. Returns nullopt if it does not fit or no slot is free.
+  // [thread-safe]
+  std::optional<HostBlock> take_slot(std::string name, HostAccess access, size_t open_bytes, bool at_end);
   void give_back(std::span<std::byte> memory);  // [thread-safe]
   // Returns the block whose open part holds the address, or nullopt. [thread-safe]
   std::optional<HostBlock> block_of(const void* address) const;
@@ -49,10 +54,11 @@ class HostMemory {
   std::optional<HostBlock> find(const std::byte* address, bool is_open) const;
 
   struct Window {
-    std::byte *first = nullptr, *end = nullptr;
-    std::map<const std::byte*, HostBlock> blocks = {};  // by their first byte
+    std::byte *base = nullptr, *first = nullptr, *end = nullptr;  // first: of what is not a slot
+    std::map<const std::byte*, HostBlock> blocks = {};            // by their first byte
   };
   std::array<Window, 2> windows_;  // by HostAccess
+  const std::optional<DeviceLayout> layout_;
   const bool is_on_device_;
   mutable std::mutex mutex_;
 };

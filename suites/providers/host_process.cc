@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kernels/fakecuda/fake_driver.h"
 #include "suites/base/paths.h"
 #include "suites/host/words.h"
 
@@ -66,10 +67,15 @@ HostProcess::~HostProcess() {
     if (fd >= 0) ::close(fd);
 }
 
+std::string HostProcess::device_word() const {
+  if (!device_) return "cpu";
+  return std::to_string(device_->device.ordinal()) + (device_->memory.layout().has_guards ? "+guards" : "");
+}
+
 HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest& cage,
                          uint64_t memory_limit_bytes, std::optional<int> device)
     : device_(device ? std::make_unique<OnDevice>(*device, windows_) : nullptr),
-      memory_(windows_, device_ ? std::optional(device_->memory.bytes()) : std::nullopt) {
+      memory_(windows_, device_ ? std::optional(device_->memory.layout()) : std::nullopt) {
   const LanePipe requests, answers;
   lanes_[1].request_fd = requests.write_end;
   lanes_[1].answer_fd = answers.read_end;
@@ -81,7 +87,7 @@ HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest
                                     std::to_string(windows_.bytes()),
                                     std::to_string(memory_limit_bytes),
                                     cage.is_wanted ? "caged" : "free",
-                                    device ? std::to_string(*device) : "cpu",
+                                    device_word(),
                                     cage.scratch.string(),
                                     library.string()};
   for (const std::filesystem::path& folder : cage.covered) words.push_back(folder.string());
@@ -89,10 +95,9 @@ HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest
                                         {windows_.outputs_fd(), kOutputsFd},
                                         {requests.read_end, kSecondRequestFd},
                                         {answers.write_end, kSecondAnswerFd}};
-  if (device_) {
-    inherited.push_back({device_->memory.inputs_fd(), kDeviceInputsFd});
-    inherited.push_back({device_->memory.outputs_fd(), kDeviceOutputsFd});
-  }
+  for (int to = kFirstDeviceFd;
+       device_ && to < kFirstDeviceFd + static_cast<int>(device_->memory.fds().size()); ++to)
+    inherited.push_back({device_->memory.fds()[static_cast<size_t>(to - kFirstDeviceFd)], to});
   child_ = std::make_unique<ChildProcess>(program_path().parent_path() / "qcts_host", words,
                                           environment_with(kEnvironment), "/proc/self/fd/2", ChildRole::host,
                                           inherited);
@@ -107,6 +112,8 @@ Json HostProcess::read_handshake() {
     if (const auto line = child_->next_line()) {
       Json table = Json::parse(*line, nullptr, false);
       pid_ = last_descendant(child_->pid());  // the child may be its launcher (suites/host/namespaces.h)
+      if (device_ && table.is_object() && table.contains("device_memory"))
+        device_first_ = table["device_memory"].get<std::array<CuAddress, 2>>();
       if (table.is_object()) return table;
       throw std::runtime_error("its host's first line is not a handshake: " + line->substr(0, 100));
     }
@@ -319,12 +326,25 @@ std::string HostProcess::next_line(size_t lane) {
   }
 }
 
+// The fake device keeps its memory at other addresses than those that kernels get.
+const std::byte* HostProcess::of_window(uint64_t fault_address) const {
+  if (!device_) return nullptr;
+  const std::array<const std::byte*, 2> windows = {windows_.inputs(), windows_.outputs()};
+  for (size_t i = 0; i < windows.size(); ++i)
+    if (const uint64_t offset = fault_address - kFakeOffset - device_first_[i];
+        offset < device_->memory.bytes())
+      return windows[i] + offset;
+  return nullptr;
+}
+
 // The host may read its inputs, so a forbidden access to one was a write. Outputs are open during a call, so
 // a forbidden access to one came after it.
 void HostProcess::fail_dead() {
   const uint64_t address = answer_of(windows_.outputs(), 0).fault_address;
   const std::unique_lock lock(mutex_);  // callers of both lanes notice
   const std::string ending = child_->wait();
+  if (const auto beside = memory_.block_around(of_window(address)); device_ && beside)
+    throw OverrunFault(overrun_text(*beside, of_window(address)));
   const auto block = memory_.block_of(reinterpret_cast<const void*>(address));
   if (address != 0 && block)
     throw OverrunFault(block->access == HostAccess::reads

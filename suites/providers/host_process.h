@@ -66,6 +66,8 @@ class HostProcess {
   pid_t pid() const { return pid_; }  // of the host itself, once the handshake is read
   HostMemory& memory() { return memory_; }
   const Device* device() const { return device_ ? &device_->device : nullptr; }
+  // Returns "" or why buffers on the device have no guards.
+  std::string no_guards() const { return device_ ? device_->memory.no_guards() : ""; }
   const DeviceMemory* device_memory() const { return device_ ? &device_->memory : nullptr; }
   uint64_t round_trips() const { return round_trips_; }
 
@@ -80,6 +82,7 @@ class HostProcess {
 
   class TakenLane;
 
+  std::string device_word() const;
   size_t take_lane();
   void give_back_lane(size_t lane);
   // Returns the number of the request.
@@ -91,6 +94,7 @@ class HostProcess {
   bool has_answered(size_t lane) const;
   std::string next_line(size_t lane);
   [[noreturn]] void fail_dead();
+  const std::byte* of_window(uint64_t fault_address) const;
 
   // Copies what the call uses between windows and device memory.
   void copy_to_device(const std::vector<OpenPages>& used) const;
@@ -109,6 +113,7 @@ class HostProcess {
   Windows windows_;
   std::unique_ptr<OnDevice> device_;  // nullptr: the host computes on the processor
   HostMemory memory_;
+  std::array<CuAddress, 2> device_first_{};  // of inputs and outputs in the host
   std::unique_ptr<ChildProcess> child_;
   pid_t pid_ = -1;
   std::mutex mutex_;  // of lanes_, and of waiting for the child

@@ -46,6 +46,7 @@ class HostedProvider {
   pid_t pid() const { return process_.pid(); }
   HostMemory& memory() { return process_.memory(); }
   const Device* device() const { return process_.device(); }  // nullptr: it computes on the processor
+  std::string no_guards() const { return process_.no_guards(); }
   const DeviceMemory* device_memory() const { return process_.device_memory(); }
   uint64_t round_trips() const { return process_.round_trips(); }
 

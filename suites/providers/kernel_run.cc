@@ -52,8 +52,8 @@ KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const 
       op_(input.op),
       has_no_rows_(input.has_no_rows()),
       device_(provider_device(kernel)),
-      // Device memory has red zones alone, and what ends with its page begins anywhere.
-      flush_(device_ || kernel.align_bytes > 1 ? Flush::none : options.flush),
+      // What ends with its page begins anywhere.
+      flush_(kernel.align_bytes > 1 ? Flush::none : options.flush),
       planes_gone_(options.planes_gone),
       prepares_alone_(options.prepares_alone),
       renamed_(options.renamed && HostedProvider::kernel_of(kernel) != nullptr),
@@ -80,8 +80,8 @@ KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const 
 
 // The ABI promises whole lines of workspace and prepared weight; without them, less of an overrun is missed.
 size_t KernelRun::as_promised(uint64_t bytes) const {
-  constexpr uint64_t kLine = 64;
-  return flush_ == Flush::none ? bytes : (bytes + kLine - 1) / kLine * kLine;
+  const uint64_t line = device_ ? 256 : 64;
+  return flush_ == Flush::none ? bytes : (bytes + line - 1) / line * line;
 }
 
 GuardedBuffer* KernelRun::guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,

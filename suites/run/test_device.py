@@ -73,6 +73,28 @@ def test_a_fault_is_named(tmp_path, fault, text):
     assert failures and all(text in json.dumps(failure) for failure in failures), failures[0]
 
 
+@pytest.mark.parametrize("fault, text", [
+    ("reads_past_end", "read past the end of qdata, at +0"),
+    ("far_past_end", "read or wrote past the end of y, at +8192"),
+    ("far_before_start", "read or wrote before the start of y, at -12288"),
+])  # fmt: skip
+def test_buffers_end_where_nothing_is_mapped(tmp_path, fault, text):
+    """Red zones do not show reads, nor what is written beyond them. Each input has such buffers once, some at their beginning."""
+    result = run(tmp_path, *faulty(fault)[:2], "--plan", "nightly", "--filter", "numerics.dequantize/int8_row/*_bf16")
+    failures = report(tmp_path)["failures"]
+    assert result.returncode == 1 and failures, result.stdout + result.stderr
+    assert any(text in json.dumps(failure) for failure in failures), failures[0]
+    (provider,) = report(tmp_path)["providers"]
+    assert provider["device_guards"] == "yes"
+
+
+def test_where_the_driver_refuses_guards_the_record_says_so(tmp_path):
+    result = run(tmp_path, *faulty("reads_past_end"), QCTS_FAKECUDA_FAULTS="cuMemMap:5=800")
+    assert result.returncode == 0, result.stdout + result.stderr
+    (provider,) = report(tmp_path)["providers"]
+    assert provider["device_guards"] == "no: cuMemMap: CUDA_ERROR_NOT_PERMITTED (operation not permitted)"
+
+
 @pytest.mark.parametrize("faults, provider", [(None, "hangs"), ("launch:2=hang", "none")])
 def test_a_hang_costs_its_case_alone(tmp_path, faults, provider):
     plan = json.loads((ROOT / "suites/plans/nightly.json").read_text()) | {"case_timeout_s": 5}
@@ -155,7 +177,7 @@ def test_an_older_gpu_is_asked_what_it_can_run(tmp_path):
 
 
 def test_the_driver_may_refuse(tmp_path):
-    result = run(tmp_path, "--plan", "quick", QCTS_FAKECUDA_FAULTS="cuMemCreate:1=2")
+    result = run(tmp_path, "--plan", "quick", QCTS_FAKECUDA_FAULTS="cuMemCreate:1=2,cuMemCreate:2=2")
     assert result.returncode == 5 and "CUDA_ERROR_OUT_OF_MEMORY" in result.stdout + result.stderr
 
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include <unistd.h>
@@ -18,63 +19,97 @@ CuMemoryProperties properties_of(const Device& device) {
   return {kCuPinned, kCuFileDescriptor, location_of(device), nullptr, {}};
 }
 
-size_t device_window_bytes(const Device& device) {
-  const CuMemoryProperties properties = properties_of(device);
-  size_t granule = 0;
-  check_cuda(device.driver(), device.driver().cuMemGetAllocationGranularity(&granule, &properties, 0),
-             "cuMemGetAllocationGranularity");
-  const size_t wanted = std::min<size_t>(kDeviceWindowBytes, device.properties().memory_bytes / 16);
-  return (wanted + granule - 1) / granule * granule;
-}
-
-DeviceMapping allocate(const Device& device, size_t bytes, int& exported_fd) {
+CuMemory allocate_piece(const Device& device, size_t bytes, int& exported_fd) {
   const CudaDriver& driver = device.driver();
   const CuMemoryProperties properties = properties_of(device);
   CuMemory memory = 0;
   check_cuda(driver, driver.cuMemCreate(&memory, bytes, &properties, 0), "cuMemCreate");
-  DeviceMapping mapping(device, memory, bytes);
   int fd = -1;
-  check_cuda(driver, driver.cuMemExportToShareableHandle(&fd, memory, kCuFileDescriptor, 0),
-             "cuMemExportToShareableHandle");
+  const CuResult result = driver.cuMemExportToShareableHandle(&fd, memory, kCuFileDescriptor, 0);
+  if (result != 0) driver.cuMemRelease(memory);
+  check_cuda(driver, result, "cuMemExportToShareableHandle");
   exported_fd = moved_up(fd);
-  return mapping;
+  return memory;
 }
 
-DeviceMapping import(const Device& device, int fd, size_t bytes) {
+DeviceMapping import(const Device& device, const DeviceLayout& layout, int first_fd) {
   const CudaDriver& driver = device.driver();
-  CuMemory memory = 0;
-  check_cuda(driver,
-             driver.cuMemImportFromShareableHandle(
-                 &memory, reinterpret_cast<void*>(static_cast<intptr_t>(fd)), kCuFileDescriptor),
-             "cuMemImportFromShareableHandle");
-  ::close(fd);
-  return {device, memory, bytes};
+  std::vector<CuMemory> memory;
+  for (size_t i = 0; i < layout.pieces().size(); ++i) {
+    const int fd = first_fd + static_cast<int>(i);
+    check_cuda(
+        driver,
+        driver.cuMemImportFromShareableHandle(
+            &memory.emplace_back(), reinterpret_cast<void*>(static_cast<intptr_t>(fd)), kCuFileDescriptor),
+        "cuMemImportFromShareableHandle");
+    ::close(fd);
+  }
+  return {device, layout, std::move(memory)};
 }
 
 }  // namespace
 
-DeviceMapping::DeviceMapping(const Device& device, CuMemory memory, size_t bytes)
-    : device_(&device), memory_(memory), bytes_(bytes) {
+std::vector<DeviceLayout::Piece> DeviceLayout::pieces() const {
+  if (!has_guards) return {{0, bytes}};
+  std::vector<Piece> all = {{0, granule_bytes}};
+  for (size_t slot = 0; slot < kSlots; ++slot) all.push_back({slot_offset(slot), granule_bytes});
+  all.push_back({rest_offset(), bytes - rest_offset()});
+  return all;
+}
+
+size_t DeviceLayout::slot_offset(size_t slot) const { return kGuardsOffset + (2 * slot + 1) * granule_bytes; }
+
+size_t DeviceLayout::rest_offset() const { return has_guards ? slot_offset(kSlots) : kGuardsOffset; }
+
+DeviceLayout device_layout(const Device& device, bool has_guards) {
+  const CuMemoryProperties properties = properties_of(device);
+  DeviceLayout layout{0, 0, has_guards};
+  check_cuda(device.driver(),
+             device.driver().cuMemGetAllocationGranularity(&layout.granule_bytes, &properties, 0),
+             "cuMemGetAllocationGranularity");
+  const size_t wanted = std::min<size_t>(kDeviceWindowBytes, device.properties().memory_bytes / 16);
+  layout.bytes = (wanted + layout.granule_bytes - 1) / layout.granule_bytes * layout.granule_bytes;
+  if (has_guards && (kGuardsOffset % layout.granule_bytes != 0 || layout.rest_offset() >= layout.bytes))
+    throw CudaError("its memory is too small, or has granules of " + std::to_string(layout.granule_bytes) +
+                    " bytes");
+  return layout;
+}
+
+DeviceMapping::DeviceMapping(const Device& device, const DeviceLayout& layout, std::vector<CuMemory> memory)
+    : device_(&device), pieces_(layout.pieces()), memory_(std::move(memory)), bytes_(layout.bytes) {
   const CudaDriver& driver = device.driver();
   const CuAccess access{location_of(device), kCuReadWrite};
-  check_cuda(driver, driver.cuMemAddressReserve(&address_, bytes, 0, 0, 0), "cuMemAddressReserve");
-  check_cuda(driver, driver.cuMemMap(address_, bytes, 0, memory, 0), "cuMemMap");
-  check_cuda(driver, driver.cuMemSetAccess(address_, bytes, &access, 1), "cuMemSetAccess");
+  try {
+    check_cuda(driver, driver.cuMemAddressReserve(&address_, bytes_, 0, 0, 0), "cuMemAddressReserve");
+    for (const auto& [offset, bytes] : pieces_) {
+      check_cuda(driver, driver.cuMemMap(address_ + offset, bytes, 0, memory_[mapped_], 0), "cuMemMap");
+      ++mapped_;
+      check_cuda(driver, driver.cuMemSetAccess(address_ + offset, bytes, &access, 1), "cuMemSetAccess");
+    }
+  } catch (...) {
+    release();
+    throw;
+  }
+}
+
+void DeviceMapping::release() noexcept {
+  const CudaDriver& driver = device_->driver();
+  for (size_t i = 0; i < mapped_; ++i) driver.cuMemUnmap(address_ + pieces_[i].offset, pieces_[i].bytes);
+  if (address_ != 0) driver.cuMemAddressFree(address_, bytes_);
+  for (const CuMemory memory : memory_) driver.cuMemRelease(memory);
 }
 
 DeviceMapping::~DeviceMapping() {
-  if (device_ == nullptr || address_ == 0) return;
-  const CudaDriver& driver = device_->driver();
-  driver.cuMemUnmap(address_, bytes_);
-  driver.cuMemAddressFree(address_, bytes_);
-  driver.cuMemRelease(memory_);
+  if (device_ != nullptr) release();
 }
 
 DeviceMapping::DeviceMapping(DeviceMapping&& other) noexcept { *this = std::move(other); }
 
 DeviceMapping& DeviceMapping::operator=(DeviceMapping&& other) noexcept {
   std::swap(device_, other.device_);
+  std::swap(pieces_, other.pieces_);
   std::swap(memory_, other.memory_);
+  std::swap(mapped_, other.mapped_);
   std::swap(address_, other.address_);
   std::swap(bytes_, other.bytes_);
   return *this;
@@ -84,14 +119,44 @@ DeviceMemory::DeviceMemory(const Device& device, const std::byte* inputs, const 
     : device_(device), inputs_first_(inputs), outputs_first_(outputs), stream_(device) {
   if (!device.properties().exports_memory)
     throw CudaError(device.properties().name + " does not share its memory with another process");
-  const size_t bytes = device_window_bytes(device);
-  inputs_ = allocate(device, bytes, inputs_fd_);
-  outputs_ = allocate(device, bytes, outputs_fd_);
+  try {
+    allocate(true);
+    probe_guards();
+  } catch (const CudaError& error) {
+    no_guards_ = error.what();
+    close_fds();
+    allocate(false);
+  }
+}
+
+void DeviceMemory::allocate(bool has_guards) {
+  inputs_ = DeviceMapping();
+  outputs_ = DeviceMapping();
+  layout_ = device_layout(device_, has_guards);
+  for (DeviceMapping* mapping : {&inputs_, &outputs_}) {
+    std::vector<CuMemory> memory;
+    for (const DeviceLayout::Piece& piece : layout_.pieces())
+      memory.push_back(allocate_piece(device_, piece.bytes, fds_.emplace_back(-1)));
+    *mapping = DeviceMapping(device_, layout_, std::move(memory));
+  }
+}
+
+// What lies beside a slot is not touched: where the driver does not refuse that at once, the context is lost.
+void DeviceMemory::probe_guards() const {
+  const CudaDriver& driver = device_.driver();
+  for (const DeviceMapping* mapping : {&inputs_, &outputs_})
+    for (size_t slot = 0; slot < DeviceLayout::kSlots; ++slot) {
+      const CuAddress first = mapping->address() + layout_.slot_offset(slot);
+      check_cuda(driver, driver.cuMemsetD8Async(first, 0, layout_.granule_bytes, stream_.get()),
+                 "a slot that ends where nothing is mapped");
+    }
+  wait();
 }
 
 void DeviceMemory::close_fds() {
-  for (int* fd : {&inputs_fd_, &outputs_fd_})
-    if (*fd >= 0) ::close(std::exchange(*fd, -1));
+  for (const int fd : fds_)
+    if (fd >= 0) ::close(fd);
+  fds_.clear();
 }
 
 CuAddress DeviceMemory::place_of(const std::byte* of_window) const {
@@ -143,11 +208,11 @@ void DeviceMemory::set_gate(size_t lane, bool is_open) const {
   wait();
 }
 
-ImportedMemory::ImportedMemory(const Device& device, uintptr_t inputs, uintptr_t outputs)
+ImportedMemory::ImportedMemory(const Device& device, uintptr_t inputs, uintptr_t outputs, bool has_guards)
     : inputs_first_(inputs), outputs_first_(outputs) {
-  const size_t bytes = device_window_bytes(device);
-  inputs_ = import(device, kDeviceInputsFd, bytes);
-  outputs_ = import(device, kDeviceOutputsFd, bytes);
+  const DeviceLayout layout = device_layout(device, has_guards);
+  inputs_ = import(device, layout, kFirstDeviceFd);
+  outputs_ = import(device, layout, kFirstDeviceFd + static_cast<int>(layout.pieces().size()));
 }
 
 void* ImportedMemory::place_of(const void* of_window) const {

@@ -42,6 +42,24 @@ TEST_F(DeviceMemoryTest, BytesComeBackFromTheDevice) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(place[i], std::byte{7}) << i;
 }
 
+TEST_F(DeviceMemoryTest, BesideASlotNothingIsMapped) {
+  const Device device(0);
+  const DeviceMemory memory(device, inputs_.data(), outputs_.data());
+  EXPECT_EQ(memory.no_guards(), "");
+  const DeviceLayout& layout = memory.layout();
+  ASSERT_TRUE(layout.has_guards);
+  std::array<std::byte, 8> bytes{};
+  for (const size_t slot : {size_t{0}, DeviceLayout::kSlots - 1}) {
+    const std::byte* const first = inputs_.data() + layout.slot_offset(slot);
+    const std::byte* const end = first + layout.granule_bytes;
+    EXPECT_NO_THROW(memory.copy_to_device(first, bytes));
+    EXPECT_NO_THROW(memory.copy_to_device(end - bytes.size(), bytes));
+    EXPECT_THROW(memory.copy_to_device(first - 1, bytes), CudaError);
+    EXPECT_THROW(memory.copy_to_device(end - 1, bytes), CudaError);
+  }
+  EXPECT_NO_THROW(memory.copy_to_device(inputs_.data() + layout.rest_offset(), bytes));
+}
+
 TEST_F(DeviceMemoryTest, AnAddressOutsideIsRefused) {
   const Device device(0);
   const DeviceMemory memory(device, inputs_.data(), outputs_.data());

@@ -16,8 +16,8 @@ void PlacedProblem::forget() {
   std::memset(static_cast<void*>(&problem), kJunk, sizeof problem);
 }
 
-HostDevice::HostDevice(int ordinal, uintptr_t inputs, uintptr_t outputs, size_t lanes)
-    : device_(ordinal), memory_(device_, inputs, outputs) {
+HostDevice::HostDevice(int ordinal, uintptr_t inputs, uintptr_t outputs, size_t lanes, bool has_guards)
+    : device_(ordinal), memory_(device_, inputs, outputs, has_guards) {
   for (size_t i = 0; i < lanes; ++i) streams_.emplace_back(device_);
   captured_.resize(lanes);
 }

@@ -35,7 +35,8 @@ struct PlacedProblem {
 class HostDevice {
  public:
   // Opens the device and imports the memory behind the windows. Throws CudaError.
-  HostDevice(int ordinal, uintptr_t inputs, uintptr_t outputs, size_t lanes);
+  HostDevice(int ordinal, uintptr_t inputs, uintptr_t outputs, size_t lanes, bool has_guards);
+  const ImportedMemory& memory() const { return memory_; }
 
   void make_current() const { device_.make_current(); }  // on the thread of a lane
   // `problem` must outlive the result, of which it keeps the strings.

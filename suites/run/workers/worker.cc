@@ -94,6 +94,8 @@ class Worker {
     ready.provider = files ? kFileProvider : registry_.providers().front().name;
     ready.info = provider_json(registry_, ready.provider);
     if (hosted_) ready.info["isolation"] = as_asked(hosted_->isolation());
+    if (options_.device)
+      ready.info["device_guards"] = hosted_->no_guards().empty() ? "yes" : "no: " + hosted_->no_guards();
     if (remote_) ready.info["isolation"] = as_asked(remote_->isolation());
     if (const char* profile = promised_profile(); profile != nullptr && *profile != '\0')
       ready.info["profile"] = profile;

@@ -106,6 +106,11 @@ const char* compute(void* context) {
   const int64_t row_bytes = work.k * (work.is_bf16 ? 2 : 4);
   if (fault == "past_end") *(y + (work.n - 1) * work.row_bytes + row_bytes + 1000) = std::byte{1};
   if (fault == "before_start") *(y - 300) = std::byte{1};
+  // Beyond the red zones, or without a trace.
+  if (fault == "far_past_end") *(y + (work.n - 1) * work.row_bytes + row_bytes + 8192) = std::byte{1};
+  if (fault == "far_before_start") *(y - 12288) = std::byte{1};
+  if (fault == "reads_past_end")
+    static_cast<void>(*static_cast<const volatile int8_t*>(qcts::real_place(work.codes) + work.n * work.k));
   if (fault == "input") *const_cast<int8_t*>(qcts::real_place(work.codes)) ^= 1;
   return nullptr;
 }
