@@ -46,12 +46,18 @@ Floats noise_rows(DType dtype, int64_t rows, int64_t cols, uint64_t seed, double
   return x;
 }
 
-// Gives the groups of a row magnitudes that are up to 2^17 apart, so that narrow scales become subnormal.
+// Makes every other group of a row smaller by 2^4 to 2^15, so that narrow scales become subnormal.
 void stretch_groups(const Scheme& scheme, Floats& w) {
   const int64_t group = scheme.group() > 0 ? scheme.group() : w.cols;
   for (int64_t r = 0; r < w.rows; ++r)
     for (int64_t c = 0; c < w.cols; ++c)
-      w.at(r, c) = std::ldexp(w.at(r, c), -static_cast<int>((r + c / group) % 18));
+      if (const int64_t g = r + c / group; g % 2 == 1)
+        w.at(r, c) = std::ldexp(w.at(r, c), -static_cast<int>(4 + 5 * (g / 2) % 12));
+}
+
+// A code that becomes 0 would leave a 2:4 sparse chunk with too few.
+bool stretches_groups(const Scheme& scheme, const Synthetic& synthetic) {
+  return synthetic.draw && synthetic.draw->index % 8 == 2 && !is_sparse(scheme, synthetic.weight);
 }
 
 void zero_some_rows(Floats& w) {
@@ -299,7 +305,7 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   }
   Floats w = noise_weight(scheme, shape, seed);
   if (synthetic.generator == Generator::zero_rows) zero_some_rows(w);
-  if (synthetic.draw && synthetic.draw->index % 8 == 2) stretch_groups(scheme, w);
+  if (stretches_groups(scheme, synthetic)) stretch_groups(scheme, w);
   if (synthetic.generator == Generator::not_sparse)  // only the last chunk
     for (int64_t i = 1; i <= 3; ++i) w.at(shape.n - 1, shape.k - i) = 0.25;
   input.x = w.bytes();
@@ -320,7 +326,7 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   const bool is_plain = op != Op::quantize_activation || !is_sparse(scheme, shape);
   if (synthetic.generator == Generator::zero_rows && is_plain) zero_some_rows(w);
   if (synthetic.generator == Generator::tiles && is_plain) fill_near_max(w);
-  if (synthetic.draw && synthetic.draw->index % 8 == 2) stretch_groups(scheme, w);
+  if (stretches_groups(scheme, synthetic)) stretch_groups(scheme, w);
   if (synthetic.generator == Generator::tiny_sums) make_tiny_weight(w);
   if (synthetic.generator == Generator::huge_weights) fill_to_max(w);
   input.planes = quantized(scheme, shape, w.bytes());

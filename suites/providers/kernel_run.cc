@@ -222,20 +222,15 @@ void KernelRun::prepare_once() {
 
 // A prepared weight holds no addresses, so a copy of it at another multiple of 64 serves as well.
 void KernelRun::move_prepared() {
-  const auto place = [](GuardedBuffer& buffer) { return reinterpret_cast<uintptr_t>(buffer.data()) % 128; };
-  const uint64_t bytes = as_promised(facts_.prepared_bytes);
-  GuardedBuffer* const original = prepared_buffer_;
-  GuardedBuffer* copy = guard("prepared", 1, bytes, bytes, 0, HostAccess::writes);
-  if (place(*copy) == place(*original))
-    copy = guard("prepared", 1, bytes + 64, bytes + 64, 0, HostAccess::writes);
-  std::vector<std::byte> content = original->read();
-  std::byte* first = copy->data();
-  if (content.size() < copy->read().size()) {
-    content.insert(content.begin(), 64, std::byte{0});
-    first += 64;
-  }
+  constexpr size_t kStep = 64;
+  const auto place = [](const void* data) { return reinterpret_cast<uintptr_t>(data) % (2 * kStep); };
+  const uint64_t bytes = as_promised(facts_.prepared_bytes) + kStep;
+  GuardedBuffer* const copy = guard("prepared", 1, bytes, bytes, 0, HostAccess::writes);
+  const size_t offset = place(copy->data()) == place(prepared_buffer_->data()) ? kStep : 0;
+  std::vector<std::byte> content(bytes);
+  std::ranges::copy(prepared_buffer_->read(), content.begin() + static_cast<ptrdiff_t>(offset));
   copy->write(content);
-  problem_.prepared = first;
+  problem_.prepared = copy->data() + offset;
   inputs_.push_back({copy, std::move(content)});
 }
 
