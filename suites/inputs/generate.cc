@@ -263,7 +263,8 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   const Generator generator = synthetic.generator;
   const LinearTypes types = synthetic.linear_types();
   // Noise has few bits, so that float32 sums of it and small codes are exact in every order.
-  const bool has_all_bits = generator == Generator::noise || generator == Generator::rows || synthetic.draw;
+  const bool has_all_bits = types.x == DType::float32 &&
+                            (generator == Generator::noise || generator == Generator::rows || synthetic.draw);
   const double scale = generator == Generator::big_x ? 0x1p16 : has_all_bits ? 0.7 : 1.0;
   Floats x = noise_rows(types.x, m, k, seed + 1, scale);
   if (generator == Generator::half_subnormal) make_half_subnormal(x);

@@ -130,13 +130,25 @@ TEST(ProviderCall, AnswersOutsideTheAbiAreFaults) {
 
 TEST(ProviderCall, AReasonIsKept) {
   qcts_kernel k = kernel();
-  k.supports = [](const qcts_problem*, char* why, size_t) {
-    std::strcpy(why, "k is odd");
+  k.supports = [](const qcts_problem*, char* why, size_t size) {
+    std::snprintf(why, size, "k is odd");
     return QCTS_UNSUPPORTED;
   };
   const Support support = provider_supports(k, kProblem);
   EXPECT_EQ(support.status, QCTS_UNSUPPORTED);
   EXPECT_EQ(support.reason, "k is odd");
+}
+
+TEST(ProviderCall, AReasonKeepsToItsSize) {
+  qcts_kernel k = kernel();
+  k.supports = [](const qcts_problem*, char* why, size_t size) {
+    std::snprintf(why, size, "k is odd, and n is even");
+    if (size < 64) why[size] = 0;
+    return QCTS_UNSUPPORTED;
+  };
+  EXPECT_THAT(
+      [&] { provider_supports(k, kProblem); },
+      testing::ThrowsMessage<ProviderFault>(testing::HasSubstr("wrote more of a reason than its 8 bytes")));
 }
 
 }  // namespace

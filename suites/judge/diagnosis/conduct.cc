@@ -20,6 +20,9 @@ namespace {
 // Long enough for a thread that a call left behind, short beside a worker's start.
 constexpr std::chrono::milliseconds kLateWork{200};
 
+// Sums with fewer bits right are wrong for another reason: results flushed to zero have none.
+constexpr int kNarrowestSum = 2;
+
 using Bytes = std::vector<std::byte>;
 
 Bytes answer_bytes(const KernelAnswer& answer) {
@@ -170,8 +173,9 @@ std::optional<VerdictFinding> narrow_sum(const qcts_kernel& kernel, const Kernel
     if (run.supports().status != QCTS_OK) return std::nullopt;
     const KernelAnswer answer = run.run(Poison::nan);
     if (!expected.judge(answer).mismatch || is_saturated(few.input, reference, answer)) return std::nullopt;
-    return VerdictFinding{Caveat::narrow_sum, "sums of two products have " +
-                                                  std::to_string(right_bits(few.input, reference, answer)) +
+    const int bits = right_bits(few.input, reference, answer);
+    if (bits < kNarrowestSum) return std::nullopt;
+    return VerdictFinding{Caveat::narrow_sum, "sums of two products have " + std::to_string(bits) +
                                                   " bits right: the accumulator is narrower than declared"};
   } catch (const std::exception&) {
     return std::nullopt;
