@@ -213,7 +213,9 @@ qcts_status compute_packed(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
+// With one thread the caller's own computes: a thread that each call starts and ends is one too many.
 qcts_status join_thread(const qcts_problem* problem) {
+  if (problem->threads == 1) return compute(problem);
   std::thread([&] { compute(problem); }).join();
   return QCTS_OK;
 }
