@@ -52,7 +52,7 @@ KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const 
       op_(input.op),
       has_no_rows_(input.has_no_rows()),
       device_(provider_device(kernel)),
-      // What ends with its page begins anywhere.
+      // A buffer that ends with its page may begin at any address.
       flush_(kernel.align_bytes > 1 ? Flush::none : options.flush),
       planes_gone_(options.planes_gone),
       prepares_alone_(options.prepares_alone),

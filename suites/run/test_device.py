@@ -181,7 +181,7 @@ def test_the_driver_may_refuse(tmp_path):
     assert result.returncode == 5 and "CUDA_ERROR_OUT_OF_MEMORY" in result.stdout + result.stderr
 
 
-# What the clock library measures comes from a library that passes time (suites/selftest/device_faults/clock.cc).
+# The times of the clock library come from a stand-in that only passes time (suites/selftest/device_faults/clock.cc).
 TIMED = ["--plan", "latency_fake", "--filter", "latency.linear/int8_row/noise_m1_*"]
 
 

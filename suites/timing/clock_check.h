@@ -14,8 +14,8 @@ struct GraphBatch {
   size_t graphs = 0;
 };
 
-// What a batch takes by this process's clock beside the time of the events: its beginning and end, and each
-// graph.
+// The time that this process's clock adds to that of the events, by an empty batch: once for a batch, and
+// once for each graph.
 struct EmptyBatch {
   double road_us = 0, graph_us = 0;
 };

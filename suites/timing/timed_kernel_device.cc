@@ -16,7 +16,7 @@ constexpr size_t kLargeX = size_t{1} << 20;  // bytes
 
 }  // namespace
 
-// Of each window.
+// Returns the bytes of one window of device memory.
 uint64_t TimedKernel::device_bytes() const {
   const DeviceMemory* memory = provider_device_memory(kernel_);
   return memory == nullptr ? 0 : memory->bytes();
