@@ -71,6 +71,33 @@ qcts_status keeps_answers(const qcts_problem* problem) {
   return status;
 }
 
+// Keeps copies of the bias, or of the scales, for as long as they lie at the same address.
+struct Copy {
+  const void* from = nullptr;
+  std::vector<char> bytes;
+
+  const void* of(const void* data, size_t count) {
+    const char* first = static_cast<const char*>(data);
+    if (from != data) *this = {data, {first, first + count}};
+    return bytes.data();
+  }
+} kept_bias, kept_scales;
+qcts_status keeps_bias(const qcts_problem* problem) {
+  qcts_problem with_kept = *problem;
+  if (problem->bias != nullptr)
+    with_kept.bias = kept_bias.of(problem->bias, static_cast<size_t>(problem->n) * 2);
+  return true_answer(&with_kept);
+}
+qcts_status keeps_scales(const qcts_problem* problem) {
+  std::vector<qcts_plane> planes(problem->planes, problem->planes + problem->n_planes);
+  for (qcts_plane& plane : planes)
+    if (std::strcmp(plane.name, "scale") == 0)
+      plane.data = const_cast<void*>(kept_scales.of(plane.data, static_cast<size_t>(problem->n) * 4));
+  qcts_problem with_kept = *problem;
+  with_kept.planes = planes.data();
+  return true_answer(&with_kept);
+}
+
 struct Memory {
   const char* name;
   qcts_status (*run)(const qcts_problem*);
@@ -84,6 +111,8 @@ const Memory kMemories[] = {
     {"last_weight", runs_last_weight, "wrong after another weight was prepared", remembers_last_weight},
     {"workspace", counts_in_workspace, "wrong with the workspace as the last call left it", nullptr, true},
     {"answers", keeps_answers, "wrong when one element of x has changed at the same address"},
+    {"bias", keeps_bias, "wrong when the bias has changed at the same address"},
+    {"scales", keeps_scales, "wrong once the weight's last scale changed at the same address"},
 };
 
 class StateOf : public testing::TestWithParam<Memory> {};
@@ -91,6 +120,7 @@ class StateOf : public testing::TestWithParam<Memory> {};
 TEST_P(StateOf, IsJudged) {
   const Memory& memory = GetParam();
   kept = {};
+  kept_bias = kept_scales = {};
   qcts_kernel kernel = scalar_kernel(QCTS_OP_LINEAR);
   kernel.claims = QCTS_CLAIM_SCHEDULES;  // one call at a time: these faults are not about threads
   kernel.run = memory.run;

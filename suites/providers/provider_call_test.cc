@@ -75,6 +75,19 @@ TEST(ProviderCall, AChangedControlStateIsAFaultAndIsRestored) {
   EXPECT_EQ(float_control(), before);
 }
 
+TEST(ProviderCall, AChangedPrecisionOfX87IsAFaultAndIsRestored) {
+  qcts_kernel k = kernel();
+  k.run = [](const qcts_problem*) {
+    const uint16_t of_53_bits = 0x27f;
+    asm volatile("fldcw %0" : : "m"(of_53_bits));
+    return QCTS_OK;
+  };
+  const uint32_t before = float_control();
+  EXPECT_THAT(fault_of([&] { provider_run(k, kProblem); }),
+              testing::HasSubstr("x87 control word 0x037f -> 0x027f"));
+  EXPECT_EQ(float_control(), before);
+}
+
 TEST(LoadGuarded, WhatLoadingChangesIsToldAndRestored) {
   const uint32_t before = float_control();
   Registry changing, right;
