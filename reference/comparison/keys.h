@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks whether a file fits a model, without the module.
 // Compares the names and shapes of the file's tensors with a skeleton.
-// What load_state_dict() takes for older names and shapes matches: weight_norm's, and [1] for scalars.
-// Module.load_state_dict(strict=True, assign=True) compares in the same way; for a folder whose config.json
-// ties weights, from_pretrained of transformers does.
+// Older names and shapes match where load_state_dict() takes them: those of weight_norm, and [1] for a
+// scalar. Module.load_state_dict(strict=True, assign=True) compares in the same way; for a folder whose
+// config.json ties weights, from_pretrained of transformers does.
 #pragma once
 
 #include <string>

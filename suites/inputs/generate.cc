@@ -323,7 +323,7 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   const bool has_all_codes =
       synthetic.generator == Generator::all_codes || synthetic.generator == Generator::one_hot;
   Floats w = noise_weight(scheme, shape, seed, !has_all_codes);
-  // What quantizes x reads no weight, and a sparse one has no rows of zeros.
+  // quantize_activation reads no weight, and a sparse weight cannot have rows of zeros.
   const bool is_plain = op != Op::quantize_activation || !is_sparse(scheme, shape);
   if (synthetic.generator == Generator::zero_rows && is_plain) zero_some_rows(w);
   if (synthetic.generator == Generator::tiles && is_plain) fill_near_max(w);

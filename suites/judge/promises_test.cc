@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What prepare() stores before the planes, one after the other.
+// prepare() stores this, and the planes after it, one after the other.
 struct Stored {
   uint32_t threads;
   char padding[60];

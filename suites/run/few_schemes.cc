@@ -2,6 +2,10 @@
 #include "suites/run/few_schemes.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace qcts {
 namespace {

@@ -4,11 +4,6 @@
 // them.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <set>
-#include <string>
-#include <tuple>
 #include <vector>
 
 #include "suites/cases/candidates.h"
@@ -19,8 +14,9 @@ namespace qcts {
 // the family, so many are chosen, evenly spread.
 inline constexpr size_t kFewSchemes = 4;
 
-// Returns the schemes of the list that are asked every input: all, if they are few. Returns none of the
-// `all_of_family` schemes that the plan asks. `served` has the order of the family.
+// Chooses the schemes that are asked every input: all that are served if they are few, none if all schemes of
+// the family are served, and otherwise a few of them. `served` has the order of the family, which has
+// `all_of_family` schemes.
 std::vector<const Scheme*> schemes_asked_whole(const std::vector<const Scheme*>& served,
                                                size_t all_of_family);
 

@@ -13,7 +13,7 @@
 namespace qcts {
 namespace {
 
-// Of larger answers, only rows and columns are described, and of much larger ones nothing: it would cost
+// Larger answers are described by rows and columns alone, and much larger ones not at all: it would cost
 // seconds.
 constexpr int64_t kMaxElements = int64_t{1} << 20, kMaxPlaces = int64_t{1} << 23;
 
@@ -148,7 +148,7 @@ bool is_tie(double quotient, const CodeGrid& codes) {
   return std::fabs(quotient - (low + high) / 2) <= 0x1p-22 * quotient;
 }
 
-// What is rounded to a code: x divided by its scale.
+// Adds the traits of the value that is rounded to a code, x divided by its scale.
 void add_quotients(const Values& quotients, const CodeGrid& codes,
                    const std::function<size_t(const GridPlace&)>& index, std::vector<PlaceTrait>& traits) {
   const auto add = [&](const std::string& words, auto is) {
