@@ -221,18 +221,40 @@ class DeterminismJudge {
     if (run.supports().status != QCTS_OK) return;
     base.hand_over_prepared(run);
     for (size_t i = 0; i < rows; ++i) {
-      run.set_x(std::span(test_vector_.input.x).subspan(i * x_row, x_row));
+      const auto row = std::span(test_vector_.input.x).subspan(i * x_row, x_row);
+      run.set_x(row);
       const auto wanted = std::span(first_.y).subspan(i * y_row, y_row);
-      compare(batch_, {{wanted.begin(), wanted.end()}, {}}, run.run(Poison::zeros),
-              "row " + std::to_string(i) + " alone");
+      const KernelAnswer answer = run.run(Poison::zeros);
+      const bool is_same = compare(batch_, {{wanted.begin(), wanted.end()}, {}}, answer,
+                                   "row " + std::to_string(i) + " alone");
+      if (is_same || !wrong_alone_.empty()) continue;
+      alone.x.assign(row.begin(), row.end());
+      wrong_alone_ = fault_alone(alone, answer, "row " + std::to_string(i) + " alone");
     }
+  }
+
+  // Another answer for a row alone may be as right as the first. If it is not, says whether the prepared
+  // weight is why.
+  std::string fault_alone(const KernelInput& alone, const KernelAnswer& answer, const std::string& how) {
+    const TestVector test_vector = test_vector_for(alone);
+    const LinearReference reference(test_vector.input);
+    const Expectation expected(test_vector, &reference, declared_stages(kernel_, alone.x_dtype));
+    const Finding finding = expected.judge(answer);
+    if (!finding.mismatch) return "";
+    KernelRun own(kernel_, test_vector.input, {1, 0, 0});
+    const bool is_right = !expected.judge(own.run(Poison::zeros)).mismatch;
+    verdict_.mismatch = finding.mismatch;
+    return "wrong for " + how + " with the weight that was prepared for " +
+           std::to_string(test_vector_.input.m) + " rows" +
+           (is_right ? ", and right with one that was prepared for one row" : "") + ": " +
+           finding.mismatch->where + ": want " + finding.mismatch->want + ", got " + finding.mismatch->got;
   }
 
   void count(Measurement& measurement, const KernelAnswer& answer, const std::string& how) {
     compare(measurement, first_, answer, how);
   }
 
-  void compare(Measurement& measurement, const KernelAnswer& want, const KernelAnswer& got,
+  bool compare(Measurement& measurement, const KernelAnswer& want, const KernelAnswer& got,
                const std::string& how) {
     ++measurement.calls;
     const std::optional<Mismatch> mismatch = difference(want, got);
@@ -242,6 +264,7 @@ class DeterminismJudge {
       measurement.first = how + ": " + mismatch->where + ": " + mismatch->want + " became " + mismatch->got;
       if (kernel_.claims & measurement.claim) verdict_.mismatch = mismatch;
     }
+    return !mismatch;
   }
 
   std::optional<Mismatch> difference(const KernelAnswer& want, const KernelAnswer& got) const {
@@ -278,6 +301,9 @@ class DeterminismJudge {
         verdict_.reason = std::string("claims to be ") + measurement->claimed + ", but " + measurement->first;
       verdict_.status = Status::fail;
     }
+    if (wrong_alone_.empty()) return;
+    verdict_.status = Status::fail;
+    verdict_.reason = wrong_alone_;
   }
 
   const Case& case_;
@@ -288,6 +314,7 @@ class DeterminismJudge {
   TestVectorCache own_;
   const TestVector& test_vector_;
   KernelAnswer first_;
+  std::string wrong_alone_;  // a row alone is wrong, not only another answer
   Measurement repeats_{"same_run_to_run", QCTS_CLAIM_DETERMINISTIC, "deterministic"};
   Measurement threads_{"same_for_threads", QCTS_CLAIM_THREAD_INVARIANT, "thread-invariant"};
   Measurement batch_{"same_row_alone", QCTS_CLAIM_BATCH_INVARIANT, "batch-invariant"};

@@ -19,7 +19,8 @@ using testing::HasSubstr;
 // prepare() stores this, and the planes after it, one after the other.
 struct Stored {
   uint32_t threads;
-  char padding[60];
+  int64_t m;
+  char padding[48];
 };
 
 uint64_t plane_bytes(const qcts_plane& plane) {
@@ -35,7 +36,7 @@ uint64_t bytes_to_prepare(const qcts_problem* problem) {
 }
 
 qcts_status store(const qcts_problem* problem, char* to) {
-  const Stored head{problem->threads, {}};
+  const Stored head{problem->threads, problem->m, {}};
   std::memcpy(to, &head, sizeof head);
   to += sizeof head;
   for (uint32_t i = 0; i < problem->n_planes; ++i) {
@@ -91,6 +92,13 @@ qcts_status run_with_threads_of_prepare(const qcts_problem* p) {
   if (head.threads != p->threads) std::memset(p->y, 0, 4);
   return status;
 }
+qcts_status run_with_m_of_prepare(const qcts_problem* p) {
+  Stored head;
+  std::memcpy(&head, p->prepared, sizeof head);
+  const qcts_status status = run_prepared(p);
+  if (head.m != p->m) std::memset(p->y, 0, 4);
+  return status;
+}
 qcts_status run_by_alignment(const qcts_problem* p) {
   const qcts_status status = scalar_kernel(QCTS_OP_LINEAR).run(p);
   if (reinterpret_cast<uintptr_t>(p->x) % 64 != 0) change_last_bit(p, 0);
@@ -113,6 +121,7 @@ struct Broken {
   qcts_status (*prepare)(const qcts_problem*, void*);
   uint32_t claims;
   const char* said;  // "": right
+  Kind kind = Kind::numerics;
 };
 
 class Promises : public testing::TestWithParam<Broken> {};
@@ -128,7 +137,7 @@ Verdict verdict_of(const Broken& broken, uint32_t claims) {
   }
   const Implementation implementation{"acme", &kernel};
   Case c;
-  c.id = {Kind::numerics, Op::linear, "int8_row", "a"};
+  c.id = {broken.kind, Op::linear, "int8_row", "a"};
   c.scheme = find_scheme("int8_row");
   c.question = SyntheticQuestion{{Generator::noise, {DType::float32, 6, 40}, 40, 1, {}}};
   c.implementation = &implementation;
@@ -163,7 +172,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Broken{"exact", run_one_bit_off, nullptr, QCTS_CLAIM_BIT_EXACT,
                            "claims to be bit-exact, but y: row"},
                     Broken{"threads", run_with_threads_of_prepare, prepare, 0,
-                           "wrong with prepare() on 1 thread and run() on"}),
+                           "wrong with prepare() on 1 thread and run() on"},
+                    Broken{"right_alone", run_prepared, prepare, 0, "", Kind::determinism},
+                    Broken{"m", run_with_m_of_prepare, prepare, 0,
+                           "wrong for row 0 alone with the weight that was prepared for 40 rows, and right "
+                           "with one that was prepared for one row",
+                           Kind::determinism}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

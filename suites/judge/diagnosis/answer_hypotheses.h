@@ -43,6 +43,8 @@ struct AnswerHypothesis {
 
 // The mistakes of the stages around the weights: x, the sums, the bias, the rounding of y, its place.
 std::vector<AnswerHypothesis> answer_hypotheses(const SeenAnswer& seen, std::span<const size_t> elements);
+// Appends the mistakes of the arithmetic between codes and y: an order of roundings, sums that saturate.
+void add_arithmetic(const SeenAnswer& seen, std::vector<AnswerHypothesis>& all);
 // Returns summaries of all of `elements`, whatever the reason: one ratio or one difference, which the name
 // holds.
 std::vector<AnswerHypothesis> answer_summaries(const SeenAnswer& seen, std::span<const size_t> elements);

@@ -367,7 +367,10 @@ class AnswerTable {
 }  // namespace
 
 std::vector<AnswerHypothesis> answer_hypotheses(const SeenAnswer& seen, std::span<const size_t> elements) {
-  return AnswerTable(seen, elements).take();
+  std::vector<AnswerHypothesis> all = AnswerTable(seen, elements).take();
+  const int64_t products = seen.input.m * seen.input.weight.n * seen.input.weight.k;
+  if (seen.input.op != Op::linear || products <= kMostProducts) add_arithmetic(seen, all);
+  return all;
 }
 
 }  // namespace qcts

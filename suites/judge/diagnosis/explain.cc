@@ -18,11 +18,15 @@ namespace qcts {
 namespace {
 
 // A small case names nothing, but may belong to a mistake that another case names.
+std::string agreement_with(const std::string& name) {
+  return name.empty() ? "" : "; too few values to name a mistake, they agree with: " + name;
+}
+
 std::string agreement(const SeenAnswer& seen, uint64_t wrong, const ProbedWeights& weights) {
   std::string name = agrees_with(seen, answer_hypotheses, wrong);
   if (name.empty()) name = weights.agree_with;
   if (name.empty()) name = agrees_with(seen, answer_summaries, wrong);
-  return name.empty() ? "" : "; too few values to name a mistake, they agree with: " + name;
+  return agreement_with(name);
 }
 
 // Does y follow from the probed weights, within their error?
@@ -108,6 +112,13 @@ std::string option_of_values(const WrongAnswerOf& wrong) {
   return "";
 }
 
+std::string explained_planes(const KernelInput& input, const Planes& want, const Planes& got) {
+  if (const auto mistake = explain_planes(input, want, got)) return "; " + describe(*mistake);
+  const auto like = explain_planes(input, want, got, kTooFew);
+  return agreement_with(like && like->other.empty() ? like->name : "") +
+         placed(places_in_planes(input, want, got));
+}
+
 }  // namespace
 
 std::string explained(const WrongAnswerOf& wrong, std::vector<VerdictFinding>& findings) {
@@ -120,9 +131,7 @@ std::string explained(const WrongAnswerOf& wrong, std::vector<VerdictFinding>& f
     const SeenAnswer seen = seen_dequantized(input, expected.y, wrong.answer.y);
     return with_places(in_order(seen, wrong.wrong_elems, describe_dequantized(input, wrong.answer.y)), seen);
   }
-  if (const auto planes = explain_planes(input, expected.planes, wrong.answer.planes))
-    return "; " + describe(*planes);
-  return placed(places_in_planes(input, expected.planes, wrong.answer.planes));
+  return explained_planes(input, expected.planes, wrong.answer.planes);
 }
 
 }  // namespace qcts

@@ -18,12 +18,6 @@ constexpr int64_t kMostQuantized = int64_t{1} << 20;
 
 size_t plane_step(const Plane& plane) { return std::max<size_t>(1, dtype_bits(plane.dtype) / 8); }
 
-bool have_same_specs(const Planes& planes, const std::vector<PlaneSpec>& specs) {
-  return std::ranges::equal(planes, specs, [](const Plane& plane, const PlaneSpec& spec) {
-    return plane.name == spec.name && plane.dtype == spec.dtype && plane.shape == spec.shape;
-  });
-}
-
 bool have_same_specs(const Planes& a, const Planes& b) {
   return std::ranges::equal(a, b, [](const Plane& one, const Plane& other) {
     return one.name == other.name && one.dtype == other.dtype && one.shape == other.shape &&
@@ -114,7 +108,7 @@ class Recipes {
       for (const Scheme* const other : schemes()) {
         const bool same_family = other->family() == input_.scheme->family();
         if (other == input_.scheme || same_family != of_family || other->refusal(input_.weight)) continue;
-        if (!have_same_specs(got_, other->plane_specs(input_.weight))) continue;
+        if (!have_specs(got_, other->plane_specs(input_.weight))) continue;
         add(those_of(other->name()), [&] { return quantized(*other, kPlain, input_.x); });
       }
   }
@@ -186,15 +180,21 @@ class Recipes {
 
 }  // namespace
 
+bool have_specs(const Planes& planes, const std::vector<PlaneSpec>& specs) {
+  return std::ranges::equal(planes, specs, [](const Plane& plane, const PlaneSpec& spec) {
+    return plane.name == spec.name && plane.dtype == spec.dtype && plane.shape == spec.shape;
+  });
+}
+
 std::optional<AnswerExplanation> explain_planes(const KernelInput& input, const Planes& want,
-                                                const Planes& got) {
+                                                const Planes& got, const Distinct& distinct) {
   if (input.op != Op::quantize && input.op != Op::quantize_activation) return std::nullopt;
   const int64_t rows = input.op == Op::quantize ? input.weight.n : input.m;
   if (!have_same_specs(want, got)) return std::nullopt;
-  if (auto rounding = explain_code_rounding(input, want, got)) return rounding;
+  if (auto rounding = explain_code_rounding(input, want, got, distinct)) return rounding;
   if (rows * input.weight.k > kMostQuantized) return std::nullopt;
   const Difference differing = difference_of(want, got);
-  if (differing.distinct.size() < kLeastDistinct) return std::nullopt;
+  if (!distinct.allows(differing.distinct.size())) return std::nullopt;
   const Recipes recipes(input, got, differing.names);
   const std::vector<std::string>& names = recipes.names();
   if (names.empty()) return std::nullopt;

@@ -9,14 +9,17 @@
 
 namespace qcts {
 
-// Returns nullopt unless a hypothesis predicts every element of `got`, and at least kLeastDistinct different
-// ones of the elements that are not those of `want`.
-std::optional<AnswerExplanation> explain_planes(const KernelInput& input, const Planes& want,
-                                                const Planes& got);
+// Do planes have these names, types and shapes?
+bool have_specs(const Planes& planes, const std::vector<PlaneSpec>& specs);
 
-// The ways to choose between the two codes around a value, other than the nearest with ties to even.
-// They need a code, a scale and a zero for each element, so only qdata may differ.
+// Returns nullopt unless a hypothesis predicts every element of `got`, and as many different ones of those
+// that are not the elements of `want` as `distinct` allows.
+std::optional<AnswerExplanation> explain_planes(const KernelInput& input, const Planes& want,
+                                                const Planes& got, const Distinct& distinct = kEnough);
+
+// The ways to choose between the two codes around a value, other than the nearest with ties to even, and of
+// dividing by the scale. They need a code and a scale for each element, so only qdata may differ.
 std::optional<AnswerExplanation> explain_code_rounding(const KernelInput& input, const Planes& want,
-                                                       const Planes& got);
+                                                       const Planes& got, const Distinct& distinct);
 
 }  // namespace qcts

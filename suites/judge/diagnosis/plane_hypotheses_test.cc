@@ -129,6 +129,66 @@ TEST(PlaneHypotheses, RightPlanesGetNone) {
   }
 }
 
+// Returns x quantized under a policy, its codes rounded by `round` from the quotient in float32.
+struct WrongX {
+  TestVector right;
+  Planes got;
+};
+WrongX codes_of_x(const char* scheme_name, const char* policy, DType x, Generator generator,
+                  double (*round)(DType code, double quotient)) {
+  const Scheme& scheme = *find_scheme(scheme_name);
+  Synthetic synthetic{generator, {x, 24, 216}, 17, 1};
+  synthetic.activation = scheme.policy_named(policy);
+  WrongX wrong{test_vector_for(generate(scheme, Op::quantize_activation, kPlain, synthetic, 1).input), {}};
+  const KernelInput& input = wrong.right.input;
+  wrong.got = wrong.right.expected.planes;
+  Plane &codes = wrong.got[0], &scales = wrong.got[1];
+  for (size_t i = 0; i < codes.bytes.size(); ++i) {
+    const auto scale = static_cast<float>(load_float(scales.dtype, scales.bytes, i / 216));
+    const auto value = static_cast<float>(load_float(input.x_dtype, input.x, i));
+    const double code = round(codes.dtype, value / scale);
+    if (codes.dtype == DType::int8)
+      codes.bytes[i] = static_cast<std::byte>(static_cast<int8_t>(std::clamp(code, -128.0, 127.0)));
+    else
+      store_float(codes.dtype, codes.bytes, i, std::clamp(code, -448.0, 448.0));
+  }
+  return wrong;
+}
+
+TEST(PlaneHypotheses, RoundingsOfXAreNamed) {
+  const WrongX away = codes_of_x("int8_row", "dyn_row_sym", DType::bfloat16, Generator::halfway,
+                                 [](DType, double q) { return std::round(q); });
+  EXPECT_THAT(named_planes(away.right, away.got),
+              testing::StartsWith("hypothesis: ties rounded away from zero (predicts "));
+  const WrongX twice =
+      codes_of_x("fp8_row", "dyn_row", DType::float32, Generator::noise,
+                 [](DType code, double q) { return round_to(code, round_to(DType::bfloat16, q)); });
+  EXPECT_THAT(named_planes(twice.right, twice.got),
+              testing::StartsWith("hypothesis: quotients by the scale rounded to bfloat16 first (predicts "));
+}
+
+TEST(PlaneHypotheses, FewValuesAgreeOnly) {
+  WrongX away = codes_of_x("int8_row", "dyn_row_sym", DType::bfloat16, Generator::halfway,
+                           [](DType, double q) { return std::round(q); });
+  KernelInput& input = away.right.input;
+  Planes want = away.right.expected.planes;
+  input.m = 1;
+  input.x.resize(216 * 2);
+  for (Planes* planes : {&want, &away.got})
+    for (Plane& plane : *planes) {
+      plane.bytes.resize(plane.bytes.size() / 17);
+      plane.shape[0] = 1;
+    }
+  for (size_t i = 40; i < 216; ++i) {
+    store_float(DType::bfloat16, input.x, i, 0);
+    want[0].bytes[i] = away.got[0].bytes[i] = std::byte{0};
+  }
+  EXPECT_FALSE(explain_planes(input, want, away.got));
+  const auto agreeing = explain_planes(input, want, away.got, kTooFew);
+  ASSERT_TRUE(agreeing);
+  EXPECT_EQ(agreeing->name, "ties rounded away from zero");
+}
+
 TEST(PlaneHypotheses, AnotherPolicyOfXIsNamed) {
   const Scheme& scheme = *find_scheme("int8_row");
   Synthetic synthetic{Generator::noise, {DType::bfloat16, 24, 216}, 17, 1};
