@@ -38,6 +38,8 @@ class ValueCollector {
   void add_float(const NamedTensor& tensor);
   void add_parts(const NamedTensor& tensor);
   void add_coded(const NamedTensor& tensor);
+  // A part of floats, which are finite, and not negative if it holds scales.
+  void add_finite_part(const NamedTensor& named, const InnerTensor& inner);
   void add_blocks(const NamedTensor& tensor);
   void add_affine(const NamedTensor& tensor);
   void add_qtensor(const NamedTensor& tensor);

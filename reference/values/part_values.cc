@@ -8,7 +8,7 @@
 #include "reference/dialects/blocks/blocks.h"
 #include "reference/dialects/classes/affine.h"
 #include "reference/dialects/classes/attributes.h"
-#include "reference/dialects/classes/coded_weight.h"
+#include "reference/dialects/classes/coded_values.h"
 #include "reference/dialects/classes/lookup.h"
 #include "reference/dialects/classes/qtensor.h"
 #include "reference/numerics/soft_float.h"
@@ -114,28 +114,54 @@ void ValueCollector::add_qtensor(const NamedTensor& named) {
   finding.add_to(found_.findings);
 }
 
+void ValueCollector::add_finite_part(const NamedTensor& named, const InnerTensor& inner) {
+  const bool scale = is_scale(inner.name);
+  PartFinding part(scale ? ValueRule::scale : ValueRule::not_a_number, named, inner.name,
+                   scale ? "scales are finite and not negative" : "parts are finite");
+  for (const double value : doubles_of(inner.tensor))
+    part.look_at(value, (std::isfinite(value) && !(scale && value < 0)) ||
+                            (std::isinf(value) && writes_infinity(named)));
+  part.add_to(found_.findings);
+}
+
+namespace {
+
+// A scale of what the layer takes, which stands beside the weight: input_scale, activation_scale.
+bool is_of_x(std::string_view part) { return part.starts_with("input_") || part.starts_with("activation_"); }
+
+}  // namespace
+
 void ValueCollector::add_coded(const NamedTensor& named) {
   struct Rule {
     ValueRule rule;
-    const char *plane, *place, *expected;
+    const char *plane, *place;
   };
-  const bool any_sign = named.coded->scales.any_sign;
-  const Rule rules[] = {{ValueRule::scale, "scale", "scale ",
-                         any_sign ? "scales are finite" : "scales are finite and not negative"},
-                        {ValueRule::not_a_number, "bias", "bias ", "biases are finite"},
-                        {ValueRule::idle_bits, "codes", "word ", "idle bits are 0"}};
-  for (const CodedFault& fault : coded_faults(*named.coded)) {
-    const Rule& rule = rules[static_cast<size_t>(fault.kind)];
+  static constexpr Rule kRules[] = {{ValueRule::scale, "scale", "scale "},
+                                    {ValueRule::not_a_number, "bias", "bias "},
+                                    {ValueRule::idle_bits, "codes", "word "},
+                                    {ValueRule::code, "codes", "code "},
+                                    {ValueRule::zero_point, "zero_point", "zero point "}};
+  const CodedValues values = coded_values(*named.coded);
+  for (const CodedFault& fault : values.faults) {
+    const Rule& rule = kRules[static_cast<size_t>(fault.kind)];
     found_.findings.push_back(
         {.rule = rule.rule,
          .tensor = named.name,
          .plane = rule.plane,
          .place = rule.place + std::to_string(fault.first),
          .value = rule.rule == ValueRule::idle_bits ? "bits above the codes" : number_text(fault.value),
-         .expected = named.coded->scheme + ": " + rule.expected,
+         .expected = named.coded->scheme + ": " + std::string(fault.expected),
          .count = fault.count,
          .total = fault.total});
   }
+  for (const InnerTensor& inner : named.payload)
+    if (is_of_x(inner.name) && is_wide_float(inner.tensor.dtype)) add_finite_part(named, inner);
+  if (values.lost_scales != 0)
+    note("scales of 0 beside codes, as the recipe writes them for the smallest numbers", named.name,
+         "tensors", values.lost_scales);
+  if (values.infinities != 0)
+    note("weights that dequantize to infinity, as the recipe writes them for the largest numbers", named.name,
+         "tensors", values.infinities);
 }
 
 void ValueCollector::add_blocks(const NamedTensor& named) {
@@ -165,13 +191,7 @@ void ValueCollector::add_parts(const NamedTensor& named) {
     const Tensor& tensor = inner.tensor;
     if (!tensor.storage || tensor.numel() == 0 || is_beside(inner.name)) continue;
     if (is_wide_float(tensor.dtype) && !writes_nan(named)) {
-      const bool scale = is_scale(inner.name);
-      PartFinding part(scale ? ValueRule::scale : ValueRule::not_a_number, named, inner.name,
-                       scale ? "scales are finite and not negative" : "parts are finite");
-      for (const double value : doubles_of(tensor))
-        part.look_at(value, (std::isfinite(value) && !(scale && value < 0)) ||
-                                (std::isinf(value) && writes_infinity(named)));
-      part.add_to(found_.findings);
+      add_finite_part(named, inner);
     } else if (has_special_values(tensor.dtype)) {
       std::vector<std::byte> scratch;
       const SpecialValues values = special_values(tensor.dtype, row_major_view(tensor, scratch));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 
 #include "reference/numerics/soft_float.h"
@@ -104,23 +103,6 @@ std::vector<float> scales_of_file(const ScaleMatrix& scales) {
              : read_floats(scales.values);
 }
 
-// The scales as they are multiplied by, [rows, columns].
-std::vector<float> effective_scales(const CodedWeight& weight) {
-  const ScaleMatrix& scales = weight.scales;
-  const std::vector<float> stored = scales_of_file(scales);
-  const float global = scales.global ? read_floats(*scales.global).at(0) : 1;
-  std::vector<float> result(stored.size());
-  for (int64_t row = 0; row < scales.rows; ++row)
-    for (int64_t column = 0; column < scales.columns; ++column) {
-      const int64_t from = scales.transposed ? column * scales.rows + row : row * scales.columns + column;
-      float scale = stored[static_cast<size_t>(from)];
-      if (scales.global) scale = scales.divides_by_global ? scale / global : scale * global;
-      if (scales.rounded_first) scale = round_to(weight.dtype, scale);
-      result[static_cast<size_t>(row * scales.columns + column)] = scale;
-    }
-  return result;
-}
-
 // The zero points of one row, one for each group of columns.
 void read_zeros(const CodedWeight& weight, const std::optional<CodeReader>& reader, int64_t row,
                 std::vector<float>& zeros) {
@@ -130,28 +112,6 @@ void read_zeros(const CodedWeight& weight, const std::optional<CodeReader>& read
     if (reader) zero += weight.zeros->lines_are_rows ? reader->at(line, group) : reader->at(group, line);
     zeros[static_cast<size_t>(group)] = zero;
   }
-}
-
-// Counts the words of a line that have a bit above their codes, or above the last code of the line.
-void find_idle_bits(const CodeMatrix& matrix, std::vector<CodedFault>& faults) {
-  // bitsandbytes fills the last half byte with the code of 0.
-  if (matrix.packing == CodePacking::awq || matrix.packing == CodePacking::high_first) return;
-  std::vector<std::byte> scratch;
-  const std::span<const std::byte> bytes = row_major_view(matrix.words, scratch);
-  const int64_t per_word = matrix.packing == CodePacking::padded ? matrix.word_bits / matrix.bits : 0;
-  CodedFault fault{.kind = CodedFault::Kind::idle_bits};
-  for (int64_t line = 0; line < matrix.lines; ++line)
-    for (int64_t word = 0; word < matrix.line_words(); ++word) {
-      const int64_t used =
-          per_word
-              ? std::min(per_word, matrix.length - word * per_word) * matrix.bits
-              : std::min<int64_t>(matrix.word_bits, matrix.length * matrix.bits - word * matrix.word_bits);
-      const int64_t at = line * matrix.line_stride + word * matrix.word_stride;
-      ++fault.total;
-      if (used < matrix.word_bits && word_at(bytes, matrix.word_bits, at) >> used != 0 && fault.count++ == 0)
-        fault.first = at;
-    }
-  if (fault.count > 0) faults.push_back(fault);
 }
 
 }  // namespace
@@ -259,6 +219,27 @@ std::string coded_contradiction(const CodedWeight& weight) {
   return group_contradiction(weight);
 }
 
+std::vector<float> effective_scales(const CodedWeight& weight) {
+  const ScaleMatrix& scales = weight.scales;
+  const std::vector<float> stored = scales_of_file(scales);
+  const float global = scales.global ? read_floats(*scales.global).at(0) : 1;
+  std::vector<float> result(stored.size());
+  for (int64_t row = 0; row < scales.rows; ++row)
+    for (int64_t column = 0; column < scales.columns; ++column) {
+      const int64_t from = scales.transposed ? column * scales.rows + row : row * scales.columns + column;
+      float scale = stored[static_cast<size_t>(from)];
+      if (scales.global) scale = scales.divides_by_global ? scale / global : scale * global;
+      if (scales.rounded_first) scale = round_to(weight.dtype, scale);
+      result[static_cast<size_t>(row * scales.columns + column)] = scale;
+    }
+  return result;
+}
+
+float value_of_element(const CodedWeight& weight, const CodedElement& element) {
+  const float product = (element.code - element.zero) * element.scale;
+  return weight.biases ? round_to(weight.dtype, product) + element.bias : product * weight.factor;
+}
+
 std::vector<size_t> groups_of_columns(const CodedWeight& weight) {
   std::vector<size_t> groups(static_cast<size_t>(weight.columns));
   const std::vector<int64_t> named =
@@ -299,10 +280,7 @@ Tensor dense_of_coded(const CodedWeight& weight, const std::vector<int64_t>& sha
   const int64_t expert_rows = weight.rows / std::max<int64_t>(1, weight.experts);
   for_each_coded_row(weight, [&](int64_t row, std::span<const CodedElement> elements) {
     for (int64_t column = 0; column < weight.columns; ++column) {
-      const CodedElement& element = elements[static_cast<size_t>(column)];
-      const float product = (element.code - element.zero) * element.scale;
-      const float value =
-          weight.biases ? round_to(weight.dtype, product) + element.bias : product * weight.factor;
+      const float value = value_of_element(weight, elements[static_cast<size_t>(column)]);
       const int64_t place =
           weight.transposed ? (row / expert_rows * weight.columns + column) * expert_rows + row % expert_rows
                             : row * weight.columns + column;
@@ -310,29 +288,6 @@ Tensor dense_of_coded(const CodedWeight& weight, const std::vector<int64_t>& sha
     }
   });
   return make_tensor(weight.dtype, shape, std::move(bytes), weight.scheme);
-}
-
-namespace {
-
-void find_values(CodedFault::Kind kind, const std::vector<float>& values, bool any_sign,
-                 std::vector<CodedFault>& faults) {
-  CodedFault fault{.kind = kind};
-  for (size_t i = 0; i < values.size(); ++i)
-    if (!(std::isfinite(values[i]) && (any_sign || values[i] >= 0)) && fault.count++ == 0)
-      fault.first = static_cast<int64_t>(i), fault.value = static_cast<double>(values[i]);
-  fault.total = values.size();
-  if (fault.count > 0) faults.push_back(fault);
-}
-
-}  // namespace
-
-std::vector<CodedFault> coded_faults(const CodedWeight& weight) {
-  std::vector<CodedFault> faults;
-  find_values(CodedFault::Kind::scale, effective_scales(weight), weight.scales.any_sign, faults);
-  if (weight.biases) find_values(CodedFault::Kind::bias, read_floats(*weight.biases), true, faults);
-  find_idle_bits(weight.codes, faults);
-  if (weight.zeros) find_idle_bits(*weight.zeros, faults);
-  return faults;
 }
 
 std::vector<int64_t> fields_of(const CodeMatrix& matrix) {

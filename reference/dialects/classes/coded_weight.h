@@ -44,6 +44,11 @@ enum class CodePacking : uint8_t {
   high_first,  // two codes of four bits in each byte, the first one in its high half
 };
 
+// The values that the recipe of a format writes, where its codes have more.
+struct CodeRange {
+  float least = 0, greatest = 0;
+};
+
 // A matrix of codes. The words of a line follow each other by `word_stride`.
 struct CodeMatrix {
   Tensor words;  // row-major
@@ -55,6 +60,7 @@ struct CodeMatrix {
   int64_t line_stride = 0, word_stride = 1;
   bool lines_are_rows = true;  // of the weight; otherwise columns of codes, or groups of zero points
   std::vector<float> table{};  // the value of each code
+  std::optional<CodeRange> range{};
 
   // Returns the number of words in a line that holds `length` codes.
   int64_t line_words() const;
@@ -81,12 +87,17 @@ struct ScaleMatrix {
   bool divides_by_global = false;
   bool rounded_first = false;  // to the dtype of the weight, before the product
   bool any_sign = false;       // the library writes negative scales too
+  bool any_size = false;       // nothing is known of the library, which may write any finite scale
+  bool may_underflow =
+      false;  // the library narrows scales after it has divided by them, so that one may be 0
 };
 
 struct CodedWeight {
   std::string scheme;  // the format, the codes and their groups: "ct_int4_g128_sym"
   int64_t rows = 0, columns = 0;
   DType dtype = DType::bfloat16;  // of the dequantized weight
+  // The widest dtype that the library quantizes, which limits the scales.
+  DType quantized_from = DType::float32;
   CodeMatrix codes;
   ScaleMatrix scales;
   std::optional<CodeMatrix> zeros;  // as many as scales
@@ -116,21 +127,15 @@ struct CodedElement {
 void for_each_coded_row(
     const CodedWeight& weight,
     const std::function<void(int64_t row, std::span<const CodedElement> elements)>& visit);
+// Returns the scales as codes are multiplied by them, [rows, columns].
+std::vector<float> effective_scales(const CodedWeight& weight);
+// Returns the value of an element before it is rounded to the dtype of the weight.
+float value_of_element(const CodedWeight& weight, const CodedElement& element);
 // Returns the group of each column.
 std::vector<size_t> groups_of_columns(const CodedWeight& weight);
 
 // Dequantizes a weight to `shape` in its dtype. Requires that coded_contradiction() is empty.
 Tensor dense_of_coded(const CodedWeight& weight, const std::vector<int64_t>& shape);
-
-// Values that the format cannot mean: scales that are negative (unless any_sign) or not finite, biases that
-// are not finite, and idle bits that are set.
-struct CodedFault {
-  enum class Kind : uint8_t { scale, bias, idle_bits } kind = Kind::scale;
-  int64_t first = 0;  // index of the first one among the scales or biases, or among the words
-  double value = 0;   // the scale or bias
-  uint64_t count = 0, total = 0;
-};
-std::vector<CodedFault> coded_faults(const CodedWeight& weight);
 
 // Returns the bits of all codes of a matrix as unsigned integers, line by line.
 // Requires that the words hold them all.

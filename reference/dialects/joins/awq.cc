@@ -40,7 +40,7 @@ std::optional<CodedWeight> read_awq(LayerParts& parts, const QuantConfig& config
   CodedWeight weight;
   weight.rows = scales.shape[1];
   weight.columns = words.shape[0];
-  weight.dtype = scales.dtype;
+  weight.dtype = weight.quantized_from = scales.dtype;
   if (words.shape[1] * 8 != weight.rows)
     contradict_layer("its words hold " + std::to_string(words.shape[1] * 8) + " rows, and its scales " +
                      std::to_string(weight.rows));

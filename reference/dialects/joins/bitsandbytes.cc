@@ -11,8 +11,10 @@
 // the JSON has nested_blocksize, nested_dtype and nested_offset. Eight bits:
 //   weight int8 [n, k], SCB float32 [n], weight_format uint8: 0, which stands for rows
 // 4-bit parts tell their meaning themselves; int8 asks for a config.json that says load_in_8bit.
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <set>
 
 #include "reference/dialects/joins/join.h"
@@ -109,10 +111,38 @@ std::vector<float> table_of(bool nf4, const Tensor& map, bool odd_rows) {
   return table;
 }
 
+// The 256 values of bitsandbytes.functional.create_dynamic_map(), sorted: each power of ten from 1e-6 to 1
+// has twice as many values as the one below it, in the middle of equal steps from a tenth of it.
+std::vector<float> dynamic_map() {
+  std::vector<float> values = {0, 1};
+  for (int exponent = -6; exponent <= 0; ++exponent) {
+    const int count = 1 << (exponent + 6);
+    for (int i = 0; i < count; ++i) {
+      const double value = std::pow(10.0, exponent) * (0.1 + 0.9 * (i + 0.5) / count);
+      values.push_back(static_cast<float>(value));
+      values.push_back(static_cast<float>(-value));
+    }
+  }
+  std::ranges::sort(values);
+  return values;
+}
+
+// Versions of bitsandbytes round the values differently.
+bool is_dynamic_map(const std::vector<float>& stored) {
+  constexpr float kTolerance = 1e-5F;
+  const std::vector<float> known = dynamic_map();
+  // Another number of values is a contradiction of its own.
+  return stored.size() != known.size() || std::ranges::equal(stored, known, [](float a, float b) {
+           return std::abs(a - b) <= kTolerance * std::abs(b);
+         });
+}
+
 NestedScales nested_scales_of(LayerParts& parts, const std::string& stem, const Json& state) {
   NestedScales nested;
   nested.table = read_floats(parts.need(stem + ".nested_quant_map", {DType::float32}));
   nested.absmax = read_floats(parts.need(stem + ".nested_absmax", {DType::float32}));
+  if (!is_dynamic_map(nested.table))
+    contradict_layer("its nested_quant_map is not the table of bitsandbytes");
   nested.block = json_integer(state, "nested_blocksize").value_or(0);
   if (nested.block < 1) contradict_layer("its quant_state names no nested_blocksize");
   if (bnb_dtype(state, "nested_dtype") != DType::float32) leave_apart("its nested_dtype is not float32");
@@ -120,6 +150,8 @@ NestedScales nested_scales_of(LayerParts& parts, const std::string& stem, const 
   if (offset == state.end() || !offset->is_number())
     contradict_layer("its quant_state names no nested_offset");
   nested.offset = static_cast<float>(offset->get<double>());
+  if (!std::isfinite(nested.offset) || nested.offset < 0)
+    contradict_layer("its nested_offset is not the mean of scales");
   return nested;
 }
 
@@ -161,7 +193,7 @@ CodedWeight read_four_bits(LayerParts& parts, const Tensor& stored, const Tensor
     contradict_layer("its quant_state is named " + type + " and says another quant_type");
   CodedWeight weight;
   weight.shape = bnb_shape(state);
-  weight.dtype = bnb_dtype(state, "dtype");
+  weight.dtype = weight.quantized_from = bnb_dtype(state, "dtype");
   weight.rows = 1;
   weight.columns = numel_of(weight.shape);
   weight.codes = bnb_codes(stored, weight.columns);
@@ -178,7 +210,6 @@ CodedWeight read_four_bits(LayerParts& parts, const Tensor& stored, const Tensor
   const Tensor *inner_map = nullptr, *inner_absmax = nullptr;
   if (nested) {
     scales.nested = nested_scales_of(parts, stem, state);
-    scales.any_sign = true;  // nothing is left of a block of zeros but the error of both roundings
     inner_map = parts.find(stem + ".nested_quant_map");
     inner_absmax = parts.find(stem + ".nested_absmax");
   } else if (state.contains("nested_offset") || parts.find(stem + ".nested_absmax") != nullptr) {
@@ -215,6 +246,8 @@ CodedWeight read_eight_bits(LayerParts& parts, const Tensor& codes, const QuantC
   weight.scales.rows = weight.rows;
   weight.scales.column_block = weight.columns;
   weight.factor = kOne127th;
+  weight.codes.range = CodeRange{-127, 127};
+  weight.quantized_from = DType::float16;  // Int8Params narrows every weight
   parts.require_no_others({"bias"});
   finish_coded(weight, {format});
   weight.scheme = "bnb_int8_row";

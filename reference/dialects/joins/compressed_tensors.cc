@@ -85,6 +85,12 @@ CompressedShape unpacked_shape(const Tensor& shape, const CompressedShape& words
   return {sizes[0], sizes[1]};
 }
 
+// Bytes may hold codes of fewer bits.
+CodeRange range_of(int bits) {
+  const auto half = static_cast<float>(1 << (bits - 1));
+  return {-half, half - 1};
+}
+
 // Zero points are packed along the rows, one line of words for each column of scales; those of a whole
 // tensor stay int8.
 void set_zeros(CodedWeight& weight, const CompressedRecipe& recipe, const Tensor& zeros,
@@ -93,6 +99,7 @@ void set_zeros(CodedWeight& weight, const CompressedRecipe& recipe, const Tensor
   matrix.words = zeros;
   if (zeros.dtype == DType::int8) {
     matrix = rows_of_codes(zeros, 8, CodeKind::signed_integer, weight.scales.rows, weight.scales.columns);
+    matrix.range = range_of(recipe.bits);
   } else {
     matrix.bits = recipe.bits;
     matrix.kind = CodeKind::offset_integer;
@@ -133,7 +140,7 @@ CodedWeight read_packed_integers(LayerParts& parts, const CompressedRecipe& reci
   weight.rows = size.rows;
   weight.columns = size.columns;
   const Tensor& scale = parts.need(".weight_scale", kScaleFloats);
-  weight.dtype = scale.dtype;
+  weight.dtype = weight.quantized_from = scale.dtype;
   const CodePacking packing = packing_of(words, recipe.bits, size.columns, recipe.padding_writer);
   weight.codes = rows_of_codes(words, recipe.bits, CodeKind::offset_integer, size.rows, size.columns);
   weight.codes.packing = packing;
@@ -155,9 +162,10 @@ CodedWeight read_bytes(LayerParts& parts, const CompressedRecipe& recipe) {
   const bool exponents = recipe.format == CompressedFormat::mxfp8;
   const Tensor& scale =
       exponents ? parts.need(".weight_scale", {DType::uint8}) : parts.need(".weight_scale", kScaleFloats);
-  weight.dtype = exponents ? DType::bfloat16 : scale.dtype;
+  weight.dtype = weight.quantized_from = exponents ? DType::bfloat16 : scale.dtype;
   weight.codes = rows_of_codes(codes, 8, recipe.is_float ? CodeKind::float8_e4m3 : CodeKind::signed_integer,
                                size.rows, size.columns);
+  if (!recipe.is_float) weight.codes.range = range_of(recipe.bits);
   set_scales(weight, recipe, scale);
   if (!recipe.symmetric)
     set_zeros(weight, recipe, parts.need(".weight_zero_point", {DType::int8}), CodePacking::dense);

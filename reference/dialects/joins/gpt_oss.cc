@@ -28,6 +28,7 @@ std::optional<CodedWeight> read_gpt_oss(LayerParts& parts, const QuantConfig&) {
   weight.scales.values = scales;
   weight.scales.column_block = kBlockColumns;
   weight.scales.rows = weight.rows;
+  weight.scales.any_size = true;
   weight.scales.columns = blocks.shape[2];
   weight.transposed = true;
   finish_coded(weight, {});

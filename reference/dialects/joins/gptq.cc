@@ -106,6 +106,7 @@ std::optional<CodedWeight> read_gptq(LayerParts& parts, const QuantConfig& confi
   weight.codes.word_stride = weight.rows;
   const Tensor& scales = parts.need(".scales", {DType::float16, DType::bfloat16, DType::float32});
   weight.dtype = scales.dtype;
+  weight.scales.may_underflow = true;  // they are narrowed after the codes are rounded
   set_groups(weight, scales, parts.need(".qzeros", {DType::int32}), group_size);
   const Tensor* order = parts.find(".g_idx");
   if (order == nullptr && json_flag(config.said, "desc_act").value_or(false))

@@ -80,7 +80,7 @@ CodedWeight read_mlx_affine(LayerParts& parts, const Tensor& words, int64_t bits
   set_sizes(weight, words, scales, bits, group_size);
   if (biases.dtype != scales.dtype || biases.shape != scales.shape)
     contradict_layer("its biases are not like its scales");
-  weight.dtype = scales.dtype;
+  weight.dtype = weight.quantized_from = scales.dtype;
   weight.codes =
       rows_of_codes(words, static_cast<int>(bits), CodeKind::unsigned_integer, weight.rows, weight.columns);
   weight.scales.values = scales;

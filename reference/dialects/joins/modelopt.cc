@@ -63,6 +63,7 @@ std::optional<CodedWeight> read_modelopt(LayerParts& parts, const QuantConfig& c
   weight.scales.rounded_first = !pairs;
   weight.plain_zero = pairs;
   if (pairs) weight.scales.global = parts.need(".weight_scale_2", {DType::float32});
+  weight.scales.may_underflow = pairs;  // former versions narrow any scale of a block
   set_rows(weight, algorithm);
   const Tensor* of_input = parts.find(".input_scale");
   parts.require_no_others({"bias", "k_scale", "v_scale", "k_bias", "v_bias"});
