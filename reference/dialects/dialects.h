@@ -189,12 +189,15 @@ struct QuantConfig {
   std::string method;  // quant_method in lower case; empty if there is none, or torchao's
   nlohmann::ordered_json said = nlohmann::ordered_json::object();  // the object that names the method
   std::optional<DType> dtype{};                                    // the model's, as config.json names it
+  std::string contradiction{};  // what another file of the directory says otherwise; empty if there is none
 };
 // Returns what config.json says. Three more files of a directory count too:
 // hf_quant_config.json (ModelOpt), quantize_config.json (GPTQ) and quant_config.json (AWQ).
 QuantConfig quant_config(const nlohmann::ordered_json& config, const std::filesystem::path& directory);
 // Returns what --config says, or the config.json beside a file; nothing if there is none.
 QuantConfig quant_config_of_file(const std::filesystem::path& file, const OpenOptions& options);
+// Returns true if weights of this ForeignFormat are read, given their configuration.
+bool is_joined(std::string_view format);
 // Joins the plain tensors of each weight that the configuration describes, and sets the dialect.
 // Adds a finding for each weight that contradicts it.
 // Returns why the first weight that stays apart is not read; empty if there is none.

@@ -62,6 +62,14 @@ def of_formats(format):
     return change
 
 
+def of_algorithm(word):
+    def change(model):
+        model.said["quant_algo"] = word
+        (model.folder / "hf_quant_config.json").unlink()
+
+    return change
+
+
 def two_groups(model):
     groups = model.said["config_groups"]
     groups["other"] = copy.deepcopy(groups["group_0"])
@@ -84,6 +92,12 @@ NOT_READ = {
     "ct_two_weights": (INTEGERS, extra_part("int4_g32.weight"), "part weight is not known"),
     "ct_extra_part": (INTEGERS, extra_part("int4_g32.weight_secret"), "weight_secret"),
     "gptq_no_bits": (GPTQ, without("bits"), "bits"),
+    "gptq_text": (GPTQ, saying(bits="4"), "bits of config.json is no whole number"),
+    "gptq_no_group": (GPTQ, saying(group_size=0), "group_size 0"),
+    "gptq_no_text": (GPTQ, saying(checkpoint_format=False), "checkpoint_format of config.json is no text"),
+    "gptq_no_method": (GPTQ, without("quant_method"), "no config.json says how it is quantized"),
+    "gptq_other_method": (GPTQ, saying(quant_method="gpt_q"), "gpt_q, which is not known"),
+    "awq_text": (AWQ, saying(bits="4"), "bits of config.json is no whole number"),
     "gptq_5_bits": (GPTQ, saying(bits=5), "5 bits"),
     "gptq_marlin": (GPTQ, saying(checkpoint_format="marlin"), "marlin"),
     "gptq_no_order": (GPTQ, lambda model: model.tensors.pop("model.0.g_idx"), "no g_idx"),
@@ -94,8 +108,8 @@ NOT_READ = {
     "awq_gemv": (AWQ, saying(version="gemv"), "gemv"),
     "awq_no_version": (AWQ, without("version"), "version"),
     "awq_llm_awq": (AWQ, saying(backend="llm-awq"), "llm-awq"),
-    "modelopt_mixed": (MODELOPT, saying(quant_algo="MIXED_PRECISION"), "MIXED_PRECISION"),
-    "modelopt_awq": (MODELOPT, saying(quant_algo="W4A16_AWQ"), "W4A16_AWQ"),
+    "modelopt_mixed": (MODELOPT, of_algorithm("MIXED_PRECISION"), "MIXED_PRECISION"),
+    "modelopt_awq": (MODELOPT, of_algorithm("W4A16_AWQ"), "W4A16_AWQ"),
     "modelopt_pre_scale": (MODELOPT, extra_part("model.layers.0.mlp.up_proj.pre_quant_scale"), "pre_quant_scale"),
     "fp8_no_block": (BLOCKS, without("weight_block_size"), "weight_block_size"),
     "fp8_extra_part": (BLOCKS, extra_part("model.0.pre_scale"), "pre_scale"),
@@ -116,6 +130,16 @@ def test_what_is_not_understood_is_refused_by_name(case, tmp_path):
 
 def mislabelled(model):
     model.said["checkpoint_format"] = "gptq_v2"
+
+
+def by_its_former_name(model):
+    del model.said["checkpoint_format"]
+    model.said["format"] = "gptq_v2"
+
+
+def group_of_nvfp4(model):
+    for group in model.said["config_groups"].values():
+        group["weights"]["group_size"] = 32
 
 
 def group_out_of_range(model):
@@ -143,6 +167,14 @@ CONTRADICTIONS = {
     "ct_untargeted": (INTEGERS, lambda model: model.said["config_groups"].pop("group_0"), "no group"),
     "ct_shape": (INTEGERS, other_shape, "words"),
     "gptq_mislabelled": (GPTQ, mislabelled, "those of gptq"),
+    "gptq_format": (GPTQ, by_its_former_name, "those of gptq"),
+    "gptq_two_formats": (GPTQ, saying(format="gptq_v2"), "checkpoint_format gptq and format gptq_v2"),
+    "awq_no_zero_points": (AWQ, saying(zero_point=False), "not all 8"),
+    "awq_symmetric": (AWQ, saying(sym=True), "not all 8"),
+    "fp8_fmt": (BLOCKS, saying(fmt="e5m2"), "says fmt e5m2"),
+    "modelopt_group": (MODELOPT, group_of_nvfp4, "group_size 32"),
+    "modelopt_ignored": (MODELOPT, saying(ignore=["model.layers.0.self_attn*"]), "leaves out model.layers.0.self_attn*"),
+    "modelopt_excluded": (MODELOPT, saying(exclude_modules=["*q_pro?"]), "leaves out *q_pro?"),
     "gptq_order": (GPTQ, saying(desc_act=False), "out of order"),
     "gptq_groups": (GPTQ, group_out_of_range, "g_idx"),
     "gptq_bits": (GPTQ, saying(bits=8), "ask for"),
@@ -164,6 +196,35 @@ def test_a_configuration_that_contradicts_the_tensors_fails_the_check(case, tmp_
     assert any(word in finding["text"] for finding in inspect(folder)["findings"])
     qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
     assert not (tmp_path / "out.safetensors").exists()
+
+
+OTHER_FILES = {
+    "gptq_bits": (GPTQ, "quantize_config.json", {"bits": 8, "group_size": 32}, "bits 4, but quantize_config.json says 8"),
+    "gptq_v2": (GPTQ, "quantize_config.json", {"bits": 4, "checkpoint_format": "gptq_v2"}, 'says "gptq_v2"'),
+    "gptq_sym": (GPTQ, "quantize_config.json", {"bits": 4, "group_size": 32, "sym": False}, "sym true"),
+    "awq": (AWQ, "quant_config.json", {"w_bit": 4, "q_group_size": 64, "zero_point": True}, "group_size 32"),
+    "modelopt": (MODELOPT, "hf_quant_config.json", {"quantization": {"quant_algo": "FP8"}}, 'says "FP8"'),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_FILES)
+def test_two_files_that_say_different_things_fail_the_check(case, tmp_path):
+    """Protects: readers that believe the library's own file, and others config.json."""
+    id, name, said, word = OTHER_FILES[case]
+    folder = Model(id, tmp_path).write()
+    (folder / name).write_text(json.dumps(said))
+    assert word in qcts("check", folder, code=1, COLUMNS="1000").stderr
+    qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
+
+
+SAME = {"bits": 4, "group_size": 32, "damp_percent": 0.01, "model_name_or_path": "x"}
+
+
+@pytest.mark.parametrize("text", [json.dumps(SAME), json.dumps({"quant_method": "awq", "bits": 8}), "{", "[]"])
+def test_another_file_that_contradicts_nothing(text, tmp_path):
+    folder = Model(GPTQ, tmp_path).write()
+    (folder / "quantize_config.json").write_text(text)
+    qcts("check", folder)
 
 
 LISTS = {"modules_to_not_convert": ["lm_head", "odel.0", "model.00", "0.weight"], "dynamic": {"-:.*gate": {}}}

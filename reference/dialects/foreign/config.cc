@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds the method of quantization that the JSON files of a directory name.
 #include <algorithm>
+#include <array>
 
 #include "reference/dialects/config.h"
 #include "reference/dialects/dialects.h"
@@ -86,25 +87,83 @@ QuantConfig config_in(const Json& config, int depth) {
   return {};
 }
 
+// The words by which a library reads its weights, in config.json and in its own file.
+constexpr std::array<std::pair<const char*, const char*>, 6> kWords = {{{"bits", "w_bit"},
+                                                                        {"group_size", "q_group_size"},
+                                                                        {"sym", "sym"},
+                                                                        {"zero_point", "zero_point"},
+                                                                        {"checkpoint_format", "format"},
+                                                                        {"quant_algo", "quant_algo"}}};
+
+Json word_of(const Json& said, const std::pair<const char*, const char*>& word) {
+  for (const char* key : {word.first, word.second})
+    if (const auto found = said.find(key); found != said.end() && !found->is_null()) return *found;
+  return {};
+}
+
+// Says in which of these words the two differ; empty if in none. GPTQ's format is `gptq` where it is not
+// named.
+std::string difference(const QuantConfig& config, const Json& other, const std::string& file) {
+  if (!config.said.is_object() || !other.is_object()) return "";
+  const std::string method = method_of(other);
+  if (other.contains("quant_method") && method != config.method) return "";
+  for (const auto& word : kWords) {
+    Json ours = word_of(config.said, word), theirs = word_of(other, word);
+    if (config.method == "gptq" && std::string_view(word.first) == "checkpoint_format")
+      for (Json* value : {&ours, &theirs})
+        if (value->is_null()) *value = "gptq";
+    if (!ours.is_null() && !theirs.is_null() && ours != theirs)
+      return "config.json says " + std::string(word.first) + " " + ours.dump() + ", but " + file + " says " +
+             theirs.dump();
+  }
+  return "";
+}
+
+Json file_beside(const std::filesystem::path& directory, const char* name) {
+  std::error_code error;
+  const std::filesystem::path path = directory / name;
+  return std::filesystem::is_regular_file(path, error) ? read_json_file(path) : Json();
+}
+
+Json readable_beside(const std::filesystem::path& directory, const char* name) {
+  try {
+    return file_beside(directory, name);
+  } catch (const Refused&) {  // config.json is enough
+    return {};
+  }
+}
+
+// A library reads its own file, and others config.json.
+std::string contradiction_beside(const QuantConfig& found, const std::filesystem::path& directory) {
+  if (found.method == "modelopt") {
+    const Json own = readable_beside(directory, "hf_quant_config.json");
+    return own.is_object() && own.contains("quantization")
+               ? difference(found, own["quantization"], "hf_quant_config.json")
+               : "";
+  }
+  if (found.method != "gptq" && found.method != "awq") return "";
+  for (const char* name : {"quantize_config.json", "quant_config.json"})
+    if (std::string text = difference(found, readable_beside(directory, name), name); !text.empty())
+      return text;
+  return "";
+}
+
 }  // namespace
 
 QuantConfig quant_config(const Json& config, const std::filesystem::path& directory) {
   const std::optional<DType> dtype = dtype_in(config, 2);
   if (QuantConfig found = config_in(config, 2); !found.method.empty()) {
     found.dtype = dtype;
+    found.contradiction = contradiction_beside(found, directory);
     return found;
   }
   if (config.is_object() && config.contains("quantization_config")) return {};
-  const auto neighbour = [&](const char* name) {
-    std::error_code error;
-    const std::filesystem::path path = directory / name;
-    return std::filesystem::is_regular_file(path, error) ? read_json_file(path) : Json();
-  };
-  const Json modelopt = neighbour("hf_quant_config.json");
+  const Json modelopt = file_beside(directory, "hf_quant_config.json");
   if (modelopt.is_object() && modelopt.contains("quantization") &&
       !text_at(modelopt["quantization"], "quant_algo").empty())
     return {"modelopt", modelopt["quantization"], dtype};
-  const Json gptq = neighbour("quantize_config.json"), awq = neighbour("quant_config.json");
+  const Json gptq = file_beside(directory, "quantize_config.json"),
+             awq = file_beside(directory, "quant_config.json");
   if (gptq.is_object() && gptq.contains("bits")) return {"gptq", gptq, dtype};
   const bool names_awq = awq.is_object() && (awq.contains("w_bit") || text_at(awq, "quant_method") == "awq");
   return names_awq ? QuantConfig{"awq", awq, dtype} : QuantConfig();

@@ -339,7 +339,11 @@ class ForeignNamer {
     if (format == nullptr && (method_.empty() || by_method_ != nullptr)) return;
     const std::string name = format ? std::string(format->name) : method_;
     std::string text = format ? name + " (" + std::string(format->what) + ")" : name + " (config.json)";
-    text += ", which is not read here" + (why_.empty() ? "" : " (" + why_ + ")");
+    std::string why = why_;
+    if (why.empty() && by_method_ == nullptr && is_joined(name))
+      why = method_.empty() ? "no config.json says how it is quantized; --config names one"
+                            : "config.json says " + method_ + ", which is not known";
+    text += ", which is not read here" + (why.empty() ? "" : " (" + why + ")");
     if (!first_name_.empty()) {
       text += ": " + first_name_;
       if (weights_ > 1) text += ", " + std::to_string(weights_) + " weights in all";

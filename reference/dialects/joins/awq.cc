@@ -3,6 +3,8 @@
 //   qweight  int32 [k, n / 8]       eight columns a word, in the order 0 2 4 6 1 3 5 7
 //   qzeros   int32 [groups, n / 8]  the same; nothing is subtracted
 //   scales   float16 [groups, n]
+#include <algorithm>
+
 #include "reference/dialects/joins/words_by_column.h"
 
 namespace qcts {
@@ -27,8 +29,20 @@ std::string refuse_awq(const nlohmann::ordered_json& config) {
     return "marlin's tiles are not read";
   const std::string backend = json_text(config, "backend");
   if (!backend.empty() && backend != "autoawq") return "backend " + backend + " is not read";
-  if (awq_integer(config, "bits", "w_bit") != 4) return "other codes than those of 4 bits are not read";
-  return awq_integer(config, "group_size", "q_group_size") ? "" : "config.json names no group_size";
+  const std::optional<int64_t> bits = awq_integer(config, "bits", "w_bit");
+  if (!bits) return lacks_integer(config, "bits");
+  if (bits != 4) return "other codes than those of 4 bits are not read";
+  return awq_integer(config, "group_size", "q_group_size") ? "" : lacks_integer(config, "group_size");
+}
+
+// Readers of symmetric weights look at no zero points, and take 8 for each.
+void require_zero_points(const CodedWeight& weight, const nlohmann::ordered_json& config) {
+  constexpr int64_t kMiddle = 8;
+  const bool none = json_flag(config, "zero_point") == false, symmetric = json_flag(config, "sym") == true;
+  if ((none || symmetric) &&
+      std::ranges::any_of(fields_of(*weight.zeros), [](int64_t zero) { return zero != kMiddle; }))
+    contradict_layer(std::string("config.json says ") + (none ? "zero_point false" : "sym") +
+                     ", but its zero points are not all 8");
 }
 
 std::optional<CodedWeight> read_awq(LayerParts& parts, const QuantConfig& config) {
@@ -54,6 +68,7 @@ std::optional<CodedWeight> read_awq(LayerParts& parts, const QuantConfig& config
   set_groups(weight, scales, parts.need(".qzeros", {DType::int32}), group_size);
   parts.require_no_others({"bias"});
   finish_coded(weight, {});
+  require_zero_points(weight, config.said);
   weight.scheme = "awq_int4_" + group_word(group_size);
   return weight;
 }

@@ -44,6 +44,9 @@ std::optional<CodedWeight> read_fp8(LayerParts& parts, const QuantConfig& config
     if (codes->dtype == DType::float8_e5m2) leave_apart("float8_e5m2 is not read");
     return std::nullopt;
   }
+  const std::string format = json_text(config.said, "fmt");
+  if (!pairs && !format.empty() && format.find("e4m3") == format.npos)
+    contradict_layer("it is float8_e4m3fn, but config.json says fmt " + format);
   if (codes->shape.size() != 2) leave_apart("a weight that is not two-dimensional");
   if (pairs && json_text(config.said, "expert_dtype") != "fp4")
     leave_apart("config.json does not say that bytes are pairs of float4");

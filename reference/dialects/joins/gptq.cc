@@ -16,8 +16,17 @@ namespace {
 
 constexpr std::string_view kGptqCodes[] = {".qweight"};
 
+// GPTQModel reads `format` too, which its own file had before.
+std::string version_word(const nlohmann::ordered_json& config) {
+  const std::string word = json_text(config, "checkpoint_format");
+  return word.empty() ? json_text(config, "format") : word;
+}
+
 std::string refuse_gptq(const nlohmann::ordered_json& config) {
-  const std::string format = json_text(config, "checkpoint_format"), pack = json_text(config, "pack_dtype");
+  for (const char* key : {"checkpoint_format", "format"})
+    if (config.contains(key) && !config[key].is_null() && !config[key].is_string())
+      return std::string(key) + " of config.json is no text";
+  const std::string format = version_word(config), pack = json_text(config, "pack_dtype");
   if (json_flag(config, "is_marlin_format").value_or(false) || format == "marlin")
     return "marlin's tiles are not read";
   if (!format.empty() && format != "gptq" && format != "gptq_v2")
@@ -25,10 +34,10 @@ std::string refuse_gptq(const nlohmann::ordered_json& config) {
   if (!pack.empty() && pack != "int32") return "pack_dtype " + pack + " is not read";
   if (json_text(config, "quant_method").find("marlin") != std::string::npos)
     return "marlin's tiles are not read";
-  const int64_t bits = json_integer(config, "bits").value_or(0);
-  if (bits != 2 && bits != 3 && bits != 4 && bits != 8)
-    return bits == 0 ? "config.json names no bits" : std::to_string(bits) + " bits are not read";
-  if (!json_integer(config, "group_size")) return "config.json names no group_size";
+  const std::optional<int64_t> bits = json_integer(config, "bits");
+  if (!bits) return lacks_integer(config, "bits");
+  if (bits != 2 && bits != 3 && bits != 4 && bits != 8) return std::to_string(*bits) + " bits are not read";
+  if (!json_integer(config, "group_size")) return lacks_integer(config, "group_size");
   const auto dynamic = config.find("dynamic");
   if (dynamic != config.end() && dynamic->is_object())
     for (const auto& [pattern, rule] : dynamic->items())
@@ -58,7 +67,11 @@ bool all_stored_zeros(const std::vector<int64_t>& zeros, int64_t value) {
 
 // Decides between v1 and v2, and throws NotJoined if the zero points contradict what config.json says.
 void set_version(CodedWeight& weight, const nlohmann::ordered_json& config) {
-  const bool second = json_text(config, "checkpoint_format") == "gptq_v2";
+  const std::string first_word = json_text(config, "checkpoint_format"),
+                    other_word = json_text(config, "format");
+  if (!first_word.empty() && !other_word.empty() && first_word != other_word)
+    contradict_layer("config.json says checkpoint_format " + first_word + " and format " + other_word);
+  const bool second = version_word(config) == "gptq_v2";
   const int64_t middle = int64_t{1} << (weight.codes.bits - 1), largest = 2 * middle - 1;
   const std::vector<int64_t> stored = fields_of(*weight.zeros);
   if (json_flag(config, "sym").value_or(false) && !all_stored_zeros(stored, second ? middle : middle - 1)) {

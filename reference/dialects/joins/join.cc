@@ -59,6 +59,12 @@ std::optional<int64_t> json_integer(const nlohmann::ordered_json& object, std::s
   return number;
 }
 
+std::string lacks_integer(const nlohmann::ordered_json& object, std::string_view key) {
+  const bool absent = !object.is_object() || !object.contains(key) || object[key].is_null();
+  return absent ? "config.json names no " + std::string(key)
+                : std::string(key) + " of config.json is no whole number";
+}
+
 std::optional<bool> json_flag(const nlohmann::ordered_json& object, std::string_view key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   if (found == object.end() || !found->is_boolean()) return std::nullopt;

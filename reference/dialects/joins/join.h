@@ -84,6 +84,8 @@ struct Join {
 // Integers beyond 2^31 count as absent.
 std::string json_text(const nlohmann::ordered_json& object, std::string_view key);
 std::optional<int64_t> json_integer(const nlohmann::ordered_json& object, std::string_view key);
+// Returns "config.json names no bits", or that what it names is no whole number.
+std::string lacks_integer(const nlohmann::ordered_json& object, std::string_view key);
 std::optional<bool> json_flag(const nlohmann::ordered_json& object, std::string_view key);
 // Returns two positive integers, such as a block; nullopt for anything else.
 std::optional<std::pair<int64_t, int64_t>> json_pair(const nlohmann::ordered_json& object,

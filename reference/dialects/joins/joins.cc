@@ -154,7 +154,13 @@ class Joiner {
 
 }  // namespace
 
+bool is_joined(std::string_view format) {
+  return std::ranges::any_of(kJoins, [&](const Join* join) { return join->format == format; });
+}
+
 std::string join_foreign_parts(Checkpoint& checkpoint, const QuantConfig& config, ReadBudget& budget) {
+  if (!config.contradiction.empty())
+    checkpoint.findings.push_back({CheckpointFinding::Kind::contradiction, "", config.contradiction});
   const Join* join = config.method.empty() ? join_by_names(checkpoint) : join_of(config.method);
   if (join == nullptr || checkpoint.dialect != "plain") return "";
   return Joiner(checkpoint, *join, config, budget).run();

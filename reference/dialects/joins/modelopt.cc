@@ -42,6 +42,49 @@ void set_rows(CodedWeight& weight, ModeloptAlgorithm algorithm) {
     contradict_layer("blocks of 16 ask for other scales");
 }
 
+// fnmatch of Python, for patterns of * and ? alone. Goes back to the last star alone, which is enough.
+bool fits_glob(std::string_view pattern, std::string_view name) {
+  size_t at = 0, star = pattern.npos, resume = 0;
+  for (size_t i = 0; i < name.size();) {
+    if (at < pattern.size() && (pattern[at] == '?' || (pattern[at] == name[i] && pattern[at] != '*'))) {
+      ++at, ++i;
+    } else if (at < pattern.size() && pattern[at] == '*') {
+      star = at++;
+      resume = i;
+    } else if (star != pattern.npos) {
+      at = star + 1;
+      i = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', at) == pattern.npos;
+}
+
+// config.json calls the list of modules that stay as they are `ignore`, and hf_quant_config.json
+// `exclude_modules`.
+void require_not_left_out(const std::string& module, const nlohmann::ordered_json& config) {
+  for (const char* key : {"ignore", "exclude_modules"}) {
+    const auto listed = config.find(key);
+    if (listed == config.end() || !listed->is_array()) continue;
+    for (const auto& word : *listed)
+      if (word.is_string() && fits_glob(word.get<std::string>(), module))
+        contradict_layer("config.json leaves out " + word.get<std::string>() + ", but it holds codes");
+  }
+}
+
+void require_group_size(const nlohmann::ordered_json& config) {
+  const auto require = [](const std::optional<int64_t>& size) {
+    if (size && size != kNvfp4Block)
+      contradict_layer("blocks of NVFP4 are of 16, but config.json says group_size " + std::to_string(*size));
+  };
+  require(json_integer(config, "group_size"));
+  const auto groups = config.find("config_groups");
+  if (groups == config.end() || !groups->is_object()) return;
+  for (const auto& [name, group] : groups->items())
+    if (group.is_object() && group.contains("weights")) require(json_integer(group["weights"], "group_size"));
+}
+
 std::optional<CodedWeight> read_modelopt(LayerParts& parts, const QuantConfig& config) {
   const Tensor* codes = parts.find(".weight");
   const bool pairs = codes->dtype == DType::uint8;
@@ -52,6 +95,8 @@ std::optional<CodedWeight> read_modelopt(LayerParts& parts, const QuantConfig& c
   const ModeloptAlgorithm algorithm = algorithm_of(config.said);
   if (pairs != (algorithm == ModeloptAlgorithm::nvfp4))
     contradict_layer("its codes are not those of quant_algo");
+  require_not_left_out(parts.stem(), config.said);
+  if (pairs) require_group_size(config.said);
   if (codes->shape.size() != 2) leave_apart("a weight that is not two-dimensional");
   CodedWeight weight;
   weight.dtype = config.dtype.value_or(DType::bfloat16);

@@ -9,7 +9,7 @@ void set_groups(CodedWeight& weight, const Tensor& values, const Tensor& words, 
   scales.transposed = true;
   scales.rows = weight.rows;
   scales.column_block = group_size < 0 ? weight.columns : group_size;
-  if (scales.column_block < 1) leave_apart("config.json names no group_size");
+  if (scales.column_block < 1) leave_apart("config.json says group_size " + std::to_string(group_size));
   scales.columns = (weight.columns + scales.column_block - 1) / scales.column_block;
   if (values.shape != std::vector<int64_t>{scales.columns, weight.rows})
     contradict_layer("groups of " + std::to_string(scales.column_block) + " ask for " +
