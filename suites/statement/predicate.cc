@@ -125,13 +125,15 @@ Recount recount(const RunHead& head, std::vector<Verdict> verdicts, const Fixtur
   RunReport report = report_from(head, fixtures);
   report.verdicts = std::move(verdicts);
   const Conformance result = conformance(report);
-  if (!result.conformant && !result.is_partial) {
+  if (result.is_partial) {
+    counted.refusal = "it is partial: " + result.reason;
+  } else if (!result.conformant) {
     counted.refusal = "it did not pass: " + result.reason;
   } else if (result.claims.size() != 1) {
     counted.refusal = "it has no claim";
   } else {
     counted.claim = to_json(result.claims.front());
-    counted.line = (result.is_partial ? "PARTIAL: " : "CONFORMANT: ") + result.reason;
+    counted.line = "CONFORMANT: " + result.reason;
   }
   return counted;
 }

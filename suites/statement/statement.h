@@ -14,8 +14,8 @@ struct StatementRequest {
 };
 
 // Writes a DSSE envelope around an in-toto statement and returns what to tell the user.
-// Throws Failure, which says why, for a run that was narrowed, unfinished, failed or not isolated. Throws
-// UsageError for a run of another version, and for a key that others may read.
+// Throws Failure, which says why, for a run that was narrowed, unfinished, failed, partial or not isolated.
+// Throws UsageError for a run of another version, and for a key that others may read.
 std::string make_statement(const StatementRequest& request);
 
 }  // namespace qcts

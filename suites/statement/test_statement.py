@@ -16,6 +16,9 @@ from pathlib import Path
 import nacl.exceptions
 import nacl.signing
 import pytest
+import securesystemslib.exceptions
+from securesystemslib.dsse import Envelope
+from securesystemslib.signer import CryptoSigner, SSlibKey
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
@@ -128,13 +131,52 @@ def test_another_implementation_accepts_the_signature(envelope):
             key.verify_key.verify(text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :], sig)
 
 
+def test_securesystemslib_verifies_it(envelope):
+    """Our statement is a DSSE envelope to a tool that knows nothing of us, and no changed byte is."""
+    key = SSlibKey(
+        key_id(nacl.signing.SigningKey(SEED)), "ed25519", "ed25519", {"public": bytes(nacl.signing.SigningKey(SEED).verify_key).hex()}
+    )
+    assert set(Envelope.from_dict(copy.deepcopy(envelope)).verify([key], 1)) == {key.keyid}
+    good = Envelope.from_dict(copy.deepcopy(envelope))
+    for at in range(0, len(good.payload), max(1, len(good.payload) // 25)):
+        payload = good.payload[:at] + bytes([good.payload[at] ^ 1]) + good.payload[at + 1 :]
+        with pytest.raises(securesystemslib.exceptions.VerificationError):
+            Envelope(payload, good.payload_type, good.signatures).verify([key], 1)
+    with pytest.raises(securesystemslib.exceptions.VerificationError):
+        Envelope(good.payload, good.payload_type + " ", good.signatures).verify([key], 1)
+
+
+def signed_by_securesystemslib(envelope, signer):
+    made = Envelope(payload_of(envelope), envelope["payloadType"], {})
+    made.sign(signer)
+    return made.to_dict()
+
+
+def test_what_securesystemslib_signed_is_accepted(envelope, tmp_path):
+    """Its own envelope over the same payload, under its own key and key id; no changed byte is accepted here either."""
+    signer = CryptoSigner.generate_ed25519()
+    made = signed_by_securesystemslib(envelope, signer)
+    public = public_key(tmp_path, nacl.signing.VerifyKey(bytes.fromhex(signer.public_key.keyval["public"])))
+    said = verified(written(tmp_path, made), "--public-key", public)["lines"]
+    assert any(line.endswith(", the key of --public-key") for line in said)
+    payload, (signature,) = payload_of(made), made["signatures"]
+    for at in range(0, len(payload), max(1, len(payload) // 25)):
+        spoiled = base64.b64encode(payload[:at] + bytes([payload[at] ^ 1]) + payload[at + 1 :]).decode()
+        verified(written(tmp_path, made | {"payload": spoiled}), "--public-key", public, code=1)
+    sig = base64.b64decode(signature["sig"])
+    for at in range(len(sig)):
+        spoiled = base64.b64encode(sig[:at] + bytes([sig[at] ^ 1]) + sig[at + 1 :]).decode()
+        changed = made | {"signatures": [signature | {"sig": spoiled}]}
+        assert verified(written(tmp_path, changed), "--public-key", public, code=1)["faults"][0].startswith("signatures: ")
+
+
 def signed_elsewhere(envelope, key):
     sig = key.sign(pae(envelope["payloadType"], payload_of(envelope))).signature
     return envelope | {"signatures": [{"keyid": key_id(key), "sig": base64.b64encode(sig).decode()}]}
 
 
 def public_key(tmp_path, key):
-    der = bytes.fromhex("302a300506032b6570032100") + bytes(key.verify_key)
+    der = bytes.fromhex("302a300506032b6570032100") + bytes(getattr(key, "verify_key", key))
     file = tmp_path / "key.pem"
     file.write_text(f"-----BEGIN PUBLIC KEY-----\n{base64.b64encode(der).decode()}\n-----END PUBLIC KEY-----\n")
     return file
@@ -310,6 +352,26 @@ def test_there_is_none_of_a_lesser_run(made, tmp_path, edit, why):
     (folder / "statement.json").unlink()
     assert why in state(folder, code=1).stderr
     assert not (folder / "statement.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("declines", "why"),
+    [
+        ("p->w_dtype != QCTS_F32", "it is partial: dequantize of int8_row: "),
+        ("p->n == 37 && p->w_dtype == QCTS_F32", " declined cases follow no rule, first "),
+    ],
+    ids=["less_than_half", "irregular"],
+)
+def test_there_is_none_of_a_part(tmp_path, declines, why):
+    folder = run(tmp_path / "run", vendor(tmp_path / "lib", DECLINES=declines), code=3)
+    said = state(folder, code=1).stderr
+    assert "the run cannot support one: it is partial: " in said and why in said
+    assert not (folder / "statement.json").exists()
+
+
+def test_there_is_none_where_all_was_declined(tmp_path):
+    folder = run(tmp_path / "run", vendor(tmp_path / "lib", DECLINES="1"), code=3)
+    assert "it did not pass: acme declined all " in state(folder, code=1).stderr
 
 
 def test_there_is_none_of_another_version(made, tmp_path):
