@@ -13,8 +13,10 @@
 #include "suites/cli/commands.h"
 #include "suites/comparison/comparison.h"
 #include "suites/run/run_report.h"
+#include "suites/statement/badge.h"
 
 namespace qcts::cli {
+namespace fs = std::filesystem;
 namespace {
 
 struct ReportArguments {
@@ -54,6 +56,10 @@ void write_badge(const std::filesystem::path& folder) {
 }
 
 Outcome write_again(const ReportArguments& words) {
+  if (words.badge && fs::is_regular_file(words.folder)) {
+    for (const fs::path& file : write_statement_badge(words.folder)) std::cout << file.string() << "\n";
+    return Outcome::conformant;
+  }
   try {
     if (!words.history.empty()) show_history(words.history, words.folder);
     if (!words.before.empty())
@@ -77,14 +83,20 @@ void add_report(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("report",
                                          "write report.html and summary.md again, with load.json, "
                                          "generate.json and trend.json if they are there");
-  command->add_option("folder", words->folder, "a folder with a report.json of `qcts run` or `qcts merge`")
+  command
+      ->add_option(
+          "folder", words->folder,
+          "a folder with a report.json of `qcts run` or `qcts merge`; with --badge also the file of a "
+          "statement")
       ->capture_default_str();
   command->add_option("--before", words->before,
                       "show what changed since this run (a folder, or a record), in report.json too");
   command->add_option("--history", words->history,
                       "show the trend in this history (trend.json), and without an earlier run in the folder "
                       "what changed since the last one in the history");
-  command->add_flag("--badge", words->badge, "also write badge.json, an endpoint of shields.io");
+  command->add_flag(
+      "--badge", words->badge,
+      "also write badge.json, an endpoint of shields.io; of a statement, badge.svg and badge.md");
   command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return write_again(*words); }); });
 }
 

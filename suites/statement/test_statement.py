@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import nacl.exceptions
 import nacl.signing
@@ -144,6 +145,41 @@ def test_securesystemslib_verifies_it(envelope):
             Envelope(payload, good.payload_type, good.signatures).verify([key], 1)
     with pytest.raises(securesystemslib.exceptions.VerificationError):
         Envelope(good.payload, good.payload_type + " ", good.signatures).verify([key], 1)
+
+
+def test_a_badge_says_what_was_stated(made, envelope, tmp_path):
+    file = written(tmp_path, envelope)
+    done = qcts("report", file, "--badge")
+    assert done.stdout.split() == [str(tmp_path / "badge.svg"), str(tmp_path / "badge.md")]
+    line = verified(file)["lines"][0]
+    svg = ElementTree.parse(tmp_path / "badge.svg").getroot()
+    assert svg[0].text == line and "".join(svg.itertext()) == line + "qctsconformant"
+    text = (tmp_path / "badge.md").read_text()
+    head = json.loads(payload_of(envelope))["predicate"]["head"]
+    said = text.replace("\\", "")
+    for word in (
+        line,
+        "int8 of Acme",
+        head["providers"][0]["sha256"],
+        head["started"],
+        head["suite_commit"],
+        envelope["signatures"][0]["keyid"],
+    ):
+        assert word in said
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in said
+
+
+def test_a_refused_statement_gets_no_badge(envelope, tmp_path):
+    file = written(tmp_path, tampered(envelope, "predicate.claim.text", False))
+    assert "no badge: the statement is refused: claim.text: " in qcts("report", file, "--badge", code=1).stderr
+    assert not list(tmp_path.glob("badge*"))
+
+
+def test_a_vendors_name_is_no_markup(made, tmp_path):
+    qcts("statement", made["run"], "--vendor", "A](x)\n# <b>", "--product", "p|`q`", "--out", tmp_path / "s.json")
+    qcts("report", tmp_path / "s.json", "--badge")
+    text = (tmp_path / "badge.md").read_text()
+    assert "p\\|\\`q\\` of A\\](x)" in text and "<b>" not in text and "\n# " not in text
 
 
 def signed_by_securesystemslib(envelope, signer):

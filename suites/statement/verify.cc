@@ -19,13 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string text_in(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::error_code none;
-  if (!in || fs::is_directory(file, none)) throw UsageError(file.string() + ": cannot be read");
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 class Verifier {
  public:
   explicit Verifier(const VerifyRequest& request) : request_(request) {}
@@ -54,7 +47,7 @@ class Verifier {
   void say(const std::string& text) { result_.lines.push_back(text); }
 
   void read() {
-    envelope_ = envelope_from_text(text_in(request_.statement));
+    envelope_ = envelope_from_text(statement_text(request_.statement));
     if (envelope_.payload_type != kInTotoType)
       throw std::runtime_error("payloadType: want " + std::string(kInTotoType));
     predicate_ = predicate_from_statement(json_without_twins(envelope_.payload));
@@ -64,7 +57,7 @@ class Verifier {
   std::optional<PublicKey> known_key() const {
     if (request_.public_key.empty()) return predicate_.signer;
     try {
-      return PublicKey::from_pem(text_in(request_.public_key));
+      return PublicKey::from_pem(statement_text(request_.public_key));
     } catch (const RunError&) {
       throw;
     } catch (const std::runtime_error& error) {
@@ -175,6 +168,13 @@ class Verifier {
 };
 
 }  // namespace
+
+std::string statement_text(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::error_code none;
+  if (!in || fs::is_directory(file, none)) throw UsageError(file.string() + ": cannot be read");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 VerifyResult verify_statement(const VerifyRequest& request) { return Verifier(request).result(); }
 

@@ -24,6 +24,9 @@ struct VerifyResult {
   std::vector<std::string> lines;   // what was stated, who signed, what was checked
 };
 
+// Returns what a file holds. Throws UsageError if it cannot be read.
+std::string statement_text(const std::filesystem::path& file);
+
 // Throws UsageError if a file cannot be read.
 VerifyResult verify_statement(const VerifyRequest& request);
 
