@@ -154,6 +154,16 @@ Json statement_json(const Predicate& predicate) {
           {"predicate", std::move(body)}};
 }
 
+namespace {
+
+RunHead head_from(const Json& json) try {
+  return run_head_from_json(json);
+} catch (const std::exception& error) {
+  throw std::runtime_error(std::string("head: ") + error.what());
+}
+
+}  // namespace
+
 Predicate predicate_from_statement(const Json& statement) {
   require_fields(statement, "statement", {"_type", "subject", "predicateType", "predicate"});
   if (field(statement, "_type") != kStatementType)
@@ -173,7 +183,7 @@ Predicate predicate_from_statement(const Json& statement) {
       throw std::runtime_error("signer: keyid is not that of public_key");
   }
   predicate.claim = body["claim"];
-  predicate.head = run_head_from_json(body["head"]);
+  predicate.head = head_from(body["head"]);
   const Json known = to_json(predicate.head);
   for (const auto& [name, value] : body["head"].items())
     if (!known.contains(name)) throw std::runtime_error("head: unknown field '" + name + "'");
