@@ -4,7 +4,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "suites/cases/model.h"
+
 namespace qcts {
+namespace {
+
+// Returns the case of each exact id, with or without its implementation, that names a layer of a model.
+std::vector<Case> layers_named(const std::vector<std::string>& ids) {
+  std::vector<Case> cases;
+  for (const std::string& text : ids)
+    if (const std::optional<CaseId> id = parse_case_id(text))
+      if (std::optional<Case> layer =
+              layer_case({id->kind, id->op, id->scheme, id->input.substr(0, id->input.find('/'))}))
+        cases.push_back(*std::move(layer));
+  return cases;
+}
+
+}  // namespace
 
 Candidates::Candidates(const Fixtures& fixtures, const OfferTable& offers,
                        const std::map<std::string, size_t>& slot_of, AskSupport ask, uint64_t seed)
@@ -12,9 +28,21 @@ Candidates::Candidates(const Fixtures& fixtures, const OfferTable& offers,
 
 void Candidates::add(const Plan& plan, const Selection& selection) {
   const IdFilter filter(selection, offers_.suffixes());
+  add_paired(
+      expand_paired(plan, {fixtures_.goldens, fixtures_.malformed, false, seed_}, offers_, ask_, filter));
+}
+
+void Candidates::add_layers(const Plan& plan, std::vector<Case> layers) {
+  std::set<std::string> known;
+  for (const Case& c : cases_)
+    if (c.synthetic() != nullptr && c.synthetic()->generator == Generator::layer) known.insert(c.id.text());
+  std::erase_if(layers, [&](const Case& c) { return !known.insert(c.id.text()).second; });
+  add_paired(pair_cases(std::move(layers), plan, offers_, ask_, false));
+}
+
+void Candidates::add_paired(std::vector<PairedCase> paired) {
   const auto files = slot_of_.find(kFileProvider);
-  for (auto& [c, offers, undeclared] :
-       expand_paired(plan, {fixtures_.goldens, fixtures_.malformed, false, seed_}, offers_, ask_, filter)) {
+  for (auto& [c, offers, undeclared] : paired) {
     const size_t index = cases_.size();
     for (const Offer* offer : offers)
       candidates_.push_back(
@@ -37,6 +65,7 @@ void Candidates::add_exact(const Plan& plan, const Selection& selection) {
   if (missing.filters.empty()) return;
   const size_t before = candidates_.size(), undeclared_before = undeclared_.size();
   add(plan, missing);
+  add_layers(plan, layers_named(missing.filters));
   std::vector<Candidate> exactly;
   for (size_t i = undeclared_before; i < undeclared_.size(); ++i)
     if (std::ranges::any_of(missing.filters, [&](const std::string& filter) {

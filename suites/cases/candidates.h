@@ -25,8 +25,11 @@ class Candidates {
 
   // Adds the cases of `plan` that the selection may take. Fixtures and offers must be complete by then.
   void add(const Plan& plan, const Selection& selection);
-  // Adds the cases of `plan` that a filter of the selection names exactly and that are not there yet.
+  // Adds the cases of `plan`, and the layers of any size, that a filter of the selection names exactly and
+  // that are not there yet.
   void add_exact(const Plan& plan, const Selection& selection);
+  // Adds layers of a model (suites/cases/model.h) that are not there yet. `plan` chooses the variants.
+  void add_layers(const Plan& plan, std::vector<Case> layers);
   // Adds the cases of `plan` that the provider of `slot` is asked on these and that are not there yet.
   using Served = std::set<std::pair<Op, const Scheme*>>;
   void add_served(const Plan& plan, size_t slot, const Served& served);
@@ -40,6 +43,8 @@ class Candidates {
   const Case& case_of(const Candidate& candidate) const { return cases_[candidate.index]; }
 
  private:
+  void add_paired(std::vector<PairedCase> paired);
+
   const Fixtures& fixtures_;
   const OfferTable& offers_;
   const std::map<std::string, size_t>& slot_of_;

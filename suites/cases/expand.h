@@ -48,6 +48,9 @@ struct PairedCase {
 // Returns the cases of expand() that are files or have offers of either kind, in the order of expand().
 std::vector<PairedCase> expand_paired(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                                       const AskSupport& ask, const IdFilter& filter = {});
+// The same for cases that the caller has.
+std::vector<PairedCase> pair_cases(std::vector<Case> cases, const Plan& plan, const OfferTable& offers,
+                                   const AskSupport& ask, bool with_reference);
 
 // A case and one offer that judges it, for programs that use a worker.
 struct OfferedCase {

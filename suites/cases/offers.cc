@@ -49,8 +49,10 @@ bool is_timed(const Case& c, const Offer& offer, bool times_emulated) {
 }
 
 bool takes_long(const Case& c, const Plan& plan) {
-  return c.synthetic() && std::ranges::find(plan.best_variant_alone, c.synthetic()->generator) !=
-                              plan.best_variant_alone.end();
+  if (c.synthetic() == nullptr) return false;
+  const Generator generator = c.synthetic()->generator;
+  return generator == Generator::layer ||
+         std::ranges::find(plan.best_variant_alone, generator) != plan.best_variant_alone.end();
 }
 
 bool takes_best_alone(const Case& c, const Plan& plan) {

@@ -10,7 +10,11 @@ namespace qcts {
 
 std::vector<PairedCase> expand_paired(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                                       const AskSupport& ask, const IdFilter& filter) {
-  std::vector<Case> cases = expand(plan, inputs, offers, filter);
+  return pair_cases(expand(plan, inputs, offers, filter), plan, offers, ask, inputs.with_reference);
+}
+
+std::vector<PairedCase> pair_cases(std::vector<Case> cases, const Plan& plan, const OfferTable& offers,
+                                   const AskSupport& ask, bool with_reference) {
   std::vector<SupportQuestion> questions;
   for (const Case& c : cases)
     for (const SupportQuestion& question : support_questions(c, plan, offers)) questions.push_back(question);
@@ -23,8 +27,8 @@ std::vector<PairedCase> expand_paired(const Plan& plan, const ExpandInputs& inpu
   std::vector<PairedCase> paired;
   for (Case& c : cases) {
     const auto serves = [&](const Offer& offer) { return !declined.contains({&c, &offer}); };
-    std::vector<const Offer*> found = offers_for(c, plan, offers, serves, inputs.with_reference);
-    std::vector<const Offer*> undeclared = undeclared_offers(c, plan, offers, inputs.with_reference);
+    std::vector<const Offer*> found = offers_for(c, plan, offers, serves, with_reference);
+    std::vector<const Offer*> undeclared = undeclared_offers(c, plan, offers, with_reference);
     if (c.id.op == Op::file || !found.empty() || !undeclared.empty())
       paired.push_back({std::move(c), std::move(found), std::move(undeclared)});
   }

@@ -121,6 +121,9 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
       "run", "judge providers and files; write report.html, report.json, junit.xml and run.jsonl.gz");
   command->add_option("--plan", options.plan, "a plan of suites/plans, or the path of one")
       ->capture_default_str();
+  command->add_option(
+      "--model", options.model,
+      "a config.json of transformers: ask linear of the sizes of its layers too, with 1, 8, 33 and 512 rows");
   command
       ->add_option(
           "--filter", options.selection.filters,

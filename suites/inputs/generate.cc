@@ -13,6 +13,7 @@
 #include "suites/inputs/generate_related.h"
 #include "suites/inputs/generate_special.h"
 #include "suites/inputs/generate_zero_codes.h"
+#include "suites/inputs/layer_input.h"
 
 namespace qcts {
 namespace {
@@ -25,19 +26,6 @@ void keep_two_of_four(Floats& w, bool fewer) {
   for (int64_t r = 0; r < w.rows; ++r)
     for (int64_t c = 0; c < w.cols; ++c)
       if ((kKept[(3 * r + c / 4) % ways] >> c % 4 & 1) == 0) w.at(r, c) = (r + c) % 2 == 0 ? 0.0 : -0.0;
-}
-
-// Noise; neighbouring rows and groups differ by a factor of 4, so that using a neighbour's scale is visible.
-// `fewer`: some chunks of a 2:4 sparse weight have fewer than two nonzeros.
-Floats noise_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed, bool fewer = true) {
-  constexpr double kSteps[3] = {0.0625, 0.25, 1.0};
-  Floats w(shape.dtype, shape.n, shape.k);
-  const int64_t group = group_length(scheme, shape);
-  for (int64_t r = 0; r < shape.n; ++r)
-    for (int64_t c = 0; c < shape.k; ++c)
-      w.at(r, c) = noise(seed, static_cast<uint64_t>(r * shape.k + c)) * kSteps[(r + c / group) % 3];
-  if (is_sparse(scheme, shape)) keep_two_of_four(w, fewer);
-  return w;
 }
 
 Floats noise_rows(DType dtype, int64_t rows, int64_t cols, uint64_t seed, double scale) {
@@ -367,6 +355,17 @@ std::vector<std::byte> rows_of_x(const Scheme& scheme, const Synthetic& syntheti
 
 }  // namespace
 
+Floats noise_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed, bool fewer) {
+  constexpr double kSteps[3] = {0.0625, 0.25, 1.0};
+  Floats w(shape.dtype, shape.n, shape.k);
+  const int64_t group = group_length(scheme, shape);
+  for (int64_t r = 0; r < shape.n; ++r)
+    for (int64_t c = 0; c < shape.k; ++c)
+      w.at(r, c) = noise(seed, static_cast<uint64_t>(r * shape.k + c)) * kSteps[(r + c / group) % 3];
+  if (is_sparse(scheme, shape)) keep_two_of_four(w, fewer);
+  return w;
+}
+
 int64_t one_hot_column(int64_t row, int64_t m, int64_t k) {
   if (m >= k || m == 1) return row % k;
   return row * (k - 1) / (m - 1);
@@ -395,6 +394,9 @@ Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& 
     add_policy_planes(scheme, synthetic, made.input);
   } else if (op == Op::linear && synthetic.generator == Generator::cancelling) {
     cancelling(scheme, synthetic, seed, made.input);
+  } else if (generator == Generator::layer) {
+    made.input = layer_data(scheme, synthetic, seed);
+    add_policy_planes(scheme, synthetic, made.input);
   } else if (op == Op::quantize) {
     quantize_weight(scheme, synthetic, seed, made.input);
   } else {

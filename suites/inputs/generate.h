@@ -50,6 +50,8 @@ std::vector<std::byte> noise_weight_for(const Scheme& scheme, const WeightShape&
 // Every unit of 32 rows, or of 16 if 32 do not divide n, is a random unit of some quantized rows of noise.
 // If the planes cannot be assembled in this way, the whole weight is quantized.
 // Such a weight has an n that is not a multiple of 16, or a scale that covers more than 32 rows.
-Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
+using MakeWeight = std::vector<std::byte> (*)(const Scheme&, const WeightShape&, uint64_t seed);
+Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed,
+                     MakeWeight noise = noise_weight_for);
 
 }  // namespace qcts

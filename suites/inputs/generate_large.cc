@@ -34,8 +34,8 @@ bool takes_dense_noise(const Scheme& scheme, const WeightShape& shape, uint64_t 
   }
 }
 
-Planes quantized_noise(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
-  return scheme.quantize({shape.dtype, shape.n, shape.k, noise_weight_for(scheme, shape, seed)});
+Planes quantized_noise(const Scheme& scheme, const WeightShape& shape, uint64_t seed, MakeWeight noise) {
+  return scheme.quantize({shape.dtype, shape.n, shape.k, noise(scheme, shape, seed)});
 }
 
 // Returns the dimension along which a plane grows with the rows, unit after unit; -1 if it does not grow, -2
@@ -81,17 +81,17 @@ std::vector<std::byte> noise_weight_for(const Scheme& scheme, const WeightShape&
   return weight;
 }
 
-Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
+Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed, MakeWeight noise) {
   const WeightShape few{shape.dtype, kQuantizedRows, shape.k};
   const int64_t unit_rows = shape.n % kUnitRows == 0 ? kUnitRows : kHalfUnitRows;
   const int64_t units = kQuantizedRows / unit_rows;
   if (shape.n % unit_rows != 0 || shape.n <= kQuantizedRows || scheme.refusal(few))
-    return quantized_noise(scheme, shape, seed);
-  const Planes small = quantized_noise(scheme, few, seed);
+    return quantized_noise(scheme, shape, seed, noise);
+  const Planes small = quantized_noise(scheme, few, seed, noise);
   Planes large = make_planes(scheme.plane_specs(shape));
   for (size_t i = 0; i < large.size(); ++i) {
     const int dimension = growing_dimension(small[i], large[i], shape.n, units);
-    if (dimension == -2) return quantized_noise(scheme, shape, seed);
+    if (dimension == -2) return quantized_noise(scheme, shape, seed, noise);
     if (dimension == -1)
       large[i].bytes = small[i].bytes;
     else

@@ -37,6 +37,10 @@ inline void put_full_nan(std::vector<std::byte>& x, int64_t index) {
   std::memcpy(x.data() + index * static_cast<int64_t>(sizeof kFullNan), &kFullNan, sizeof kFullNan);
 }
 
+// Noise; neighbouring rows and groups differ by a factor of 4, so that using a neighbour's scale is visible.
+// `fewer`: some chunks of a 2:4 sparse weight have fewer than two nonzeros.
+Floats noise_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed, bool fewer = true);
+
 inline int64_t group_length(const Scheme& scheme, const WeightShape& shape) {
   return scheme.group() == 0 ? shape.k : scheme.group();
 }

@@ -307,6 +307,11 @@ const std::vector<InputFamily>& families() {
        .is_asked_in_each_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
+      // In no plan: `qcts run --model` and the names of cases ask for it (suites/inputs/layer_input.h).
+      {.generator = Generator::layer,
+       .hunts = "what only the sizes of one model show: every output of a layer of its own n and k",
+       .ops = {},
+       .excluded_from_sampling = true},
   };
   return table;
 }

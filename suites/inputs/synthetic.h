@@ -66,8 +66,9 @@ enum class Generator : uint8_t {
   blocks,
   larger,
   two_roundings,
+  layer,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::two_roundings) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::layer) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);

@@ -43,18 +43,22 @@ struct Attempt {
 };
 
 constexpr int64_t kFewRows = 33;  // of determinism's x, at most
+// Weights and products of a linear beyond which its mistake is not looked for: that would take minutes.
+constexpr int64_t kMaxExplainedWeights = int64_t{1} << 22, kMaxExplainedProducts = int64_t{1} << 27;
 
 // The irregular buffers that an input meets.
 enum class Buffers { all, few };
 
-// Tall inputs ask whether every row is reached, and panels whether every panel is. Both are expensive, the
-// panels where a kernel is emulated, so they leave the most irregular buffers to other inputs.
+// Tall inputs ask whether every row is reached, panels whether every panel is, and layers of a model both.
+// They are expensive, the panels where a kernel is emulated, so they leave the most irregular buffers to
+// other inputs.
 Buffers buffers_of(const Case& c) {
   if (c.synthetic() == nullptr) return Buffers::all;
   const bool is_emulated = (c.implementation->kernel->claims & QCTS_CLAIM_EMULATED) != 0;
   const Generator generator = c.synthetic()->generator;
-  return generator == Generator::tall || (is_emulated && generator == Generator::panels) ? Buffers::few
-                                                                                         : Buffers::all;
+  const bool is_expensive = generator == Generator::tall || generator == Generator::layer ||
+                            (is_emulated && generator == Generator::panels);
+  return is_expensive ? Buffers::few : Buffers::all;
 }
 
 // A drawn problem has its own number of threads.
@@ -273,6 +277,11 @@ class NumericsJudge {
   }
 
   std::string weights_diagnosis(const KernelAnswer& answer, uint64_t wrong_elems) const {
+    const KernelInput& input = test_vector_.input;
+    const int64_t weights = input.weight.n * input.weight.k;
+    if (input.op == Op::linear &&
+        (weights > kMaxExplainedWeights || input.m * weights > kMaxExplainedProducts))
+      return "; too large to look for the cause: a smaller case may name it";
     return explained({kernel_, test_vector_, expectation_, stages_, answer, wrong_elems, threads_},
                      verdict_.findings);
   }

@@ -18,7 +18,8 @@ namespace qcts {
 
 struct RunRequest {
   std::string plan = kDefaultPlan;
-  std::optional<int> device = {};  // the GPU on which kernels run; none: the processor
+  std::optional<int> device = {};    // the GPU on which kernels run; none: the processor
+  std::filesystem::path model = {};  // a config.json, whose layers are asked too; empty: none
   Selection selection;
   // The words "qcts", a provider's name, or a path. An empty list stands for all providers that are found.
   std::vector<std::string> providers;

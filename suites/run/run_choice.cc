@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iostream>
 
+#include "suites/cases/model.h"
 #include "suites/cases/named.h"
 #include "suites/run/few_schemes.h"
 #include "suites/run/provider_slots.h"
@@ -34,6 +36,14 @@ void add_few_schemes(RunSetup& setup, Candidates& candidates) {
     candidates.add_served(named_plan(kFullPlan), index,
                           served_in_few(setup.plan, candidates, index, setup.offers, ask));
   }
+}
+
+// Asks the layers of a model, and says which are left out.
+void add_model(const RunRequest& request, const RunSetup& setup, Candidates& candidates) {
+  if (request.model.empty() || !setup.head.infrastructure.empty()) return;
+  ModelCases made = model_cases(read_model(request.model), setup.offers, request.selection);
+  for (const std::string& each : made.left_out) std::cerr << "qcts: not asked: " << each << "\n";
+  candidates.add_layers(setup.plan, std::move(made.cases));
 }
 
 // If --variant cannot run, that is an error; there is no fallback.
@@ -94,6 +104,7 @@ RunChoice choose_cases(const RunRequest& request, RunSetup& setup) {
   choice.candidates.add(setup.plan, selection);
   choice.candidates.add_exact(named_plan(kFullPlan), selection);
   add_few_schemes(setup, choice.candidates);
+  add_model(request, setup, choice.candidates);
   Selection unsharded = selection;
   unsharded.shard = unsharded.shards = 1;
   std::vector<Candidate> whole = select(unsharded, choice.candidates.all());

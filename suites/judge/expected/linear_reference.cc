@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <stdexcept>
+#include <string_view>
+#include <unordered_map>
 
 #include "reference/numerics/soft_float.h"
 #include "suites/judge/expected/test_vector.h"
@@ -50,6 +54,19 @@ std::optional<FusedSums> fused_of(const qcts_fused_sums& declared) {
   return fused;
 }
 
+std::string_view bytes_of(std::span<const ExactWeight> row) {
+  return {reinterpret_cast<const char*>(row.data()), row.size_bytes()};
+}
+
+// Returns, for each of `count` items, the first one that has an equal key.
+template <typename Key>
+std::vector<size_t> first_equals(size_t count, Key key_of) {
+  std::map<decltype(key_of(0)), size_t> first;
+  std::vector<size_t> found(count);
+  for (size_t i = 0; i < count; ++i) found[i] = first.try_emplace(key_of(i), i).first->second;
+  return found;
+}
+
 int64_t group_of(const KernelInput& input) { return input.scheme ? input.scheme->group() : 0; }
 
 DType scale_dtype(const KernelInput& input) {
@@ -81,10 +98,7 @@ LinearStages declared_stages(const qcts_kernel& kernel, DType x) {
 
 LinearReference::LinearReference(const KernelInput& input, bool with_rows) : input_(input) {
   const size_t n = static_cast<size_t>(input.weight.n), k = static_cast<size_t>(input.weight.k);
-  if (with_rows) weights_.resize(n * k);
-  for (size_t r = 0; with_rows && r < n; ++r)
-    input.scheme->exact_row(input.planes, input.weight, static_cast<int64_t>(r),
-                            {weights_.data() + r * k, k});
+  if (with_rows) read_rows();
   if (input.x.size() != static_cast<size_t>(input.m) * k * dtype_bytes(input.x_dtype))
     throw std::runtime_error("x has " + std::to_string(input.x.size()) + " bytes, want m * k elements");
   if (input.activation == kWeightOnly)
@@ -95,6 +109,26 @@ LinearReference::LinearReference(const KernelInput& input, bool with_rows) : inp
   bias_.resize(n);
   if (!input.bias.empty())
     for (size_t r = 0; r < n; ++r) bias_[r] = load_float(input.bias_dtype, input.bias, r);
+}
+
+// A large weight repeats rows (suites/inputs/layer_input.h), and each is kept once.
+void LinearReference::read_rows() {
+  const size_t n = static_cast<size_t>(input_.weight.n), k = static_cast<size_t>(input_.weight.k);
+  std::vector<ExactWeight> row(k);
+  std::unordered_multimap<size_t, size_t> places;  // by the hash of a row
+  for (size_t r = 0; r < n; ++r) {
+    input_.scheme->exact_row(input_.planes, input_.weight, static_cast<int64_t>(r), row);
+    const std::string_view bytes = bytes_of(row);
+    const size_t hash = std::hash<std::string_view>{}(bytes), count = weights_.size() / k;
+    const auto [first, last] = places.equal_range(hash);
+    const auto same = std::find_if(first, last, [&](const auto& place) {
+      return bytes_of({weights_.data() + place.second * k, k}) == bytes;
+    });
+    place_of_row_.push_back(same == last ? count : same->second);
+    if (same != last) continue;
+    places.emplace(hash, count);
+    weights_.insert(weights_.end(), row.begin(), row.end());
+  }
 }
 
 void LinearReference::read_quantized_x() {
@@ -122,7 +156,7 @@ void LinearReference::read_quantized_x() {
 
 std::span<const ExactWeight> LinearReference::row(int64_t n) const {
   const size_t k = static_cast<size_t>(input_.weight.k);
-  return {weights_.data() + static_cast<size_t>(n) * k, k};
+  return {weights_.data() + place_of_row_[static_cast<size_t>(n)] * k, k};
 }
 
 std::span<const double> LinearReference::x(int64_t m) const {
@@ -162,14 +196,25 @@ Bounded LinearReference::bounded(std::span<const ExactWeight> row, int64_t m, in
   return bounded(oracle_weights(row, group_of(input_)), m, n, stages);
 }
 
+// Equal rows of x with equal rows of the weight and equal biases have equal bounds, which are computed once.
 std::vector<Bounded> LinearReference::bounds(const LinearStages& stages) const {
+  const size_t n = static_cast<size_t>(input_.weight.n), k = static_cast<size_t>(input_.weight.k);
   std::vector<OracleWeights> rows;
-  for (int64_t n = 0; n < input_.weight.n; ++n) rows.push_back(oracle_weights(row(n), group_of(input_)));
-  std::vector<Bounded> all;
-  all.reserve(static_cast<size_t>(input_.m * input_.weight.n));
-  for (int64_t m = 0; m < input_.m; ++m)
-    for (int64_t n = 0; n < input_.weight.n; ++n)
-      all.push_back(bounded(rows[static_cast<size_t>(n)], m, n, stages));
+  for (size_t place = 0; place < weights_.size() / k; ++place)
+    rows.push_back(oracle_weights({weights_.data() + place * k, k}, group_of(input_)));
+  const std::vector<size_t> columns = first_equals(
+      n, [&](size_t r) { return std::pair(place_of_row_[r], std::bit_cast<uint64_t>(bias_[r])); });
+  const std::vector<size_t> rows_of_x = first_equals(static_cast<size_t>(input_.m), [&](size_t m) {
+    return std::pair(std::string_view(reinterpret_cast<const char*>(x_.data() + m * k), k * sizeof(double)),
+                     offsets_.empty() ? 0 : std::bit_cast<uint64_t>(offsets_[m]));
+  });
+  std::vector<Bounded> all(rows_of_x.size() * n);
+  for (size_t m = 0; m < rows_of_x.size(); ++m)
+    for (size_t r = 0; r < n; ++r)
+      all[m * n + r] = rows_of_x[m] != m ? all[rows_of_x[m] * n + r]
+                       : columns[r] != r ? all[m * n + columns[r]]
+                                         : bounded(rows[place_of_row_[r]], static_cast<int64_t>(m),
+                                                   static_cast<int64_t>(r), stages);
   return all;
 }
 

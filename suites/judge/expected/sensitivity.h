@@ -9,7 +9,8 @@
 namespace qcts {
 
 // Returns the share of sampled outputs for which changing the lowest bit of one code would have been noticed.
-// If no sampled output shows the change, all outputs are tried. 0 means that none shows it.
+// If no sampled output shows the change, all outputs are tried, or a thousand of more than 2^18. 0 means that
+// none shows it.
 double sensitivity_of_linear(const TestVector& test_vector, const Expectation& expectation,
                              const LinearStages& stages);
 

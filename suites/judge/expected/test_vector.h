@@ -58,12 +58,14 @@ class LinearReference {
   std::span<const double> x(int64_t m) const;
 
  private:
+  void read_rows();
   void read_quantized_x();
   LinearOracle oracle(const OracleWeights& weights, int64_t m, int64_t n) const;
   Bounded bounded(const OracleWeights& weights, int64_t m, int64_t n, const LinearStages& stages) const;
 
   const KernelInput& input_;
-  std::vector<ExactWeight> weights_;
+  std::vector<ExactWeight> weights_;  // of the different rows, in the order in which they occur
+  std::vector<size_t> place_of_row_;  // in weights_, counted in rows
   std::vector<double> x_, bias_;
   std::vector<OracleX> rows_of_x_;
   // The offset of each row of quantized x (see linear_oracle()); empty for weight_only.
