@@ -3,6 +3,8 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -80,9 +82,8 @@ def test_the_program_is_on_the_path(environment, tmp_path):
 
 
 def test_every_golden_dequantizes_as_by_the_program(environment, tmp_path):
-    """One file in six, drawn by its id."""
     files = [str(ROOT / "fixtures" / golden["file"]) for golden in MANIFEST["goldens"]]
-    (tmp_path / "files.json").write_text(json.dumps(files[::6]))
+    (tmp_path / "files.json").write_text(json.dumps(files))
     compared = python(
         environment,
         tmp_path,
@@ -113,7 +114,7 @@ def test_every_golden_dequantizes_as_by_the_program(environment, tmp_path):
         print(compared)
         """,
     )
-    assert int(compared) > 150
+    assert int(compared) > 900
 
 
 def test_every_refusal_is_raised_by_name(environment, tmp_path):
@@ -139,10 +140,12 @@ def test_every_refusal_is_raised_by_name(environment, tmp_path):
                 classes.add(error)
             else:
                 raise AssertionError(file)
-        print(len(classes))
+        print(*sorted(classes))
         """,
     )
-    assert int(said) > 15
+    header = (ROOT / "reference/formats/refusal.h").read_text()
+    every = re.findall(r"^  (\w+),", header[header.index("enum class RefusalClass") : header.index("};")], re.M)
+    assert said.split() == sorted(every) and len(every) == 27
 
 
 def test_a_large_file_is_mapped_and_not_read(environment, tmp_path):
@@ -249,6 +252,15 @@ def reads_the_judge(planes, problem):
             pass
     return first_scale(planes, problem)
 
+def reads_the_goldens(planes, problem):
+    import os
+    import qcts
+    share = os.path.join(os.path.dirname(qcts.__file__), "share/qcts")
+    for folder in ("fixtures", "suites/plans", "suites/mustpass"):
+        if os.listdir(os.path.join(share, folder)):
+            raise SystemError("found files in " + folder)
+    return first_scale(planes, problem)
+
 def looks_at_frames(planes, problem):
     import gc, sys
     frame = sys._getframe()
@@ -263,6 +275,14 @@ def patches_torch(planes, problem):
     torch.empty = lambda *a, **k: (_ for _ in ()).throw(SystemError("patched"))
     torch.Tensor.float = lambda self: self
     return first_scale(planes, problem)
+"""
+
+
+WIDE_KERNEL = """
+def wide(x, planes, bias, problem):
+    y = linear(x, planes, bias, problem)
+    y[:, 700:701] = 0
+    return y
 """
 
 
@@ -307,6 +327,7 @@ def test_a_right_callable_passes(judged):
         ("first_scale", "scale of the first row"),
         ("other_dtype", "the weight is torch.float64"),
         ("reads_the_judge", "scale of the first row"),
+        ("reads_the_goldens", "scale of the first row"),
         ("looks_at_frames", "scale of the first row"),
         ("patches_torch", ""),
     ],
@@ -314,6 +335,61 @@ def test_a_right_callable_passes(judged):
 def test_a_wrong_callable_is_named(judged, function, title):
     ok, passed, failed, titles, said = judged(function)
     assert not ok and passed == 0 and failed > 5 and any(title in each for each in titles), said
+
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 256, "intermediate_size": 704, "num_attention_heads": 8, "num_key_value_heads": 2,
+    "vocab_size": 1000, "torch_dtype": "bfloat16",
+}  # fmt: skip
+
+
+def test_the_layers_of_a_model(environment, tmp_path):
+    """A right kernel, and one that is wrong in one column of wide layers."""
+    pytest.importorskip("torch")
+    (tmp_path / "kernels.py").write_text(KERNELS + WIDE_KERNEL)
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    (tmp_path / "other.json").write_text(json.dumps(LLAMA | {"model_type": "mamba"}))
+    said = python(
+        environment,
+        tmp_path,
+        """
+        import json, sys
+        sys.path.insert(0, ".")
+        import qcts
+        sums = {"accumulator": "float64", "output_cast": "float32", "scale_after_sum": True, "bias_in_output_cast": True}
+        how = {"op": "linear", "scheme": "int8_row", "numerics": sums, "options": ("--filter", "*/layer_*"), "model": "config.json"}
+        right, wrong = (qcts.judge("kernels:" + name, **how) for name in ("linear", "wide"))
+        try:
+            qcts.judge("kernels:linear", **how | {"model": "other.json"})
+        except qcts.Failed as failed:
+            print(json.dumps([right.ok, right.passed, wrong.passed, wrong.failed, str(wrong), failed.said, wrong.causes[0]["rerun"]]))
+        """,
+    )
+    ok, passed, of_narrow, failed, causes, refused, rerun = json.loads(said)
+    assert ok and passed == 20  # five sizes with 1, 8, 33 and 512 rows
+    assert (of_narrow, failed) == (12, 8) and "column 700" in causes
+    assert "'mamba'" in refused and "llama" in refused and "--filter" in refused
+    ended = call(environment, tmp_path, *shlex.split(rerun))
+    assert ended.returncode == 1 and "column 700" in ended.stdout, ended.stdout + ended.stderr
+
+
+def test_without_a_gpu_there_is_no_device(environment, tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    said = python(
+        environment,
+        tmp_path,
+        """
+        import sys
+        sys.path.insert(0, ".")
+        import qcts, torch
+        try:
+            print(qcts.judge("kernels:dequantize", op="dequantize", scheme="int8_row", plan="quick", device="cuda:9").ok)
+        except qcts.NoDevice as error:
+            print(error)
+        """,
+    )
+    assert said.startswith("no GPU cuda:9: ")
 
 
 def test_a_function_of_no_module_is_judged_with_cloudpickle(environment, tmp_path):

@@ -25,7 +25,7 @@ import numpy as np
 
 from . import _native
 from ._arrays import from_any, to_numpy, to_torch
-from ._errors import Failed, Refused, Unreadable
+from ._errors import Failed, NoDevice, Refused, Unreadable
 from ._judge import Judgement, judge
 from ._program import program_path, run, run_json
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = [
-    "Checkpoint", "Failed", "Judgement", "Refused", "Report", "Tensor", "Unreadable", "check", "convert", "inspect", "judge", "open",
-    "program_path", "quantize", "run", "schemes",
+    "Checkpoint", "Failed", "Judgement", "NoDevice", "Refused", "Report", "Tensor", "Unreadable", "check", "convert", "inspect", "judge",
+    "open", "program_path", "quantize", "run", "schemes",
 ]  # fmt: skip
 
 

@@ -17,6 +17,10 @@ class Unreadable(OSError):
     """A file does not exist or cannot be read."""
 
 
+class NoDevice(RuntimeError):
+    """There is no such GPU here, or torch cannot use it."""
+
+
 class Failed(RuntimeError):
     """The program failed: `code` is its exit code, and `said` what it wrote to standard error."""
 

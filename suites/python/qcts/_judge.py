@@ -7,7 +7,7 @@ import importlib
 import json
 import os
 import pickle
-import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ._errors import Failed
+from ._errors import Failed, NoDevice
 from ._program import program_path, run
 
 # The operations, and the dtypes of a problem that `dtypes` limits.
@@ -83,6 +83,8 @@ def judge(
     choices: str = "",
     out: str | os.PathLike[str] | None = None,
     options: Sequence[str] = (),
+    model: str | os.PathLike[str] | None = None,
+    device: str = "cpu",
 ) -> Judgement:
     """Judges a Python callable as an implementation of an operation of a scheme's family.
 
@@ -94,14 +96,26 @@ def judge(
     policy, and params. With arrays="numpy" tensors are NumPy arrays, in which bfloat16 and float8 are their bits. `dtypes` are those of the
     weight (of x and y for linear) that the callable serves, all unless given, and `policies` the activation policies of a linear. `claims`
     and `numerics` are those of kernels/abi/README.md. The callable runs in a process of its own that sees nothing of the judge; it must be
-    importable as module:name, or cloudpickle must be installed. `options` are further options of `qcts run`."""
+    importable as module:name, or cloudpickle must be installed. `options` are further options of `qcts run`.
+
+    `model` is a config.json of transformers: a linear is asked the sizes of its layers too, with 1, 8, 33 and 512 rows of x. On device
+    "cuda" (or "cuda:1") tensors are torch's on that GPU. The cage keeps programs from GPUs, so there is no cage then. Raises NoDevice if
+    torch finds no such GPU, and Failed for words that `qcts run` does not take, such as a model that it does not know."""
     if op not in OPERATIONS:
         raise ValueError(f"no operation {op!r}: {', '.join(OPERATIONS)}")
     if arrays not in ("torch", "numpy"):
         raise ValueError(f"arrays are 'torch' or 'numpy', not {arrays!r}")
+    if model is not None and op != "linear":
+        raise ValueError(f"the layers of a model are linear, not {op}")
+    if device != "cpu":
+        _check_device(device, arrays)
+        options = [*options, *(() if "--isolation" in options else ("--isolation", "off")), "--memory-limit", "0"]
+    if model is not None:
+        options = [*options, "--model", os.path.abspath(model)]
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="qcts_judge_"))
     folder.mkdir(parents=True, exist_ok=True)
-    kept = Path(tempfile.mkdtemp(prefix="qcts_callable_"))
+    kept = (folder / "callable").resolve()  # stays, so that the lines to see a failure again work
+    kept.mkdir(exist_ok=True)
     only = {name: list(dtypes) for name in OPERATIONS[op]} if dtypes else {}
     spec = {
         "function": _importable(_function(function), kept),
@@ -116,19 +130,29 @@ def judge(
         "claims": list(claims),
         "numerics": numerics or {},
         "only": only,
+        "device": device,
     }
     (kept / "callable.json").write_text(json.dumps(spec))
     program = kept / "callable.py"
     paths = [str(Path(__file__).resolve().parents[1])]
     program.write_text(f"#!{sys.executable}\nimport sys\nsys.path[:0] = {paths!r}\nfrom qcts._judged import main\nmain()\n")
     program.chmod(0o755)
-    try:
-        ended = run("run", "--provider", program, "--plan", plan, "--no-progress", "--out", folder, *options)
-    finally:
-        shutil.rmtree(kept)
+    ended = run("run", "--provider", program, "--plan", plan, "--no-progress", "--out", folder, *options)
     if not (folder / "report.json").exists() or ended.returncode in (2, 5):
         raise Failed(ended.returncode, ended.stderr or ended.stdout)
     return _judgement(json.loads((folder / "report.json").read_text()), folder)
+
+
+def _check_device(device: str, arrays: str) -> None:
+    """Raises NoDevice unless torch, asked in a process of its own, finds this GPU."""
+    if arrays != "torch":
+        raise ValueError(f"on device {device!r} arrays are torch's")
+    if device != "cuda" and not (device.startswith("cuda:") and device[5:].isdigit()):
+        raise ValueError(f"no device {device!r}: 'cpu', 'cuda' or 'cuda:1'")
+    asked = f"import torch; torch.cuda.is_available() or exit('torch finds none'); torch.cuda.get_device_properties({device!r})"
+    found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
+    if found.returncode != 0:
+        raise NoDevice(f"no GPU {device}: {(found.stderr.strip().splitlines() or ['torch did not start'])[-1]}")
 
 
 def _judgement(report: dict[str, Any], folder: Path) -> Judgement:

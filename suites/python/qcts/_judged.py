@@ -28,16 +28,17 @@ def load(how: dict[str, str]) -> Any:
 class Torch:
     """Gives tensors to the callable and takes them from it."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: str) -> None:
         import torch
 
         self.torch = torch
+        self.device = torch.device(device)
 
     def give(self, array: np.ndarray, dtype: str) -> Any:
         if array.size == 0:
-            return self.torch.empty(array.shape, dtype=getattr(self.torch, dtype))
+            return self.torch.empty(array.shape, dtype=getattr(self.torch, dtype), device=self.device)
         bits = np.ascontiguousarray(array).view(_BITS[array.dtype.itemsize]).view(np.uint8)
-        return self.torch.from_numpy(bits.copy()).view(getattr(self.torch, dtype)).reshape(array.shape)
+        return self.torch.from_numpy(bits.copy()).view(getattr(self.torch, dtype)).reshape(array.shape).to(self.device)
 
     def take(self, answer: Any, place: np.ndarray, dtype: str, what: str) -> None:
         wanted = getattr(self.torch, dtype)
@@ -72,7 +73,7 @@ def main() -> None:
     sys.path[:0] = [*spec["path"], spec["adapter"]]
     from qcts_provider import Provider
 
-    arrays = Torch() if spec["arrays"] == "torch" else Numpy()
+    arrays = Torch(spec["device"]) if spec["arrays"] == "torch" else Numpy()
     function = load(spec["function"])
 
     class Judged(Provider):
