@@ -81,7 +81,7 @@ std::vector<const Scheme*> schemes_of(const Model& model, const OfferTable& offe
   return all;
 }
 
-std::string described(const Model::Layer& layer) {
+std::string size_text(const Model::Layer& layer) {
   return layer.names + " (n " + std::to_string(layer.n) + ", k " + std::to_string(layer.k) + ")";
 }
 
@@ -100,7 +100,7 @@ class ModelCaseList {
     for (const Model::Layer& layer : model_.layers) {
       const std::optional<WeightShape> weight = accepted(scheme, model_, layer);
       if (!weight)
-        leave_out(std::string(scheme.name()) + " of " + described(layer) + ": " +
+        leave_out(std::string(scheme.name()) + " of " + size_text(layer) + ": " +
                   scheme.refusal({model_.dtype, layer.n, layer.k}).value_or(""));
       else
         add_layer(scheme, layer, *weight);
@@ -116,9 +116,9 @@ class ModelCaseList {
         if (const std::optional<Synthetic> input = layer_input(scheme, policy, weight, m))
           made_.cases.push_back(synthetic_case(Kind::numerics, Op::linear, scheme, kPlain, *input));
         else if (layer.n > kMaxLayerWeights / layer.k)
-          leave_out(described(layer) + ": more than 2^28 weights");
+          leave_out(size_text(layer) + ": more than 2^28 weights");
         else
-          leave_out(described(layer) + " with m " + std::to_string(m) +
+          leave_out(size_text(layer) + " with m " + std::to_string(m) +
                     ": more than 2^24 outputs or 2^35 products");
       }
     }

@@ -54,7 +54,7 @@ std::optional<FusedSums> fused_of(const qcts_fused_sums& declared) {
   return fused;
 }
 
-std::string_view bytes_of(std::span<const ExactWeight> row) {
+std::string_view text_of_weights(std::span<const ExactWeight> row) {
   return {reinterpret_cast<const char*>(row.data()), row.size_bytes()};
 }
 
@@ -118,11 +118,11 @@ void LinearReference::read_rows() {
   std::unordered_multimap<size_t, size_t> places;  // by the hash of a row
   for (size_t r = 0; r < n; ++r) {
     input_.scheme->exact_row(input_.planes, input_.weight, static_cast<int64_t>(r), row);
-    const std::string_view bytes = bytes_of(row);
+    const std::string_view bytes = text_of_weights(row);
     const size_t hash = std::hash<std::string_view>{}(bytes), count = weights_.size() / k;
     const auto [first, last] = places.equal_range(hash);
     const auto same = std::find_if(first, last, [&](const auto& place) {
-      return bytes_of({weights_.data() + place.second * k, k}) == bytes;
+      return text_of_weights({weights_.data() + place.second * k, k}) == bytes;
     });
     place_of_row_.push_back(same == last ? count : same->second);
     if (same != last) continue;
