@@ -58,6 +58,8 @@ def test_the_wheel_is_small_and_tagged(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert "qcts/py.typed" in names and "qcts/bin/qcts" in names and "qcts/include/qcts/qcts_kernel.h" in names
     assert not [name for name in names if "libqcts_aten" in name]
+    native = next(name for name in names if name.startswith("qcts/_native"))
+    assert (".abi3." in native) == ("-abi3-" in wheel.name), (native, wheel.name)
 
 
 def test_the_source_distribution_has_every_source(tmp_path):
@@ -107,6 +109,10 @@ def test_every_golden_dequantizes_as_by_the_program(environment, tmp_path):
                     ours = checkpoint[name]._held.dequantize("")
                 except qcts.Refused as refused:
                     assert "which CPU packed it" in str(refused), refused
+                    continue
+                except ValueError:  # --partial leaves such a tensor as it is
+                    ended = qcts.run("dequantize", file, "strict.safetensors")
+                    assert ended.returncode != 0 and name.rsplit(".", 1)[0] in ended.stdout + ended.stderr, (file, name)
                     continue
                 theirs = dense[name]._held.dequantize("")
                 assert ours[1:] == theirs[1:] and ours[0].tobytes() == theirs[0].tobytes(), (file, name)
