@@ -10,6 +10,7 @@
 
 #include "reference/numerics/noise.h"
 #include "reference/numerics/soft_float.h"
+#include "reference/schemes/choices.h"
 #include "suites/inputs/input_kind.h"
 #include "suites/inputs/inputs.h"
 
@@ -226,6 +227,17 @@ void print_written(const Scheme& scheme, const WeightShape& shape, Printout& out
   }
 }
 
+// The policies of x, and what the scheme answers where implementations differ.
+void print_numerics(const Scheme& scheme, Printout& out) {
+  out.text("numerics", 2, Ink::bold);
+  for (const ActivationInfo& policy : scheme.activations())
+    out.text("linear with x " + std::string(policy.name) +
+                 (policy.source.empty() ? "" : ": " + std::string(policy.source)),
+             4);
+  for (const ChoiceOption* option : choices_of(scheme.name(), scheme.family()))
+    out.text(std::string(option->id) + ": " + std::string(option->answer), 4);
+}
+
 // One line for each reason why an input is none that the recipe writes, with the families that draw it.
 void print_beyond(const Scheme& scheme, Printout& out) {
   std::map<std::pair<std::string, std::string>, std::set<std::string>> families;  // by kind and reason
@@ -285,6 +297,7 @@ void print_definition(const Scheme& scheme, Printout& out) {
            4);
   out.text("codes: " + codes_text(scheme), 4);
   out.text(order_text(scheme, shape), 4);
+  print_numerics(scheme, out);
   print_written(scheme, shape, out);
   print_beyond(scheme, out);
 }

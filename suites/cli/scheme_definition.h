@@ -19,8 +19,8 @@ struct SymbolicPlane {
 // Returns the planes of a layout, for n and k that are multiples of what the scheme needs.
 std::vector<SymbolicPlane> symbolic_planes(const Scheme& scheme, Layout layout);
 
-// Prints planes, the formula of one element, the order of codes, what the recipe writes, and which inputs
-// differ from that.
+// Prints planes, the formula of one element, the order of codes, the policies of x with the scheme's options
+// of the ledger, what the recipe writes, and which inputs differ from that.
 void print_definition(const Scheme& scheme, Printout& out);
 
 }  // namespace qcts::cli

@@ -63,6 +63,21 @@ def test_the_formula_is_the_one_by_which_the_reference_reads(scheme, formula):
     assert formula in " ".join(defined(scheme).split())
 
 
+CHOICES = json.loads(qcts("schemes", "--choices", "--json").stdout)["choices"]
+
+
+@pytest.mark.parametrize("name", ["int8_row", "mxfp4_even", "nvfp4_one_level", "int4_tinygemm_g32"])
+def test_it_says_by_which_options_it_computes(name):
+    """Those of the ledger that list the scheme, and no sibling's."""
+    text = " ".join(defined(name).split())
+    wanted = {option["id"]: option for choice in CHOICES for option in choice["options"] if name in option["schemes"]}
+    assert wanted and all(f"{option_id}: {option['answer']}" in text for option_id, option in wanted.items())
+    others = {option["id"] for choice in CHOICES for option in choice["options"]} - set(wanted)
+    assert not [option_id for option_id in others if f" {option_id}: " in text]
+    scheme = next(scheme for scheme in SCHEMES if scheme["name"] == name)
+    assert all(f"linear with x {policy}" in text for policy in [one["name"] for one in scheme["activations"]])
+
+
 def test_nibbles_are_told_apart():
     assert "w[0, 0 .. 3] are the codes 0, 1, 2, 3 of qdata" in " ".join(defined("mxfp4_floor").split())
     assert "w[0, 0 .. 3] are the codes 1, 0, 3, 2 of " in " ".join(defined("nf4_b64_s256").split())
