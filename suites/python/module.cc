@@ -141,13 +141,15 @@ NB_MODULE(_native, m) {
       .def_prop_ro("shape", [](const HeldTensor& held) { return held.tensor->shape; })
       .def_prop_ro("dtype",
                    [](const HeldTensor& held) { return std::string(qcts::dtype_name(held.tensor->dtype)); })
-      .def_prop_ro("parts",
-                   [](const HeldTensor& held) {
-                     std::vector<std::pair<std::string, Elements>> parts;
-                     for (const qcts::InnerTensor& inner : held.tensor->payload)
-                       parts.emplace_back(inner.name, elements_of(inner.tensor));
-                     return parts;
-                   })
+      .def_prop_ro(
+          "parts",
+          [](const HeldTensor& held) {
+            std::vector<std::pair<std::string, Elements>> parts;
+            for (const qcts::InnerTensor& inner : held.tensor->payload)
+              parts.emplace_back(inner.name, elements_of(inner.tensor));
+            return parts;
+          },
+          nb::rv_policy::move)  // each array keeps its own memory
       .def("dequantize", dequantize, "layout"_a = "");
 
   nb::class_<HeldCheckpoint>(m, "Checkpoint")
