@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests the table of synthetic inputs: a family for every generator, each used, with its own seeds.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -31,7 +32,9 @@ TEST(Inputs, SeedsDifferAndEveryFamilyIsUsed) {
           EXPECT_EQ(seeds.try_emplace(input.seed, name).first->second, name);
           EXPECT_FALSE(scheme->refusal(input.weight)) << name;
         }
-  EXPECT_EQ(used.size(), input_families().size());
+  // A family without operations is asked by the names of cases alone.
+  const auto in_plans = [](const InputFamily& family) { return !family.ops.empty(); };
+  EXPECT_EQ(static_cast<int64_t>(used.size()), std::ranges::count_if(input_families(), in_plans));
 }
 
 }  // namespace
