@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A vendor's day from what `cmake --install` writes alone: a kernel of his own, its first verdict, the word CONFORMANT, and a statement
-that another installation verifies and judges anew."""
+"""A vendor's day with the program, header and sample that `cmake --install` writes: a first verdict, the word CONFORMANT for a kernel
+that serves all types (the test's own), and a statement that a second installation of the same build verifies and judges anew."""
 
 import json
 import subprocess

@@ -43,8 +43,6 @@ struct Attempt {
 };
 
 constexpr int64_t kFewRows = 33;  // of determinism's x, at most
-// Weights and products of a linear beyond which its mistake is not looked for: that would take minutes.
-constexpr int64_t kMaxExplainedWeights = int64_t{1} << 22, kMaxExplainedProducts = int64_t{1} << 27;
 
 // The irregular buffers that an input meets.
 enum class Buffers { all, few };
@@ -277,11 +275,6 @@ class NumericsJudge {
   }
 
   std::string weights_diagnosis(const KernelAnswer& answer, uint64_t wrong_elems) const {
-    const KernelInput& input = test_vector_.input;
-    const int64_t weights = input.weight.n * input.weight.k;
-    if (input.op == Op::linear &&
-        (weights > kMaxExplainedWeights || input.m * weights > kMaxExplainedProducts))
-      return "; too large to look for the cause: a smaller case may name it";
     return explained({kernel_, test_vector_, expectation_, stages_, answer, wrong_elems, threads_},
                      verdict_.findings);
   }

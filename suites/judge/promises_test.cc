@@ -85,20 +85,18 @@ qcts_status run_at_128(const qcts_problem* p) { return run_stored(p, at_128(p->p
 qcts_status run_with_scales_of_planes(const qcts_problem* p) {
   return run_stored(p, static_cast<const char*>(p->prepared), "scale");
 }
-qcts_status run_with_threads_of_prepare(const qcts_problem* p) {
+// Spoils the first element of y where prepare() was called with another field than run() is.
+template <auto stored, auto asked>
+qcts_status run_with_field_of_prepare(const qcts_problem* p) {
   Stored head;
   std::memcpy(&head, p->prepared, sizeof head);
   const qcts_status status = run_prepared(p);
-  if (head.threads != p->threads) std::memset(p->y, 0, 4);
+  if (head.*stored != p->*asked) std::memset(p->y, 0, 4);
   return status;
 }
-qcts_status run_with_m_of_prepare(const qcts_problem* p) {
-  Stored head;
-  std::memcpy(&head, p->prepared, sizeof head);
-  const qcts_status status = run_prepared(p);
-  if (head.m != p->m) std::memset(p->y, 0, 4);
-  return status;
-}
+constexpr auto run_with_threads_of_prepare =
+    run_with_field_of_prepare<&Stored::threads, &qcts_problem::threads>;
+constexpr auto run_with_m_of_prepare = run_with_field_of_prepare<&Stored::m, &qcts_problem::m>;
 qcts_status run_by_alignment(const qcts_problem* p) {
   const qcts_status status = scalar_kernel(QCTS_OP_LINEAR).run(p);
   if (reinterpret_cast<uintptr_t>(p->x) % 64 != 0) change_last_bit(p, 0);

@@ -17,7 +17,7 @@ CHOSEN = [
 ]  # fmt: skip
 SIZES = {"F32": 4, "F16": 2, "BF16": 2, "I32": 4, "U32": 4}  # bytes of an element; 1 for others
 NUMBERS = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf, "zero": 0.0, "negative": -0.1, "large": 3e38}
-# What a library writes for some finite weight: the ending and dtype of a part, and a number -> the reason.
+# Numbers that a library does write for some finite weight: (library, ending of a part, dtype, number) -> the reason.
 WRITTEN = {
     ("gptq", "scales", "F16", "zero"): "scales are narrowed to float16 after the codes are rounded",
     ("gptq", "scales", "F16", "large"): "65504, of weights that were float32",

@@ -33,8 +33,6 @@ constexpr WeightArithmetic kWeightArithmetic[] = {
      [](const ExactWeight& w, double whole) {
        return in_float32(in_float32(w.code * whole) * (w.scale / whole));
      }},
-    {"both scales multiplied to a float32 first, then by the code", false, true,
-     [](const ExactWeight& w, double) { return in_float32(w.code * in_float32(w.scale)); }},
     {"the exact value rounded once, straight to y's type", false, false,
      [](const ExactWeight& w, double) { return w.product + w.zero; }},
 };

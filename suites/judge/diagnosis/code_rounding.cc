@@ -103,7 +103,8 @@ Coded coded_in_type(DType dtype, float middle, double x, const ExactWeight& want
   return {x, static_cast<double>(quotient) - middle, want.code, 0, reciprocal - middle, quotient - middle};
 }
 
-// What is quantized, and how its planes are read: as a weight, or as qdata with one scale a row or for all.
+// A matrix that is quantized, and a way to read its planes: as those of a weight, or as qdata with a scale
+// for each row or for all rows.
 struct Quantized {
   DType dtype = DType::float32;
   int64_t rows = 0, k = 0;

@@ -17,6 +17,9 @@
 namespace qcts {
 namespace {
 
+// Weights and products of a linear beyond which its mistake is not looked for: that would take minutes.
+constexpr int64_t kMaxExplainedWeights = int64_t{1} << 22, kMaxExplainedProducts = int64_t{1} << 27;
+
 // A small case names nothing, but may belong to a mistake that another case names.
 std::string agreement_with(const std::string& name) {
   return name.empty() ? "" : "; too few values to name a mistake, they agree with: " + name;
@@ -78,6 +81,10 @@ std::string with_places(std::string text, const SeenAnswer& seen) {
 
 std::string explained_linear(const WrongAnswerOf& wrong, std::vector<VerdictFinding>& findings) {
   const KernelInput& input = wrong.test_vector.input;
+  const int64_t elements = input.weight.n * input.weight.k;
+  if (elements > kMaxExplainedWeights || input.m * elements > kMaxExplainedProducts)
+    return "; too large to look for the cause: a smaller case may name it" +
+           placed(places_in_y(seen_linear(input, wrong.expectation, wrong.stages, wrong.answer.y)));
   const ProbedWeights weights = describe_effective_weights(wrong.kernel, input, wrong.threads);
   const SeenAnswer seen = seen_linear(input, wrong.expectation, wrong.stages, wrong.answer.y);
   std::string text = in_order(seen, wrong.wrong_elems, weights);

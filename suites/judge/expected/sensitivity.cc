@@ -92,7 +92,8 @@ double sensitivity_of_linear(const TestVector& test_vector, const Expectation& e
   for (int64_t s = 0; s < sampled; ++s) noticed += notices(s * total / sampled);
   if (noticed > 0) return static_cast<double>(noticed) / static_cast<double>(sampled);
   constexpr int64_t kMany = int64_t{1} << 18, kTried = 1024;  // of many outputs
-  for (int64_t index = 0; index<total; index += total> kMany ? total / kTried : 1)
+  const int64_t step = total > kMany ? total / kTried : 1;
+  for (int64_t index = 0; index < total; index += step)
     if (notices(index)) return 1 / static_cast<double>(total);
   return 0;
 }
