@@ -150,6 +150,7 @@ class Expander {
       const Golden::TensorInfo& tensor = golden.tensors[i];
       std::string name = tensor_slug(tensor.name);
       if (!slugs.insert(name).second) name += "_t" + std::to_string(i);
+      if (!tensor.kernel_scheme.empty()) add_joined_weight(golden, tensor, name);
       const Scheme* scheme = find_scheme(tensor.scheme);
       if (scheme == nullptr) continue;
       for (const Op op : kOps) {
@@ -167,6 +168,27 @@ class Expander {
         add(std::move(c));
       }
     }
+  }
+
+  // A weight that another library packed, in the planes of a scheme.
+  void add_joined_weight(const Golden& golden, const Golden::TensorInfo& tensor, const std::string& name) {
+    const Scheme* scheme = find_scheme(tensor.kernel_scheme);
+    if (scheme == nullptr)
+      throw std::runtime_error(golden.id + ": " + tensor.name + ": no scheme " + tensor.kernel_scheme);
+    Case c;
+    c.scheme = scheme;
+    const std::string input = golden_input(golden.id, tensor.kernel_scheme) + "_" + name;
+    const auto ask = [&](Op op, Policy policy, const std::string& end) {
+      c.id = {Kind::numerics, op, tensor.kernel_scheme, input + end};
+      c.question = TensorQuestion{&golden, tensor.name, kPlain, policy};
+      add(c);
+    };
+    ask(Op::dequantize, kWeightOnly, "");
+    ask(Op::linear, kWeightOnly, "");
+    // The files do not say how x is quantized. Some kernels serve a weight under such a policy alone.
+    for (const Policy policy : scheme->activations())
+      if (policy != kWeightOnly && scheme->policy_specs({}, policy).empty())
+        return ask(Op::linear, policy, "_" + std::string(policy.name()));
   }
 
   bool is_implemented(Op op, const Scheme& scheme) const {

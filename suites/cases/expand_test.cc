@@ -12,6 +12,7 @@
 #include "suites/base/paths.h"
 #include "suites/cases/case.h"
 #include "suites/cases/expand.h"
+#include "suites/cases/offers.h"
 #include "suites/inputs/generate_parts.h"
 #include "suites/inputs/inputs.h"
 #include "suites/providers/problem.h"
@@ -57,6 +58,37 @@ std::vector<std::string> ids(const std::vector<Case>& cases) {
   std::vector<std::string> out;
   for (const Case& c : cases) out.push_back(c.full_id());
   return out;
+}
+
+std::vector<Case> asked_about(const std::vector<Case>& cases, const std::string& input) {
+  std::vector<Case> found;
+  for (const Case& c : cases)
+    if (c.id.input == input) found.push_back(c);
+  return found;
+}
+
+TEST(Expand, AsksTheKernelsOfASchemeAboutWeightsThatOtherLibrariesPacked) {
+  World world;
+  Golden::TensorInfo joined = tensor("fc.weight", "", "", {"dequant"});
+  joined.kernel_scheme = "intx_b4_g32_sym";
+  Golden::TensorInfo strange = joined;
+  strange.name = "odd.weight";
+  strange.outside_recipe = "scale: 1e-9";
+  world.goldens.push_back(golden("gptq/one", {joined, strange}));
+  const std::vector<Case> cases = world.expand_plan("nightly");
+  EXPECT_FALSE(asked_about(cases, "gptq_one_fc").empty());
+  for (const Case& c : asked_about(cases, "gptq_one_fc")) {
+    EXPECT_EQ(c.id.op, Op::dequantize) << "no kernel here takes such an x as it is";
+    EXPECT_EQ(kind_of(c).kind, InputKind::reachable);
+  }
+  EXPECT_FALSE(asked_about(cases, "gptq_one_fc_dyn_token_asym").empty());
+  for (const Case& c : asked_about(cases, "gptq_one_fc_dyn_token_asym")) {
+    EXPECT_EQ(c.id.op, Op::linear);
+    EXPECT_EQ(c.scheme->name(), "intx_b4_g32_sym");
+  }
+  EXPECT_FALSE(asked_about(cases, "gptq_one_odd").empty());
+  for (const Case& c : asked_about(cases, "gptq_one_odd"))
+    EXPECT_EQ(kind_of(c).kind, InputKind::representable);
 }
 
 class EveryPlan : public testing::TestWithParam<const char*> {};

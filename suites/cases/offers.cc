@@ -62,7 +62,8 @@ bool takes_best_alone(const Case& c, const Plan& plan) {
 
 // Is the offer left out, even if it is the best? Comparing the reference with itself proves nothing.
 bool is_left_out(const Case& c, const Plan& plan, const Offer& offer, bool with_reference) {
-  if (c.golden() == nullptr && offer.provider == kReferenceProvider && !with_reference) return true;
+  if (!is_recorded(c.question, c.id.op) && offer.provider == kReferenceProvider && !with_reference)
+    return true;
   if (c.id.kind == Kind::latency && !is_timed(c, offer, plan.latency_of_emulated)) return true;
   return offer.is_emulated && (takes_long(c, plan) || !c.for_emulated);
 }
@@ -100,6 +101,9 @@ std::vector<const Offer*> file_offers(const Case& c, const OfferTable& offers) {
 }  // namespace
 
 KindOfInput kind_of(const Case& c) {
+  // A weight of another library may hold what the scheme's own recipe never writes.
+  if (const Golden::TensorInfo* tensor = tensor_of(c.question); tensor && !tensor->outside_recipe.empty())
+    return {InputKind::representable, tensor->outside_recipe};
   if (!c.synthetic() || c.scheme == nullptr) return {};
   return kind_of_input(*c.scheme, c.id.op, *c.synthetic());
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cases/question.h"
 
+#include <algorithm>
+
 namespace qcts {
 namespace {
 
@@ -25,6 +27,25 @@ const Synthetic* synthetic_of(const Question& question) {
                                [](const BlockQuestion& block) { return &block.first_layer; },
                                [](const auto&) -> const Synthetic* { return nullptr; }},
                     question);
+}
+
+const Golden::TensorInfo* tensor_of(const Question& question) {
+  const auto* asked = std::get_if<TensorQuestion>(&question);
+  if (asked == nullptr) return nullptr;
+  const auto& tensors = asked->golden->tensors;
+  const auto found = std::ranges::find(tensors, asked->tensor, &Golden::TensorInfo::name);
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+bool is_joined(const Question& question) {
+  const Golden::TensorInfo* tensor = tensor_of(question);
+  return tensor != nullptr && !tensor->kernel_scheme.empty();
+}
+
+bool is_recorded(const Question& question, Op op) {
+  if (!is_joined(question)) return golden_of(question) != nullptr;
+  const std::vector<std::string>& recorded = tensor_of(question)->expected;
+  return op == Op::dequantize && std::ranges::find(recorded, "dequant") != recorded.end();
 }
 
 Layout layout_of(const Question& question) {

@@ -8,6 +8,7 @@
 
 #include "fixtures/golden.h"
 #include "reference/schemes/scheme.h"
+#include "reports/case_id.h"
 #include "suites/inputs/synthetic.h"
 
 namespace qcts {
@@ -57,6 +58,12 @@ const Golden* golden_of(const Question& question);
 // Returns the input that a generator makes for the question, or nullptr. A block's is that of its first
 // layer.
 const Synthetic* synthetic_of(const Question& question);
+// Returns the manifest's row of the tensor that the question is about, or nullptr.
+const Golden::TensorInfo* tensor_of(const Question& question);
+// Is the weight of another library, in the planes of a scheme (kernel_planes.json)?
+bool is_joined(const Question& question);
+// Does the golden record the answer to `op`? No library records a product with planes that are not its own.
+bool is_recorded(const Question& question, Op op);
 // Return "plain" and "weight_only" for questions that have no layout or no activation policy.
 Layout layout_of(const Question& question);
 Policy activation_of(const Question& question);

@@ -45,6 +45,7 @@ void add_evidence(const Case& c, Verdict& verdict) {
   if (c.golden() != nullptr) add("golden");
   if (std::holds_alternative<RejectQuestion>(c.question)) add("malformed");
   if (std::holds_alternative<SyntheticQuestion>(c.question) && c.id.kind == Kind::numerics) add("reference");
+  if (is_joined(c.question) && !is_recorded(c.question, c.id.op)) add("reference");
   if (is_emulated(c)) add("emulated");
 }
 

@@ -138,7 +138,11 @@ std::vector<PromisedProfile> promised_profiles(const RunHead& head, const std::v
 
 std::string fixtures_sha256(const std::vector<fs::path>& folders) {
   std::string joined;
-  for (const fs::path& folder : folders) joined += file_sha256(folder / "manifest.json") + "\n";
+  for (const fs::path& folder : folders) {
+    joined += file_sha256(folder / "manifest.json") + "\n";
+    if (const fs::path table = folder / "kernel_planes.json"; fs::exists(table))
+      joined += file_sha256(table) + "\n";
+  }
   return sha256_hex(std::as_bytes(std::span(joined)));
 }
 

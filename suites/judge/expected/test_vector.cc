@@ -5,9 +5,12 @@
 #include <stdexcept>
 
 #include "reference/dialects/checkpoint.h"
+#include "reference/dialects/classes/coded_weight.h"
+#include "reference/dialects/transcode/kernel_planes.h"
 #include "reference/formats/safetensors/safetensors.h"
 #include "reference/numerics/noise.h"
 #include "suites/inputs/generate.h"
+#include "suites/inputs/inputs.h"
 
 namespace qcts {
 namespace {
@@ -22,6 +25,11 @@ class GoldenTensor {
                                     [&](const NamedTensor& tensor) { return tensor.name == name; });
     if (found == checkpoint.tensors.end())
       throw std::runtime_error(golden.id + ": the file has no tensor " + name);
+    if (!golden.expected.empty()) expected_ = read_safetensors(MappedFile::open(golden.expected.string()));
+    if (is_joined()) {
+      read_joined(*found);
+      return;
+    }
     std::optional<SchemeTensor> tensor = scheme_tensor(*found, info_.layout);
     if (!tensor) throw std::runtime_error(golden.id + ": " + name + " has no known scheme");
     if (!same_meaning(tensor->scheme->name(), info_.scheme) || tensor->layout != info_.layout ||
@@ -32,12 +40,16 @@ class GoldenTensor {
                                info_.scheme + " in layout " + info_.layout + ", " + info_.activation);
     tensor_ = std::move(*tensor);
     tensor_.scheme = find_scheme(info_.scheme);  // the file does not record the recipe
-    if (!golden.expected.empty()) expected_ = read_safetensors(MappedFile::open(golden.expected.string()));
   }
 
   const SchemeTensor& tensor() const { return tensor_; }
   const Golden::TensorInfo& info() const { return info_; }
   WeightShape weight() const { return {tensor_.dtype, tensor_.n, tensor_.k}; }
+
+  // Is it a weight of another library, in the planes of a scheme?
+  bool is_joined() const { return !info_.kernel_scheme.empty(); }
+  // Did the model see the rows of the planes as columns?
+  bool is_transposed() const { return is_transposed_; }
 
   bool has(std::string_view what) const { return entry(what) != nullptr; }
   // Throws std::runtime_error naming the missing entry.
@@ -80,6 +92,15 @@ class GoldenTensor {
   }
 
  private:
+  void read_joined(const NamedTensor& found) {
+    tensor_ = kernel_planes(found);
+    is_transposed_ = found.coded->transposed;
+    if (tensor_.scheme->name() != info_.kernel_scheme)
+      throw std::runtime_error(golden_.id + ": " + info_.name + " has planes of " +
+                               std::string(tensor_.scheme->name()) + ", kernel_planes.json says " +
+                               info_.kernel_scheme);
+  }
+
   static const Golden::TensorInfo& find_info(const Golden& golden, const std::string& name) {
     for (const Golden::TensorInfo& info : golden.tensors)
       if (info.name == name) return info;
@@ -108,6 +129,7 @@ class GoldenTensor {
   const Golden& golden_;
   const Golden::TensorInfo& info_;
   SchemeTensor tensor_;
+  bool is_transposed_ = false;
   Safetensors expected_;
 };
 
@@ -143,8 +165,32 @@ void add_linear(const GoldenTensor& golden, TestVector& test_vector) {
   }
 }
 
+constexpr int64_t kJoinedRows = 5;  // of x
+
+// Dequantizes to what the library recorded, if it did, and multiplies with noise. No library records that
+// product for such files.
+TestVector joined_test_vector(const Case& c, const GoldenTensor& golden) {
+  KernelInput input;
+  input.op = c.id.op;
+  input.scheme = golden.tensor().scheme;
+  input.weight = golden.weight();
+  input.x_dtype = input.y_dtype = input.bias_dtype = input.weight.dtype;
+  input.planes = golden.tensor().planes;
+  if (c.id.op == Op::linear) {
+    input.m = kJoinedRows;
+    input.activation = c.activation();
+    input.x =
+        noise_bytes(name_hash(c.id.input), static_cast<size_t>(input.m * input.weight.k), input.x_dtype);
+  }
+  TestVector test_vector = test_vector_for(std::move(input));
+  if (c.id.op == Op::dequantize && golden.has("dequant") && !golden.is_transposed())
+    test_vector.expected.y = golden.bytes("dequant");
+  return test_vector;
+}
+
 TestVector golden_test_vector(const Case& c, const TensorQuestion& question) {
   const GoldenTensor golden(*question.golden, question.tensor);
+  if (golden.is_joined()) return joined_test_vector(c, golden);
   TestVector test_vector;
   KernelInput& input = test_vector.input;
   input.op = c.id.op;
