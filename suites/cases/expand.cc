@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "suites/cases/input_sampler.h"
+#include "suites/inputs/far_weight.h"
 #include "suites/providers/reference_provider.h"
 
 namespace qcts {
@@ -207,6 +208,9 @@ class Expander {
   }
 
   void add_synthetic(Kind kind, const Scheme& scheme) {
+    if (kind == Kind::numerics && listed(plan_.far_schemes, std::string(scheme.name())) &&
+        filter_.may_take(kind, Op::linear, scheme))
+      add(synthetic_case(kind, Op::linear, scheme, kPlain, *far_input(scheme)));
     for (const Op op : kOps) {
       if (!filter_.may_take(kind, op, scheme) || !is_implemented(op, scheme)) continue;
       for (const Layout layout : scheme.layouts())

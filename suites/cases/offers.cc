@@ -51,7 +51,7 @@ bool is_timed(const Case& c, const Offer& offer, bool times_emulated) {
 bool takes_long(const Case& c, const Plan& plan) {
   if (c.synthetic() == nullptr) return false;
   const Generator generator = c.synthetic()->generator;
-  return generator == Generator::layer ||
+  return generator == Generator::layer || generator == Generator::far ||
          std::ranges::find(plan.best_variant_alone, generator) != plan.best_variant_alone.end();
 }
 

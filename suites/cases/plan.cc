@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "suites/inputs/far_weight.h"
+
 namespace qcts {
 namespace {
 
@@ -188,6 +190,11 @@ Plan load_plan(const std::filesystem::path& path) {
   plan.best_variant_alone = read_generators(reader, json, "best_variant_alone");
   plan.emulated_never = read_generators(reader, json, "emulated_never");
   plan.emulated_once_a_family = read_generators(reader, json, "emulated_once_a_family");
+  if (json.contains("far_schemes"))
+    read_words(reader, "far_schemes", plan.far_schemes, [](const auto& name) {
+      const Scheme* scheme = find_scheme(name);
+      return scheme != nullptr && far_input(*scheme).has_value();
+    });
   if (json.contains("kills")) read_kills(reader, plan);
   if (json.contains("determinism_once")) plan.determinism_once = reader.get<bool>("determinism_once");
   if (json.contains("emulated_once")) plan.emulated_once = reader.get<bool>("emulated_once");

@@ -31,7 +31,7 @@ struct LatencyBlocks {
 // The fields of suites/plans/<name>.json are its keys, and it has no other keys.
 // The optional keys are `cover`, `schemes_per_input`, `determinism_share`, `once_a_family`,
 // `schemes_a_family`, `other_dtypes_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once`,
-// `emulated_never`, `emulated_share`, `emulated_once_a_family`, `kills`, `latency_blocks` and
+// `far_schemes`, `emulated_never`, `emulated_share`, `emulated_once_a_family`, `kills`, `latency_blocks` and
 // `latency_of_emulated`. The keys from
 // latency_ops on are required if the kinds include latency.
 struct Plan {
@@ -60,6 +60,9 @@ struct Plan {
   // The inputs that repeat a family in another dtype run on at most this many schemes of a family, chosen in
   // the same way. Absent: on all of them.
   std::optional<int64_t> other_dtypes_a_family;
+  // Names of schemes whose linear is asked one weight of more than 2^32 bytes (suites/inputs/far_weight.h),
+  // of each provider's best variant.
+  std::vector<std::string> far_schemes;
   // If true, determinism is tested on one input of each input family.
   // The input is chosen as `once_a_family` chooses, but among the cheapest.
   // One input is enough because determinism is a property of kernels.

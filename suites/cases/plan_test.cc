@@ -80,6 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{"latency_budgets", "3"}, std::pair{"schemes_per_input", "0"},
         std::pair{"schemes_a_family", R"({"deep": 0})"}, std::pair{"schemes_a_family", R"({"depth": 1})"},
         std::pair{"emulated_never", "[\"depth\"]"}, std::pair{"determinism_share", "0"},
+        std::pair{"far_schemes", "[\"int9\"]"}, std::pair{"far_schemes", "[\"nf4_b64_s256\"]"},
         std::pair{"cover", "1"}, std::pair{"kills", "[\"kernels\"]"}, std::pair{"cover", "[\"noise\"]"},
         std::pair{"case_timeout_s", "0"}, std::pair{"latency_m", "[0]"}, std::pair{"latency_ops", ""},
         std::pair{"latency_ops", "[\"linaer\"]"}, std::pair{"latency_schemes", "[\"int9\"]"},

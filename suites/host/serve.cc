@@ -394,7 +394,8 @@ int serve(const HostOptions& options) {
                                     ? enter_namespaces(options.covered, {options.library, options.scratch})
                                     : Namespaces{::getppid()};
   if (namespaces.are_own) ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // now of the init's end
-  if (const std::string error = map_windows(options.windows, options.window_bytes); !error.empty())
+  if (const std::string error = map_windows(options.windows, options.window_bytes, options.repeated);
+      !error.empty())
     return say_error(error);
   const Cage cage =
       options.caged ? enter_cage(options.scratch, namespaces.are_own, options.device.has_value()) : Cage();

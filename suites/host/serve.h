@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "suites/host/windows.h"
+
 namespace qcts {
 
 struct HostOptions {
@@ -17,8 +19,9 @@ struct HostOptions {
   uintptr_t windows = 0;          // address of the window of inputs
   size_t window_bytes = 0;        // of each window
   bool caged = true;
-  std::optional<int> device = {};   // the GPU for which the provider computes; none: the host
-  bool device_has_guards = false;   // DeviceLayout
+  std::optional<int> device = {};  // the GPU for which the provider computes; none: the host
+  bool device_has_guards = false;  // DeviceLayout
+  RepeatedChunk repeated = {};
   uint64_t memory_limit_bytes = 0;  // in addition to the memory after loading the provider; 0: no limit
 };
 

@@ -106,8 +106,14 @@ void Windows::close_fds() {
   }
 }
 
-std::string map_windows(uintptr_t address, size_t bytes) {
+std::string map_windows(uintptr_t address, size_t bytes, const RepeatedChunk& repeated) {
   if (map_at(address, bytes, kInputsFd, PROT_NONE) == nullptr) return error_of("the inputs");
+  for (size_t i = 1; i < repeated.count; ++i) {
+    void* const place = reinterpret_cast<void*>(address + repeated.offset + i * repeated.bytes);
+    if (::mmap(place, repeated.bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, kInputsFd,
+               static_cast<off_t>(repeated.offset)) != place)
+      return error_of("a chunk of the inputs");
+  }
   if (map_at(address + kWindowStride, bytes, kOutputsFd, PROT_NONE) == nullptr)
     return error_of("the outputs");
   ::close(kInputsFd);

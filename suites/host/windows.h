@@ -18,6 +18,12 @@ inline constexpr size_t kWindowStride = size_t{1} << 37;  // bytes from one wind
 // other. These addresses are free under ASan and valgrind too. Returns nullopt if there are no more.
 std::optional<uintptr_t> window_address(unsigned attempt);
 
+// A part of the inputs that the host sees `count` times in a row, from its own place on. Its size is a
+// multiple of a page.
+struct RepeatedChunk {
+  size_t offset = 0, bytes = 0, count = 0;
+};
+
 // Descriptors of the windows in the host, as it is started.
 inline constexpr int kInputsFd = 4, kOutputsFd = 5;
 // Descriptors on which the second lane of a host reads requests and answers them (message.h).
@@ -51,6 +57,6 @@ class Windows {
 
 // The host's side: maps the descriptors without access at the address, and closes them.
 // Returns "" or the reason why it cannot.
-std::string map_windows(uintptr_t address, size_t bytes);
+std::string map_windows(uintptr_t address, size_t bytes, const RepeatedChunk& repeated = {});
 
 }  // namespace qcts

@@ -374,6 +374,9 @@ int64_t one_hot_column(int64_t row, int64_t m, int64_t k) {
 Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& synthetic, uint64_t seed) {
   Generated made;
   const Generator generator = synthetic.generator;
+  if (generator == Generator::far)
+    throw std::invalid_argument(
+        "a weight of more than 4 GiB is judged as it is: it can be neither shrunk nor exported");
   const bool is_wide_sum = generator == Generator::wide_sums;
   const bool swamps =
       generator == Generator::swamped || (is_wide_sum && has_outliers(scheme, synthetic.weight));

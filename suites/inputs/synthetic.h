@@ -67,8 +67,9 @@ enum class Generator : uint8_t {
   larger,
   two_roundings,
   layer,
+  far,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::layer) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::far) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);

@@ -16,6 +16,7 @@
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/expected/sensitivity.h"
 #include "suites/judge/expected/test_vector.h"
+#include "suites/judge/far_case.h"
 #include "suites/judge/first_answer.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/no_rows.h"
@@ -416,6 +417,8 @@ class NumericsJudge {
 
 void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict) {
   if (c.implementation == nullptr) throw std::logic_error("a numerics case without an implementation");
+  if (c.synthetic() != nullptr && c.synthetic()->generator == Generator::far)
+    return judge_far_case(c, context, verdict);
   TestVectorCache own;
   TestVectorCache& cache = context.test_vectors ? *context.test_vectors : own;
   const TestVector& test_vector = cache.get(c, context.seed);

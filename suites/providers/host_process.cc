@@ -73,7 +73,8 @@ std::string HostProcess::device_word() const {
 }
 
 HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest& cage,
-                         uint64_t memory_limit_bytes, std::optional<int> device)
+                         uint64_t memory_limit_bytes, std::optional<int> device,
+                         const RepeatedChunk& repeated)
     : device_(device ? std::make_unique<OnDevice>(*device, windows_) : nullptr),
       memory_(windows_, device_ ? std::optional(device_->memory.layout()) : std::nullopt) {
   const LanePipe requests, answers;
@@ -85,6 +86,9 @@ HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest
                 static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(windows_.inputs())));
   std::vector<std::string> words = {address,
                                     std::to_string(windows_.bytes()),
+                                    std::to_string(repeated.offset),
+                                    std::to_string(repeated.bytes),
+                                    std::to_string(repeated.count),
                                     std::to_string(memory_limit_bytes),
                                     cage.is_wanted ? "caged" : "free",
                                     device_word(),

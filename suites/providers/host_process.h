@@ -39,7 +39,7 @@ class HostProcess {
   // Starts qcts_host, which is next to this program. It computes on the GPU `device`, or on the processor.
   // Throws std::runtime_error.
   HostProcess(const std::filesystem::path& library, const CageRequest& cage, uint64_t memory_limit_bytes,
-              std::optional<int> device = {});
+              std::optional<int> device = {}, const RepeatedChunk& repeated = {});
   ~HostProcess();
   HostProcess(const HostProcess&) = delete;
   HostProcess& operator=(const HostProcess&) = delete;

@@ -95,11 +95,19 @@ class CallBlock {
 }  // namespace
 
 HostedProvider::HostedProvider(const std::filesystem::path& library, const CageRequest& cage,
-                               uint64_t memory_limit_bytes, std::optional<int> device)
-    : process_(library, cage, memory_limit_bytes, device) {
+                               uint64_t memory_limit_bytes, std::optional<int> device,
+                               const RepeatedChunk& repeated)
+    : library_(library),
+      cage_(cage),
+      memory_limit_bytes_(memory_limit_bytes),
+      process_(library, cage, memory_limit_bytes, device, repeated) {
   const Json table = process_.read_handshake();
   if (const std::string error = text_from(table, "error"); !error.empty()) throw std::runtime_error(error);
   read_table(table);
+}
+
+std::unique_ptr<HostedProvider> HostedProvider::again(const RepeatedChunk& repeated) const {
+  return std::make_unique<HostedProvider>(library_, cage_, memory_limit_bytes_, std::nullopt, repeated);
 }
 
 void HostedProvider::read_table(const Json& table) {

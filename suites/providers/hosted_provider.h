@@ -7,6 +7,7 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -32,9 +33,13 @@ class HostedProvider {
   // takes after that; 0: no limit. With `device`, its problems are for that GPU.
   // Throws std::runtime_error with the host's reason.
   HostedProvider(const std::filesystem::path& library, const CageRequest& cage, uint64_t memory_limit_bytes,
-                 std::optional<int> device = {});
+                 std::optional<int> device = {}, const RepeatedChunk& repeated = {});
   HostedProvider(const HostedProvider&) = delete;
   HostedProvider& operator=(const HostedProvider&) = delete;
+
+  // Starts another host of the same library, on the processor, which sees a chunk of its inputs repeatedly.
+  // Throws as the constructor.
+  std::unique_ptr<HostedProvider> again(const RepeatedChunk& repeated) const;
 
   // Valid for the lifetime of this object. Its kernels must be called through provider_call only.
   const qcts_provider& table() const { return table_; }
@@ -106,6 +111,9 @@ class HostedProvider {
   Support load_save(const char* input, const char* output);
   Support run_program(const qcts_program_call& call);
 
+  const std::filesystem::path library_;
+  const CageRequest cage_;
+  const uint64_t memory_limit_bytes_;
   HostProcess process_;
   std::set<uint32_t> taken_graphs_;
   mutable std::mutex mutex_;  // of failures_

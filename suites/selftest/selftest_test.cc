@@ -172,8 +172,14 @@ TEST(QuickPlan, HasItsCoverAndAGoldenOfEachScheme) {
   }
   const Plan plan = load_plan(plan_path("quick"));
   for (const std::string& id : *plan.cover) EXPECT_TRUE(ids.contains(id)) << id;
+  // A golden whose weights are read as those of a scheme of another library is not one of that scheme.
+  const auto holds_scheme = [](const Case& c) {
+    return !std::ranges::any_of(c.golden()->tensors, [&](const Golden::TensorInfo& tensor) {
+      return tensor.kernel_scheme == c.id.scheme;
+    });
+  };
   for (const Case& c : planned.cases(kCompletePlan))
-    if (c.golden()) {
+    if (c.golden() && holds_scheme(c)) {
       EXPECT_TRUE(schemes.contains(c.id.scheme)) << c.id.text();
     }
 }
