@@ -317,6 +317,12 @@ const std::vector<InputFamily>& families() {
        .hunts = "an offset of 32 bits: more than 2^32 bytes of codes",
        .ops = {},
        .excluded_from_sampling = true},
+      {.generator = Generator::squares,
+       .hunts = "an axis taken for another where both have one length: n = k, and m = n = k",
+       .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
+       .excluded_from_sampling = true,
+       .max_shapes = 1,
+       .of_packed_linear = true},
   };
   return table;
 }

@@ -92,6 +92,12 @@ std::vector<Shape> tall_shapes(const Scheme& scheme) {
   return {{kManyRows, k}, {1, k}};
 }
 
+// The smallest that the scheme and the layout accept is asked: whole groups, and blocks of 128 rows.
+std::vector<Shape> square_shapes(const Scheme& scheme) {
+  const int64_t g = std::max<int64_t>(scheme.group(), 48);
+  return {{g, g}, {64, 64}, {128, 128}, {256, 256}};
+}
+
 // More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64 if
 // the layout allows that.
 constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
@@ -116,6 +122,7 @@ std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const 
   if (family.generator == Generator::wide_sums) return {{64, 2048}};
   if (family.generator == Generator::batches) return batch_shapes(scheme, layout);
   if (family.generator == Generator::tall) return tall_shapes(scheme);
+  if (family.generator == Generator::squares) return square_shapes(scheme);
   if (family.generator == Generator::columns) return odd_columns(scheme);
   std::vector<Shape> found = family.generator == Generator::tiles ? tiles_of(scheme) : shapes(scheme, layout);
   if (set == InputSet::few && family.generator == Generator::one_hot && scheme.group() >= kLongGroup)

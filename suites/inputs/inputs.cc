@@ -104,6 +104,7 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
     return first ? std::vector<int64_t>{1, 2, 3, 4, 5, 8, 16, 17} : std::vector<int64_t>{1, 7};
   if (generator == Generator::rows) return {6, 7, 9, 10, 11, 12, 13, 14, 15, 18, 20, 22, 23, 31, 33};
   if (generator == Generator::columns) return {1, 7};
+  if (generator == Generator::squares) return {shape.first};
   return {1, 5};
 }
 
@@ -111,7 +112,7 @@ std::vector<int64_t> batches_to_quantize(Generator generator, const std::vector<
   if (generator == Generator::rows) return {1, 2, 17};
   const bool own = generator == Generator::tiles || generator == Generator::given_scales ||
                    generator == Generator::long_rows || generator == Generator::batches ||
-                   generator == Generator::tall;
+                   generator == Generator::tall || generator == Generator::squares;
   return own ? of_linear : std::vector<int64_t>{5};
 }
 
@@ -248,7 +249,8 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
            generator == Generator::columns || generator == Generator::deep ||
            generator == Generator::batches || generator == Generator::tall ||
            generator == Generator::models || generator == Generator::drawn ||
-           generator == Generator::deeper || generator == Generator::blocks;
+           generator == Generator::deeper || generator == Generator::blocks ||
+           generator == Generator::squares;
   if (generator == Generator::not_sparse) return false;
   if (op == Op::linear && !remembered(finite_, shape, has_finite_weights)) return false;
   if (generator == Generator::outliers || generator == Generator::swamped)

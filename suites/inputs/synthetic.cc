@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, kGeneratorCount> kGeneratorNames = {
     "deep",          "batches",        "tall",         "zero_codes",   "models",        "drawn",
     "tied_sums",     "odd_scales",     "wide_sums",    "tiny_sums",    "huge_weights",  "end_pairs",
     "nan_scales",    "deeper",         "blocks",       "larger",       "two_roundings", "layer",
-    "far",
+    "far",           "squares",
 };
 static_assert(!kGeneratorNames.back().empty());
 

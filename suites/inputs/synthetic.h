@@ -68,8 +68,9 @@ enum class Generator : uint8_t {
   two_roundings,
   layer,
   far,
+  squares,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::far) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::squares) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);
