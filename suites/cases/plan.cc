@@ -74,7 +74,7 @@ std::map<Generator, int64_t> read_scheme_limits(PlanReader& reader, const Json& 
   for (const auto& [name, limit] : reader.get<std::map<std::string, int64_t>>(kKey)) {
     const std::optional<Generator> generator = find_generator(name);
     if (!generator) reader.fail(kKey, "names nothing known: '" + name + "'");
-    if (limit < 1) reader.fail(kKey, "must have positive numbers");
+    if (limit < 0) reader.fail(kKey, "must have no negative numbers");
     limits[*generator] = limit;
   }
   return limits;

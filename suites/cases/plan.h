@@ -54,8 +54,8 @@ struct Plan {
   // Such families are the slowest.
   std::vector<Generator> best_variant_alone;
   // Input families that run, with all their inputs, on at most this many schemes of a family, for each kind,
-  // operation, layout and policy. The cheapest schemes are chosen, and other ones for another input family
-  // if they cost the same. A larger number keeps the schemes of a smaller one.
+  // operation, layout and policy, or on none if the number is 0. The cheapest schemes are chosen, and other
+  // ones for another input family if they cost the same. A larger number keeps the schemes of a smaller one.
   std::map<Generator, int64_t> schemes_a_family;
   // The inputs that repeat a family in another dtype run on at most this many schemes of a family, chosen in
   // the same way. Absent: on all of them.

@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{"kinds", ""}, std::pair{"kinds", "[]"}, std::pair{"kinds", "[\"numeric\"]"},
         std::pair{"kinds", "[\"size\", \"size\"]"}, std::pair{"all_inputs", "1"},
         std::pair{"latency_budgets", "3"}, std::pair{"schemes_per_input", "0"},
-        std::pair{"schemes_a_family", R"({"deep": 0})"}, std::pair{"schemes_a_family", R"({"depth": 1})"},
+        std::pair{"schemes_a_family", R"({"deep": -1})"}, std::pair{"schemes_a_family", R"({"depth": 1})"},
         std::pair{"emulated_never", "[\"depth\"]"}, std::pair{"determinism_share", "0"},
         std::pair{"far_schemes", "[\"int9\"]"}, std::pair{"far_schemes", "[\"nf4_b64_s256\"]"},
         std::pair{"cover", "1"}, std::pair{"kills", "[\"kernels\"]"}, std::pair{"cover", "[\"noise\"]"},

@@ -304,7 +304,7 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
                       KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
   if (synthetic.generator == Generator::large || synthetic.generator == Generator::larger ||
-      synthetic.generator == Generator::tall) {
+      synthetic.generator == Generator::tall || synthetic.generator == Generator::many_rows) {
     input.planes = random_planes(scheme, shape, seed);
     return;
   }

@@ -307,6 +307,13 @@ const std::vector<InputFamily>& families() {
        .is_asked_in_each_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
+      {.generator = Generator::many_rows,
+       .hunts = "as tall, where tall leaves them out: rows of x for a weight of a long group, rows of the "
+                "weight where x is quantized, and every dtype and policy",
+       .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
+       .every_dtype = true,
+       .excluded_from_sampling = true,
+       .max_shapes = 2},
       // In no plan: `qcts run --model` and the names of cases ask for it (suites/inputs/layer_input.h).
       {.generator = Generator::layer,
        .hunts = "what only the sizes of one model show: every output of a layer of its own n and k",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 namespace qcts {
 
@@ -51,7 +52,7 @@ std::vector<Shape> odd_columns(const Scheme& scheme) {
 // A kernel that works in rounds of 3, 4, 5 or 6 tiles of 64 or 128 has only whole rounds in 15,360, so that a
 // rest follows a whole round, as in no shorter row.
 std::vector<Shape> long_shapes(const Scheme& scheme, Layout layout) {
-  constexpr int64_t kLongRow = 15360, kShortGroup = 32;
+  constexpr int64_t kLongRow = 15360;
   if (layout != kPlain) return {{16, kLongRow}};
   const int64_t g = scheme.group();
   std::vector<Shape> found = {{8, g == 0 ? kLongRow + 32 : (kLongRow / g + 1) * g}};
@@ -98,6 +99,25 @@ std::vector<Shape> square_shapes(const Scheme& scheme) {
   return {{g, g}, {64, 64}, {128, 128}, {256, 256}};
 }
 
+// Returns the first shape with one of these numbers of rows that the scheme and the layout accept.
+std::vector<Shape> first_accepted(const Scheme& scheme, Layout layout, std::span<const int64_t> rows,
+                                  int64_t k) {
+  for (const int64_t n : rows)
+    for (const DType dtype : {DType::bfloat16, DType::float32, DType::float16})
+      if (!scheme.refusal({dtype, n, k}) && !scheme.refusal({dtype, n, k}, layout)) return {{n, k}};
+  return {};
+}
+
+// Many rows of the weight, in whole blocks of 128 or 256 if the scheme needs those, and few for many rows of
+// x.
+std::vector<Shape> many_rows_shapes(const Scheme& scheme, Layout layout) {
+  constexpr int64_t kMany[] = {kManyRows, kManyRowsOfBlocks}, kFew[] = {1, 16, 128};
+  const int64_t k = std::max<int64_t>(scheme.group(), 32);
+  std::vector<Shape> found = first_accepted(scheme, layout, kMany, k);
+  for (const Shape& shape : first_accepted(scheme, layout, kFew, k)) found.push_back(shape);
+  return found;
+}
+
 // More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64 if
 // the layout allows that.
 constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
@@ -123,6 +143,7 @@ std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const 
   if (family.generator == Generator::batches) return batch_shapes(scheme, layout);
   if (family.generator == Generator::tall) return tall_shapes(scheme);
   if (family.generator == Generator::squares) return square_shapes(scheme);
+  if (family.generator == Generator::many_rows) return many_rows_shapes(scheme, layout);
   if (family.generator == Generator::columns) return odd_columns(scheme);
   std::vector<Shape> found = family.generator == Generator::tiles ? tiles_of(scheme) : shapes(scheme, layout);
   if (set == InputSet::few && family.generator == Generator::one_hot && scheme.group() >= kLongGroup)

@@ -93,6 +93,7 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
   if (generator == Generator::deep || generator == Generator::deeper) return {1, 3};
   if (generator == Generator::batches) return {0, 256, 512, 1025};
   if (generator == Generator::tall) return {shape.first == kManyRows ? 1 : kManyRows};
+  if (generator == Generator::many_rows) return {shape.first >= kManyRows ? 1 : kManyRows};
   if (generator == Generator::zero_codes) return {1, 6};
   if (generator == Generator::wide_sums) return {17, 33};
   if (generator == Generator::tiny_sums) return {5};
@@ -112,7 +113,8 @@ std::vector<int64_t> batches_to_quantize(Generator generator, const std::vector<
   if (generator == Generator::rows) return {1, 2, 17};
   const bool own = generator == Generator::tiles || generator == Generator::given_scales ||
                    generator == Generator::long_rows || generator == Generator::batches ||
-                   generator == Generator::tall || generator == Generator::squares;
+                   generator == Generator::tall || generator == Generator::many_rows ||
+                   generator == Generator::squares;
   return own ? of_linear : std::vector<int64_t>{5};
 }
 
@@ -151,6 +153,8 @@ DType first_dtype(const InputFamily& family, const Request& request) {
   return DType::bfloat16;
 }
 
+DType tall_dtype(const Request& request) { return first_dtype(input_family(Generator::tall), request); }
+
 // Other dtypes and narrow families use the first shapes that the scheme accepts.
 size_t max_shapes(const InputFamily& family, const Request& request, DType dtype) {
   if (request.set == InputSet::few) return 1;
@@ -159,12 +163,27 @@ size_t max_shapes(const InputFamily& family, const Request& request, DType dtype
              : family.max_shapes;
 }
 
+// Is this an input of many rows that neither `tall` nor `long` has?
+bool adds_many_rows(const Request& request, const WeightShape& weight) {
+  constexpr int64_t kMostProducts = int64_t{1} << 25;
+  const bool is_tall = weight.n >= kManyRows, has_x = has_rows_of_x(request.op);
+  if (!is_tall && (!has_x || (request.op == Op::linear && weight.n * weight.k * kManyRows > kMostProducts)))
+    return false;
+  const bool is_usual = weight.n == kManyRows || !is_tall;
+  if (is_usual && request.scheme.group() <= kShortGroup) return false;
+  const bool of_tall = is_first_of_its_kind(request.scheme, request.activation) && is_usual &&
+                       is_tall == has_many_rows_of_weight(request) &&
+                       (weight.dtype == tall_dtype(request) || request.op == Op::dequantize);
+  return !of_tall;
+}
+
 // Does the operation have this input of the family?
 bool is_asked(const InputFamily& family, const Request& request, const WeightShape& weight) {
   // A single product rounded to bfloat16 hides a step of its code.
   if (request.op == Op::linear && weight.k == 1) return false;
   if (family.generator == Generator::tall && (weight.n == kManyRows) != has_many_rows_of_weight(request))
     return false;
+  if (family.generator == Generator::many_rows && !adds_many_rows(request, weight)) return false;
   // n does not matter for x.
   if (request.op == Op::quantize_activation && weight.n > 256) return false;
   return !request.scheme.refusal(weight) && !request.scheme.refusal(weight, request.layout) &&
@@ -250,7 +269,7 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
            generator == Generator::batches || generator == Generator::tall ||
            generator == Generator::models || generator == Generator::drawn ||
            generator == Generator::deeper || generator == Generator::blocks ||
-           generator == Generator::squares;
+           generator == Generator::many_rows || generator == Generator::squares;
   if (generator == Generator::not_sparse) return false;
   if (op == Op::linear && !remembered(finite_, shape, has_finite_weights)) return false;
   if (generator == Generator::outliers || generator == Generator::swamped)

@@ -18,8 +18,8 @@ constexpr std::array<std::string_view, kGeneratorCount> kGeneratorNames = {
     "half_overflow", "half_subnormal", "block_scales", "outliers",     "one_sign",      "swamped",
     "deep",          "batches",        "tall",         "zero_codes",   "models",        "drawn",
     "tied_sums",     "odd_scales",     "wide_sums",    "tiny_sums",    "huge_weights",  "end_pairs",
-    "nan_scales",    "deeper",         "blocks",       "larger",       "two_roundings", "layer",
-    "far",           "squares",
+    "nan_scales",    "deeper",         "blocks",       "larger",       "two_roundings", "many_rows",
+    "layer",         "far",            "squares",
 };
 static_assert(!kGeneratorNames.back().empty());
 

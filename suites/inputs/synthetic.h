@@ -66,6 +66,7 @@ enum class Generator : uint8_t {
   blocks,
   larger,
   two_roundings,
+  many_rows,
   layer,
   far,
   squares,

@@ -55,8 +55,8 @@ Buffers buffers_of(const Case& c) {
   if (c.synthetic() == nullptr) return Buffers::all;
   const bool is_emulated = (c.implementation->kernel->claims & QCTS_CLAIM_EMULATED) != 0;
   const Generator generator = c.synthetic()->generator;
-  const bool is_expensive = generator == Generator::tall || generator == Generator::layer ||
-                            (is_emulated && generator == Generator::panels);
+  const bool is_expensive = generator == Generator::tall || generator == Generator::many_rows ||
+                            generator == Generator::layer || (is_emulated && generator == Generator::panels);
   return is_expensive ? Buffers::few : Buffers::all;
 }
 
