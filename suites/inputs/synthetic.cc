@@ -10,16 +10,18 @@ namespace qcts {
 namespace {
 
 constexpr std::array<std::string_view, kGeneratorCount> kGeneratorNames = {
-    "noise",         "halfway",        "zero_rows",    "extremes",     "all_codes",     "exact_sums",
-    "one_hot",       "cancelling",     "non_finite",   "zero_points",  "tiny_scales",   "overflow",
-    "scaled_x",      "permuted_k",     "zero_x",       "split_k",      "last_k",        "hard_x",
-    "tiles",         "large",          "not_sparse",   "given_scales", "panels",        "long",
-    "rows",          "columns",        "wide_bias",    "wide_y",       "wide_x",        "big_x",
-    "half_overflow", "half_subnormal", "block_scales", "outliers",     "one_sign",      "swamped",
-    "deep",          "batches",        "tall",         "zero_codes",   "models",        "drawn",
-    "tied_sums",     "odd_scales",     "wide_sums",    "tiny_sums",    "huge_weights",  "end_pairs",
-    "nan_scales",    "deeper",         "blocks",       "larger",       "two_roundings", "many_rows",
-    "layer",         "far",            "squares",
+    "noise",         "halfway",        "zero_rows",     "extremes",   "all_codes",
+    "exact_sums",    "one_hot",        "cancelling",    "non_finite", "zero_points",
+    "tiny_scales",   "overflow",       "scaled_x",      "permuted_k", "zero_x",
+    "split_k",       "last_k",         "hard_x",        "tiles",      "large",
+    "not_sparse",    "given_scales",   "panels",        "long",       "rows",
+    "columns",       "wide_bias",      "wide_y",        "wide_x",     "big_x",
+    "half_overflow", "half_subnormal", "block_scales",  "outliers",   "one_sign",
+    "swamped",       "deep",           "batches",       "tall",       "zero_codes",
+    "models",        "drawn",          "tied_sums",     "odd_scales", "wide_sums",
+    "tiny_sums",     "huge_weights",   "end_pairs",     "nan_scales", "deeper",
+    "blocks",        "larger",         "two_roundings", "many_rows",  "layer",
+    "far",           "squares",
 };
 static_assert(!kGeneratorNames.back().empty());
 

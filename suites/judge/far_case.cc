@@ -187,7 +187,7 @@ void judge_far_case(const Case& c, const JudgeContext& context, Verdict& verdict
   const KernelInput input = input_of(c, far);
   const RepeatedChunk repeated{kBuffersOffset + GuardedBuffer::kForbiddenBytes, kChunkBytes,
                                static_cast<size_t>((weight.code_bytes() + kChunkBytes - 1) / kChunkBytes)};
-  const std::unique_ptr<HostedProvider> host = hosted->owner->again(repeated);
+  const std::unique_ptr<HostedProvider> host = hosted->owner->started_anew(repeated);
   const qcts_kernel& kernel = *host->table().kernels[hosted->index];
   FarProblem problem(input, weight, context.threads, host->memory(), repeated.bytes * repeated.count);
   const KernelFacts facts = provider_facts(kernel, problem.problem());

@@ -9,6 +9,7 @@
 #include "reference/numerics/soft_float.h"
 #include "suites/cases/offers.h"
 #include "suites/inputs/generate_related.h"
+#include "suites/judge/beside.h"
 #include "suites/judge/diagnosis/buffer_cause.h"
 #include "suites/judge/diagnosis/conduct.h"
 #include "suites/judge/diagnosis/explain.h"
@@ -429,6 +430,8 @@ void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict
   NumericsJudge(c.id.text(), *c.implementation->kernel, test_vector, reference, kind_of(c).kind,
                 buffers_of(c), threads_of(c, context), context, verdict)
       .run();
+  if (verdict.status == Status::pass && kind_of(c).kind == InputKind::reachable)
+    judge_beside(c, context, test_vector.input, verdict);
 }
 
 void judge_test_vector(const qcts_kernel& kernel, const TestVector& test_vector, const JudgeContext& context,

@@ -3,17 +3,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "reference/numerics/soft_float.h"
 #include "suites/inputs/generate.h"
 #include "suites/judge/expected/expectation.h"
+#include "suites/judge/neighbours.h"
+#include "suites/providers/hosted_provider.h"
 
 namespace qcts {
 namespace {
 
 constexpr uint64_t kOtherSeed = 1'000'003;  // of another weight, or of all data
+constexpr int64_t kMiddleRows = 5;          // of noise, which has fewer and more
 
 // A problem whose answers are judged.
 class Expected {
@@ -91,7 +95,9 @@ std::optional<KernelInput> with_another_bias(const KernelInput& input) {
 class StatesJudge {
  public:
   StatesJudge(const Case& c, const JudgeContext& context, const TestVector& test_vector, Verdict& verdict)
-      : kernel_(*c.implementation->kernel),
+      : case_(c),
+        seed_(context.seed),
+        kernel_(*c.implementation->kernel),
         verdict_(verdict),
         given_(test_vector, kernel_),
         other_(make_test_vector(c, context.seed + kOtherSeed), kernel_),
@@ -107,6 +113,7 @@ class StatesJudge {
         !is_right(run_, given_, "after a call with other data"))
       return;
     judge_replays();
+    if (verdict_.status == Status::pass && has_neighbours()) judge_neighbours();
     if (verdict_.status != Status::pass) return;
     run_.keep_workspace();
     if (!is_right(run_, given_, "with the workspace as the last call left it")) return;
@@ -115,6 +122,35 @@ class StatesJudge {
   }
 
  private:
+  bool has_neighbours() const {
+    return case_.synthetic()->generator == Generator::noise && (kernel_.claims & QCTS_CLAIM_EMULATED) == 0 &&
+           (case_.id.op != Op::linear || case_.synthetic()->m != kMiddleRows);
+  }
+
+  // Runs each other problem that the kernel serves, and the given one again. The process has served nothing
+  // before the given one, because what the first call leaves is kept by all that follow.
+  void judge_neighbours() {
+    const HostedProvider::Kernel* hosted = HostedProvider::kernel_of(kernel_);
+    if (hosted == nullptr || run_.problem().device != 0) return judge_neighbours(kernel_);
+    const std::unique_ptr<HostedProvider> host = hosted->owner->started_anew();
+    judge_neighbours(*host->table().kernels[hosted->index]);
+  }
+
+  void judge_neighbours(const qcts_kernel& kernel) {
+    KernelRun given(kernel, given_.input(), {});
+    if (given.supports().status != QCTS_OK ||
+        !is_right(given, given_, "in a process of its own", Cause::state))
+      return;
+    for (const Neighbour& neighbour : neighbours_of(case_)) {
+      const Expected other(make_test_vector(neighbour.asked, seed_), kernel);
+      KernelRun run(kernel, other.input(), {});
+      if (run.supports().status != QCTS_OK) continue;
+      if (!is_right(run, other, "in a problem of " + neighbour.what + " that follows others", Cause::state) ||
+          !is_right(given, given_, "after a problem of " + neighbour.what, Cause::state))
+        return;
+    }
+  }
+
   void judge_another_x() {
     std::optional<KernelInput> changed = with_another_x(given_.input());
     if (!changed) return;
@@ -190,11 +226,16 @@ class StatesJudge {
     if (run_.prepared_bytes() == 0) write_weight(input);
   }
 
-  bool is_right(KernelRun& run, const Expected& expected, const std::string& when) {
-    return judge(run.run(Poison::zeros), expected, when);
+  // Is state the cause, or is it asked whether the data are? What a whole process keeps shows in each call.
+  enum class Cause : uint8_t { state, asked };
+
+  bool is_right(KernelRun& run, const Expected& expected, const std::string& when,
+                Cause cause = Cause::asked) {
+    return judge(run.run(Poison::zeros), expected, when, cause);
   }
 
-  bool judge(const KernelAnswer& answer, const Expected& expected, const std::string& when) {
+  bool judge(const KernelAnswer& answer, const Expected& expected, const std::string& when,
+             Cause cause = Cause::asked) {
     verdict_.mismatch = expected.judge(answer);
     if (!verdict_.mismatch) {
       before_ = answer;
@@ -205,7 +246,7 @@ class StatesJudge {
     if (is_stale) verdict_.findings.push_back({Caveat::earlier_answer, ""});
     const std::string first =
         verdict_.mismatch->where + ": want " + verdict_.mismatch->want + ", got " + verdict_.mismatch->got;
-    verdict_.reason = !is_stale && is_wrong_alone(expected, answer)
+    verdict_.reason = !is_stale && cause == Cause::asked && is_wrong_alone(expected, answer)
                           ? first + "; with data that the first calls did not have"
                           : "wrong " + when + ": " + first;
     return false;
@@ -222,6 +263,8 @@ class StatesJudge {
            std::ranges::equal(again.planes, answer.planes, {}, &Plane::bytes, &Plane::bytes);
   }
 
+  const Case& case_;
+  const uint64_t seed_;
   const qcts_kernel& kernel_;
   Verdict& verdict_;
   const Expected given_, other_;

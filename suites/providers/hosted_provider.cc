@@ -100,14 +100,15 @@ HostedProvider::HostedProvider(const std::filesystem::path& library, const CageR
     : library_(library),
       cage_(cage),
       memory_limit_bytes_(memory_limit_bytes),
+      device_(device),
       process_(library, cage, memory_limit_bytes, device, repeated) {
   const Json table = process_.read_handshake();
   if (const std::string error = text_from(table, "error"); !error.empty()) throw std::runtime_error(error);
   read_table(table);
 }
 
-std::unique_ptr<HostedProvider> HostedProvider::again(const RepeatedChunk& repeated) const {
-  return std::make_unique<HostedProvider>(library_, cage_, memory_limit_bytes_, std::nullopt, repeated);
+std::unique_ptr<HostedProvider> HostedProvider::started_anew(const RepeatedChunk& repeated) const {
+  return std::make_unique<HostedProvider>(library_, cage_, memory_limit_bytes_, device_, repeated);
 }
 
 void HostedProvider::read_table(const Json& table) {

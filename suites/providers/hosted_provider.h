@@ -36,10 +36,9 @@ class HostedProvider {
                  std::optional<int> device = {}, const RepeatedChunk& repeated = {});
   HostedProvider(const HostedProvider&) = delete;
   HostedProvider& operator=(const HostedProvider&) = delete;
-
-  // Starts another host of the same library, on the processor, which sees a chunk of its inputs repeatedly.
-  // Throws as the constructor.
-  std::unique_ptr<HostedProvider> again(const RepeatedChunk& repeated) const;
+  // Starts another host for the same library, which has served no call. It may see a chunk of its inputs
+  // repeatedly. Throws as the constructor.
+  std::unique_ptr<HostedProvider> started_anew(const RepeatedChunk& repeated = {}) const;
 
   // Valid for the lifetime of this object. Its kernels must be called through provider_call only.
   const qcts_provider& table() const { return table_; }
@@ -114,6 +113,7 @@ class HostedProvider {
   const std::filesystem::path library_;
   const CageRequest cage_;
   const uint64_t memory_limit_bytes_;
+  const std::optional<int> device_;
   HostProcess process_;
   std::set<uint32_t> taken_graphs_;
   mutable std::mutex mutex_;  // of failures_

@@ -138,9 +138,9 @@ std::vector<float> floats(uint32_t dtype, const void* data, int64_t count) {
 std::vector<float> rows_of_x(const qcts_problem& p) {
   const bool weight = p.op == QCTS_OP_QUANTIZE;
   const uint32_t dtype = weight ? p.w_dtype : p.x_dtype;
-  const bool dense =
-      planted(a8_ldx_ignored) || ((planted(a8_aligned_rows_dense) || planted(w8_aligned_rows_dense)) &&
-                                  reinterpret_cast<uintptr_t>(p.x) % 16 == 0);
+  const bool dense = planted(a8_ldx_ignored) || (planted(a8_four_rows_dense) && p.m == 4) ||
+                     ((planted(a8_aligned_rows_dense) || planted(w8_aligned_rows_dense)) &&
+                      reinterpret_cast<uintptr_t>(p.x) % 16 == 0);
   const int64_t ld = dense ? p.k * dtype_bytes(dtype) : p.ldx_bytes;
   std::vector<float> all;
   for (int64_t row = 0; row < (weight ? p.n : p.m); ++row) {

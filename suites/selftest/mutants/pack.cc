@@ -6,6 +6,7 @@
 
 #include "kernels/abi/problem.h"
 #include "kernels/families/checks.h"
+#include "kernels/families/elements.h"
 #include "suites/selftest/mutants/faults.h"
 
 namespace qcts::mutants {
@@ -70,6 +71,11 @@ void pack_scales(const qcts_problem& p) {
       std::memcpy(to + (g * columns + n) * pair,
                   real ? from + (g * p.n + n) * pair : reinterpret_cast<char*>(padding),
                   static_cast<size_t>(pair));
+      for (int64_t i = 0; i < 2 && planted(p4_scales_by_f16); ++i) {
+        const int64_t at = (g * columns + n) * 2 + i;
+        const float value = scalar::load(p.w_dtype, to, at);
+        scalar::store(p.w_dtype, to, at, scalar::round_to(QCTS_F16, value));
+      }
     }
 }
 

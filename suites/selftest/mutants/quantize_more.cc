@@ -127,7 +127,9 @@ float nvfp4_whole_of(const qcts_problem& p, const std::vector<float>& all) {
     const float scale = load(QCTS_F32, plane_data(p.planes, p.n_planes, "act_per_tensor_scale"), 0);
     return scale == 0 && planted(anv_given_zero_is_one) ? 1.0f : scale;
   }
-  return nvfp4_whole(planted(anv_whole_of_first_row) ? part(all, 0, p.k) : part(all, 0, row_count(p) * p.k));
+  const float whole =
+      nvfp4_whole(planted(anv_whole_of_first_row) ? part(all, 0, p.k) : part(all, 0, row_count(p) * p.k));
+  return whole == 0 && planted(anv_whole_of_zeros_one) ? 1.0f : whole;
 }
 
 void nvfp4_planes(const qcts_problem& p) {

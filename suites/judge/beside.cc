@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/judge/beside.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "reference/numerics/noise.h"
+#include "reference/numerics/soft_float.h"
+#include "suites/inputs/generate_parts.h"
+#include "suites/judge/expected/expectation.h"
+#include "suites/judge/expected/test_vector.h"
+#include "suites/providers/buffer_trials.h"
+
+namespace qcts {
+namespace {
+
+// The numbers of rows of which the input has more. Other inputs ask most of them of linear, but not under
+// each policy.
+std::vector<int64_t> fewer_rows(const Synthetic& synthetic, Op op) {
+  const bool is_linear = op == Op::linear;
+  if (synthetic.generator == Generator::noise && synthetic.m == 5 && !is_linear) return {2, 3, 4};
+  if (synthetic.generator == Generator::rows && synthetic.m == 17 && !is_linear)
+    return {6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  if (synthetic.generator == Generator::rows && synthetic.m == 33 && is_linear)
+    return {2, 3, 4, 5, 8, 16, 17, 24, 32};
+  if (synthetic.generator == Generator::tiles && synthetic.m == 37 && !is_linear) return {24, 32, 33};
+  return {};
+}
+
+void add_fewer_rows(const Synthetic& synthetic, const KernelInput& input, std::vector<ProblemBeside>& out) {
+  for (const int64_t rows : fewer_rows(synthetic, input.op)) {
+    KernelInput fewer = input;
+    fewer.m = rows;
+    fewer.x.resize(input.x.size() / static_cast<size_t>(input.m) * static_cast<size_t>(rows));
+    out.push_back({std::move(fewer), "with the first " + std::to_string(rows) + " rows of x alone"});
+  }
+}
+
+// All of x, or the weight of quantize: 0 or -0.
+void add_zeros(const KernelInput& input, std::vector<ProblemBeside>& out) {
+  const std::string whole = input.op == Op::quantize ? "a weight" : "an x";
+  const DType dtype = input.op == Op::quantize ? input.weight.dtype : input.x_dtype;
+  for (const double zero : {0.0, -0.0}) {
+    KernelInput zeros = input;
+    for (uint64_t i = 0; i < zeros.x.size() / dtype_bytes(dtype); ++i) store_float(dtype, zeros.x, i, zero);
+    out.push_back(
+        {std::move(zeros), "with " + whole + " of " + (std::signbit(zero) ? "-0" : "0") + " alone"});
+  }
+}
+
+// Replaces the planes of the weight by those of another weight. Those of the policy follow them and stay.
+bool set_weight(const Floats& weight, KernelInput& input) {
+  try {
+    Planes planes = quantized(*input.scheme, input.weight, weight.bytes());
+    if (input.op == Op::unpack) planes = input.scheme->pack(planes, input.weight, input.layout);
+    std::ranges::move(planes, input.planes.begin());
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;  // the scheme cannot represent it
+  }
+}
+
+// Groups from the smallest normal numbers to the largest, whose scales only a float of as wide a range holds.
+void add_every_magnitude(const KernelInput& input, std::vector<ProblemBeside>& out) {
+  const WeightShape& shape = input.weight;
+  const int64_t group = group_length(*input.scheme, shape);
+  const int most = shape.dtype == DType::float16 ? 12 : 100, steps = 2 * most + 1;
+  Floats w = noise_weight(*input.scheme, shape, 1);
+  for (int64_t r = 0; r < w.rows; ++r)
+    for (int64_t c = 0; c < w.cols; ++c)
+      w.at(r, c) = std::ldexp(w.at(r, c), static_cast<int>(37 * (r + c / group) % steps) - most);
+  KernelInput wide = input;
+  if (set_weight(w, wide)) out.push_back({std::move(wide), "with a weight of every magnitude"});
+}
+
+// Every third group is large, and x is zero there: y is that of groups whose scales are far below the row's.
+void add_uneven_groups(const KernelInput& input, std::vector<ProblemBeside>& out) {
+  constexpr int kExponents[] = {-7, -12, -13, -14};
+  const WeightShape& shape = input.weight;
+  const int64_t group = input.scheme->group();
+  if (group == 0 || shape.k < 2 * group || shape.dtype == DType::float16) return;
+  KernelInput uneven = input;
+  Floats w = noise_weight(*input.scheme, shape, 1);
+  for (int64_t r = 0; r < w.rows; ++r)
+    for (int64_t c = 0; c < w.cols; ++c)
+      if (const int64_t g = c / group; g % 3 != 0)
+        w.at(r, c) = std::ldexp(w.at(r, c), kExponents[(r + g) % 4]);
+  if (!set_weight(w, uneven)) return;
+  uneven.bias.clear();  // it would hide small answers
+  for (int64_t i = 0; input.op == Op::linear && i < input.m * shape.k; ++i)
+    if (i % shape.k / group % 3 == 0) store_float(input.x_dtype, uneven.x, static_cast<uint64_t>(i), 0);
+  out.push_back({std::move(uneven), "with groups that are far smaller than others of their row"});
+}
+
+// Returns the kernel's run in the first buffers that it accepts, or nullptr.
+std::unique_ptr<KernelRun> accepted_run(const qcts_kernel& kernel, const KernelInput& input,
+                                        uint32_t threads) {
+  for (const RunOptions& options : irregular_buffers(input, threads))
+    if (auto run = std::make_unique<KernelRun>(kernel, input, options); run->supports().status == QCTS_OK)
+      return run;
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<ProblemBeside> problems_beside(const Case& c, const KernelInput& input) {
+  std::vector<ProblemBeside> out;
+  if (c.synthetic() == nullptr || is_sparse(*c.scheme, input.weight)) return out;
+  const Synthetic& synthetic = *c.synthetic();
+  const bool is_linear = input.op == Op::linear, is_noise = synthetic.generator == Generator::noise;
+  if (input.has_rows_of_x()) add_fewer_rows(synthetic, input, out);
+  if (synthetic.generator == Generator::zero_rows && input.has_x()) add_zeros(input, out);
+  if (synthetic.generator == Generator::all_codes) add_every_magnitude(input, out);
+  if (is_noise && (input.op == Op::dequantize || (is_linear && (input.m == 1 || input.m == 7))))
+    add_uneven_groups(input, out);
+  return out;
+}
+
+void judge_beside(const Case& c, const JudgeContext& context, const KernelInput& input, Verdict& verdict) {
+  const qcts_kernel& kernel = *c.implementation->kernel;
+  if ((kernel.claims & QCTS_CLAIM_EMULATED) != 0) return;
+  for (ProblemBeside& problem : problems_beside(c, input)) {
+    const TestVector test_vector = test_vector_for(std::move(problem.input));
+    if (test_vector.is_refused) continue;
+    const auto run = accepted_run(kernel, test_vector.input, context.threads);
+    if (!run) continue;
+    std::optional<LinearReference> reference;
+    if (c.id.op == Op::linear) reference.emplace(test_vector.input);
+    const Expectation expectation(test_vector, reference ? &*reference : nullptr,
+                                  declared_stages(kernel, test_vector.input.x_dtype));
+    verdict.mismatch = expectation.judge(run->run(Poison::nan)).mismatch;
+    if (!verdict.mismatch) continue;
+    verdict.status = Status::fail;
+    verdict.reason = problem.what + ", in irregular buffers: " + verdict.mismatch->where + ": want " +
+                     verdict.mismatch->want + ", got " + verdict.mismatch->got;
+    return;
+  }
+}
+
+}  // namespace qcts

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Problems that a kernel serves beside that of a case and that differ from it in one respect: what it keeps
+// of one must not reach another.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "suites/cases/case.h"
+
+namespace qcts {
+
+struct Neighbour {
+  Case asked;        // has synthetic input of noise
+  std::string what;  // "the scheme mxfp8_e4m3_floor", "float32"
+};
+
+// Returns such problems for a case of noise: other schemes of its family that differ in their codes, groups
+// or rounding, and another dtype, shape and policy. The kernel may refuse some.
+std::vector<Neighbour> neighbours_of(const Case& c);
+
+}  // namespace qcts
