@@ -112,6 +112,12 @@ class Neighbours {
 
 }  // namespace
 
+bool is_first_shape(const Case& c) {
+  const WeightShape& own = c.synthetic()->weight;
+  const auto first = shape_of(*c.scheme, c.layout(), {&own.dtype, 1}, {});
+  return first && first->n == own.n && first->k == own.k;
+}
+
 std::vector<Neighbour> neighbours_of(const Case& c) { return Neighbours(c).run(); }
 
 }  // namespace qcts

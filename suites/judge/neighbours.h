@@ -19,4 +19,7 @@ struct Neighbour {
 // or rounding, and another dtype, shape and policy. The kernel may refuse some.
 std::vector<Neighbour> neighbours_of(const Case& c);
 
+// Has the case the first of its scheme's ordinary shapes (suites/inputs/input_shapes.h)?
+bool is_first_shape(const Case& c);
+
 }  // namespace qcts

@@ -98,6 +98,13 @@ qcts_status keeps_scales(const qcts_problem* problem) {
   return true_answer(&with_kept);
 }
 
+// Takes y to have the dtype of the first call.
+uint32_t kept_dtype = 0;
+qcts_status keeps_dtype(const qcts_problem* problem) {
+  if (kept_dtype == 0) kept_dtype = problem->y_dtype;
+  return problem->y_dtype == kept_dtype ? true_answer(problem) : QCTS_OK;
+}
+
 struct Memory {
   const char* name;
   qcts_status (*run)(const qcts_problem*);
@@ -111,6 +118,7 @@ const Memory kMemories[] = {
     {"last_weight", runs_last_weight, "wrong after another weight was prepared", remembers_last_weight},
     {"workspace", counts_in_workspace, "wrong with the workspace as the last call left it", nullptr, true},
     {"answers", keeps_answers, "wrong when one element of x has changed at the same address"},
+    {"dtype", keeps_dtype, "wrong in a problem of float32 that follows others"},
     {"bias", keeps_bias, "wrong when the bias has changed at the same address"},
     {"scales", keeps_scales, "wrong once the weight's last scale changed at the same address"},
 };
@@ -121,6 +129,7 @@ TEST_P(StateOf, IsJudged) {
   const Memory& memory = GetParam();
   kept = {};
   kept_bias = kept_scales = {};
+  kept_dtype = 0;
   qcts_kernel kernel = scalar_kernel(QCTS_OP_LINEAR);
   kernel.claims = QCTS_CLAIM_SCHEDULES;  // one call at a time: these faults are not about threads
   kernel.run = memory.run;
