@@ -10,6 +10,7 @@
 #include "suites/cases/offers.h"
 #include "suites/inputs/generate_related.h"
 #include "suites/judge/beside.h"
+#include "suites/judge/claims.h"
 #include "suites/judge/diagnosis/buffer_cause.h"
 #include "suites/judge/diagnosis/conduct.h"
 #include "suites/judge/diagnosis/explain.h"
@@ -43,8 +44,6 @@ struct Attempt {
   RunOptions options;
   const KernelAnswer* previous = nullptr;
 };
-
-constexpr int64_t kFewRows = 33;  // of determinism's x, at most
 
 // The irregular buffers that an input meets.
 enum class Buffers { all, few };
@@ -81,7 +80,8 @@ class NumericsJudge {
         verdict_(verdict),
         test_vector_(test_vector),
         stages_(declared_stages(kernel, test_vector.input.x_dtype)),
-        expectation_(test_vector, reference, stages_) {}
+        expectation_(test_vector, reference, stages_),
+        claims_(kernel, test_vector.input, threads) {}
 
   void run() {
     if (!recorded_answer_holds()) return;
@@ -105,11 +105,13 @@ class NumericsJudge {
     if (!judged({"aligned and dense buffers, outputs poisoned with NaN", first, Poison::nan, answer, dense}))
       return;
     is_first_ = false;
-    if (!is_as_exact_as_claimed(answer) || !rows_alone_agree(answer)) return;
+    if (is_linear() &&
+        (!holds(claims_.bit_exact(answer.y, expectation_.bounds())) || !holds(claims_.rows_alone(answer.y))))
+      return;
     if ((buffers_ == Buffers::all && !run_irregular(answer)) ||
         !run_in(many_threads(test_vector_.input, threads_), false) ||
-        !run_in(at_edges(test_vector_.input, threads_), true) || !threads_agree(answer) ||
-        !relation_holds(answer))
+        !run_in(at_edges(test_vector_.input, threads_), true) ||
+        (is_linear() && !holds(claims_.many_threads(answer.y))) || !relation_holds(answer))
       return;
     first.check_unchanged(answer);
     conclude();
@@ -119,6 +121,15 @@ class NumericsJudge {
   void fail(std::string reason) {
     verdict_.status = Status::fail;
     verdict_.reason = std::move(reason);
+  }
+
+  bool is_linear() const { return test_vector_.input.op == Op::linear; }
+
+  bool holds(std::optional<BrokenClaim> broken) {
+    if (!broken) return true;
+    verdict_.mismatch = std::move(broken->mismatch);
+    fail(std::move(broken->reason));
+    return false;
   }
 
   void judge_refusal(KernelRun& run) {
@@ -153,56 +164,14 @@ class NumericsJudge {
       if (!judged(stale)) return false;
       run.check_unchanged(stale.answer);
       verdict_.measures.push_back({"loose_buffers", "bool", options.gap_elems ? 1.0 : 0.0, {}, {}, {}});
-      if (!stays_batch_invariant(first_answer, zeros)) return false;
+      if (is_linear() && !holds(claims_.any_buffers(first_answer.y, zeros.answer.y, options, how)))
+        return false;
       if (!(kernel_.claims & QCTS_CLAIM_DETERMINISTIC)) return true;
       if (zeros.answer.y == stale.answer.y) return true;
       fail("claims to be deterministic, but its answer depends on what the output held before");
       return false;
     }
     return true;
-  }
-
-  // A row of a batch lies at other addresses than one alone, so the claim holds for any alignment.
-  bool stays_batch_invariant(const KernelAnswer& first_answer, const Attempt& attempt) {
-    if (test_vector_.input.op != Op::linear || !(kernel_.claims & QCTS_CLAIM_BATCH_INVARIANT)) return true;
-    if (attempt.options.threads != threads_ && !(kernel_.claims & QCTS_CLAIM_THREAD_INVARIANT)) return true;
-    return agrees(first_answer.y, attempt.answer.y, test_vector_.input.m,
-                  "claims to be batch-invariant, but with " + attempt.how);
-  }
-
-  // Runs three of many rows alone; determinism does so with all of few.
-  bool rows_alone_agree(const KernelAnswer& answer) {
-    const KernelInput& input = test_vector_.input;
-    if (input.op != Op::linear || !(kernel_.claims & QCTS_CLAIM_BATCH_INVARIANT) || input.m <= kFewRows)
-      return true;
-    KernelInput alone = input;
-    alone.m = 1;
-    const size_t rows = static_cast<size_t>(input.m), x_row = input.x.size() / rows,
-                 y_row = answer.y.size() / rows;
-    for (const size_t row : {size_t{0}, rows / 2, rows - 1}) {
-      alone.x.assign(input.x.begin() + static_cast<ptrdiff_t>(row * x_row),
-                     input.x.begin() + static_cast<ptrdiff_t>((row + 1) * x_row));
-      KernelRun run(kernel_, alone, {threads_, 0, 0});
-      if (run.supports().status != QCTS_OK) return true;
-      const std::span<const std::byte> of_batch = std::span(answer.y).subspan(row * y_row, y_row);
-      if (!agrees({of_batch.begin(), of_batch.end()}, run.run(Poison::zeros).y, 1,
-                  "claims to be batch-invariant, but row " + std::to_string(row) + " of " +
-                      std::to_string(rows) + " is another alone"))
-        return false;
-    }
-    return true;
-  }
-
-  bool agrees(const std::vector<std::byte>& want, const std::vector<std::byte>& got, int64_t rows,
-              const std::string& otherwise) {
-    const DType dtype = test_vector_.input.y_dtype;
-    const Comparison compared = compare_bitwise(dtype, want, got);
-    if (compared.equal()) return true;
-    verdict_.mismatch = mismatch_of(
-        compared, place_in_matrix("y", compared.first,
-                                  static_cast<int64_t>(want.size() / dtype_bytes(dtype)) / rows, 0));
-    fail(otherwise + ": " + verdict_.mismatch->where + ": " + compared.want + " became " + compared.got);
-    return false;
   }
 
   // Runs with the first buffers that the kernel accepts, or with all that it accepts.
@@ -216,21 +185,6 @@ class NumericsJudge {
       if (!all) return true;
     }
     return true;
-  }
-
-  // Checks the thread-invariance claim on large problems; determinism checks it on small ones.
-  bool threads_agree(const KernelAnswer& first_answer) {
-    if (!is_large(test_vector_.input) || !(kernel_.claims & QCTS_CLAIM_THREAD_INVARIANT)) return true;
-    KernelRun run(kernel_, test_vector_.input, {kLargeThreads, 0, 0});
-    if (run.supports().status != QCTS_OK || test_vector_.input.op != Op::linear) return true;
-    const Comparison compared =
-        compare_bitwise(test_vector_.input.y_dtype, first_answer.y, run.run(Poison::zeros).y);
-    if (compared.equal()) return true;
-    verdict_.mismatch =
-        mismatch_of(compared, place_in_matrix("y", compared.first, test_vector_.input.weight.n, 0));
-    fail("claims to be thread-invariant, but with " + std::to_string(kLargeThreads) + " threads " +
-         verdict_.mismatch->where + ": " + compared.want + " became " + compared.got);
-    return false;
   }
 
   bool judged(const Attempt& attempt) {
@@ -279,25 +233,6 @@ class NumericsJudge {
   std::string weights_diagnosis(const KernelAnswer& answer, uint64_t wrong_elems) const {
     return explained({kernel_, test_vector_, expectation_, stages_, answer, wrong_elems, threads_},
                      verdict_.findings);
-  }
-
-  // A linear that claims to be bit-exact gives the exact sums, rounded once.
-  bool is_as_exact_as_claimed(const KernelAnswer& answer) {
-    const KernelInput& input = test_vector_.input;
-    if (input.op != Op::linear || !(kernel_.claims & QCTS_CLAIM_BIT_EXACT)) return true;
-    constexpr double kOracle = 0x1p-45;  // error of the oracle's own sums, at most
-    const std::vector<double> got = load_doubles(input.y_dtype, answer.y);
-    for (size_t i = 0; i < got.size(); ++i) {
-      const Bounded& want = expectation_.bounds()[i];
-      const double low = round_to(input.y_dtype, want.value - kOracle * std::fabs(want.value)),
-                   high = round_to(input.y_dtype, want.value + kOracle * std::fabs(want.value));
-      if (std::isnan(want.value) || (got[i] >= low && got[i] <= high)) continue;
-      fail("claims to be bit-exact, but " + place_in_matrix("y", i, input.weight.n, 0) +
-           " is not the exact sum rounded once: want " + std::to_string(low) + ", got " +
-           std::to_string(got[i]));
-      return false;
-    }
-    return true;
   }
 
   // Checks the kernel's answers against each other, whatever the oracle says of them.
@@ -410,6 +345,7 @@ class NumericsJudge {
   const TestVector& test_vector_;
   const LinearStages stages_;
   const Expectation expectation_;
+  const LinearClaims claims_;
   double worst_ = 0;
   bool is_first_ = true;  // no answer was right yet
 };
