@@ -287,7 +287,7 @@ const std::vector<InputFamily>& families() {
        .max_shapes = 1},
       {.generator = Generator::deeper,
        .hunts = "a place along k cut to 16 bits: rows of more than 65,536 elements",
-       .ops = {Op::linear},
+       .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1,
        .of_packed_linear = true},

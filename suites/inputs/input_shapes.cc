@@ -69,7 +69,7 @@ std::vector<Shape> long_shapes(const Scheme& scheme, Layout layout) {
 std::vector<Shape> deep_shapes() { return {{8, 16384}, {8, 28672}, {8, 53248}}; }
 
 // More elements than 16 bits can count, in whole groups of 256.
-constexpr Shape kDeeper = {8, 65536 + 256};
+constexpr Shape kDeeper[] = {{8, 65536 + 256}, {16, 65536 + 256}, {64, 65536 + 256}, {128, 65536 + 256}};
 // Two blocks of 128 rows, and several of 4 scales, of layouts that reorder both: first with a part of a
 // block.
 constexpr Shape kBlocks[] = {{160, 512}, {256, 512}};
@@ -136,7 +136,7 @@ std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const 
   if (family.generator == Generator::panels) return panels_of(kind, scheme);
   if (family.generator == Generator::long_rows) return long_shapes(scheme, layout);
   if (family.generator == Generator::deep) return deep_shapes();
-  if (family.generator == Generator::deeper) return {kDeeper};
+  if (family.generator == Generator::deeper) return {std::begin(kDeeper), std::end(kDeeper)};
   if (family.generator == Generator::blocks) return {std::begin(kBlocks), std::end(kBlocks)};
   if (family.generator == Generator::models) return model_shapes();
   if (family.generator == Generator::wide_sums) return {{64, 2048}};

@@ -58,7 +58,9 @@ bool has_rows_of_x(Op op) { return op == Op::linear || op == Op::quantize_activa
 
 // Does the operation have inputs of the family under the policy?
 bool suits(Generator generator, Op op, const Scheme& scheme, Policy policy) {
-  if (is_of_size(generator) && !is_first_of_its_kind(scheme, policy)) return false;
+  // A row of x is quantized as a whole, by each policy in its way.
+  const bool is_whole_row = generator == Generator::deeper && op == Op::quantize_activation;
+  if (is_of_size(generator) && !is_whole_row && !is_first_of_its_kind(scheme, policy)) return false;
   if (generator == Generator::end_pairs) return false;  // synthetic_inputs() adds them after the others
   if (policy == kWeightOnly) return op != Op::quantize_activation && generator != Generator::hard_x;
   return has_rows_of_x(op) && suits_policy(generator);

@@ -2,6 +2,7 @@
 #include "suites/judge/beside.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -14,6 +15,8 @@
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/expected/test_vector.h"
 #include "suites/providers/buffer_trials.h"
+#include "suites/providers/footprint.h"
+#include "suites/providers/hosted_provider.h"
 
 namespace qcts {
 namespace {
@@ -64,6 +67,24 @@ bool set_weight(const Floats& weight, KernelInput& input) {
   }
 }
 
+// Groups from about the largest number to about its negative, whose difference may have no place in the type.
+void add_widest_ranges(const KernelInput& input, std::vector<ProblemBeside>& out) {
+  constexpr double kShares[] = {1, 0.75, 0.5, 0.53125};
+  const int64_t group = group_length(*input.scheme, input.weight);
+  Floats w(input.has_x() && input.op != Op::quantize ? input.x_dtype : input.weight.dtype,
+           input.has_rows_of_x() ? input.m : input.weight.n, input.weight.k);
+  const double largest = float_format(w.dtype).max;
+  for (int64_t r = 0; r < w.rows; ++r)
+    for (int64_t c = 0; c < w.cols; ++c)
+      w.at(r, c) = (c % 2 == 0 ? 1 : -1) * largest * kShares[(r + c / group + (c % 7 == 0)) % 4];
+  KernelInput wide = input;
+  if (input.has_x())
+    wide.x = w.bytes();
+  else if (!set_weight(w, wide))
+    return;
+  out.push_back({std::move(wide), "with the largest numbers of both signs in every group"});
+}
+
 // Groups from the smallest normal numbers to the largest, whose scales only a float of as wide a range holds.
 void add_every_magnitude(const KernelInput& input, std::vector<ProblemBeside>& out) {
   const WeightShape& shape = input.weight;
@@ -105,6 +126,41 @@ std::unique_ptr<KernelRun> accepted_run(const qcts_kernel& kernel, const KernelI
   return nullptr;
 }
 
+// The largest inputs, for which a kernel may start threads that small ones do not need.
+bool shows_threads(const Synthetic& synthetic) {
+  switch (synthetic.generator) {
+    case Generator::large:
+    case Generator::larger:
+    case Generator::panels:
+      return true;
+    case Generator::models:
+      return synthetic.m == 33;
+    default:
+      return false;
+  }
+}
+
+// Calls the kernel with one thread, in a host that was never asked for more, and returns what the calls leave
+// behind or which threads they use, or "".
+std::string effect_of_large(const qcts_kernel& kernel, const KernelInput& input) {
+  constexpr size_t kSpans = 3, kCalls = 2;  // after a first span that fills caches
+  const HostedProvider::Kernel* hosted = HostedProvider::kernel_of(kernel);
+  if (hosted == nullptr || hosted->owner->device() != nullptr) return "";
+  const std::unique_ptr<HostedProvider> host = hosted->owner->started_anew();
+  const qcts_kernel& alone = *host->table().kernels[hosted->index];
+  KernelRun run(alone, input, {});
+  if (run.supports().status != QCTS_OK) return "";
+  run.run(Poison::zeros);
+  std::array<Footprint, kSpans + 1> seen;
+  for (Footprint& footprint : seen) {
+    provider_run_batch(alone, std::vector<qcts_problem>(kCalls, run.problem()), [] {});
+    const std::optional<Footprint> now = provider_footprint(alone);
+    if (!now) return "";
+    footprint = *now;
+  }
+  return side_effect(seen, kCalls);
+}
+
 }  // namespace
 
 std::vector<ProblemBeside> problems_beside(const Case& c, const KernelInput& input) {
@@ -114,7 +170,12 @@ std::vector<ProblemBeside> problems_beside(const Case& c, const KernelInput& inp
   const bool is_linear = input.op == Op::linear, is_noise = synthetic.generator == Generator::noise;
   if (input.has_rows_of_x()) add_fewer_rows(synthetic, input, out);
   if (synthetic.generator == Generator::zero_rows && input.has_x()) add_zeros(input, out);
-  if (synthetic.generator == Generator::all_codes) add_every_magnitude(input, out);
+  if (synthetic.generator == Generator::extremes && input.has_x() && !is_linear)
+    add_widest_ranges(input, out);
+  if (synthetic.generator == Generator::all_codes) {
+    add_every_magnitude(input, out);
+    if (input.op == Op::dequantize) add_widest_ranges(input, out);
+  }
   if (is_noise && (input.op == Op::dequantize || (is_linear && (input.m == 1 || input.m == 7))))
     add_uneven_groups(input, out);
   return out;
@@ -139,6 +200,9 @@ void judge_beside(const Case& c, const JudgeContext& context, const KernelInput&
                      verdict.mismatch->want + ", got " + verdict.mismatch->got;
     return;
   }
+  if (c.synthetic() == nullptr || !shows_threads(*c.synthetic())) return;
+  verdict.reason = effect_of_large(kernel, input);
+  if (!verdict.reason.empty()) verdict.status = Status::fail;
 }
 
 }  // namespace qcts

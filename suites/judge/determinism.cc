@@ -3,6 +3,7 @@
 // by row, and compares every answer bitwise with the first. A violated claim fails; a property the kernel
 // does not claim is only measured. Concurrent calls must be right whatever the kernel claims, and so must
 // calls after other data (states.h). Nothing that every call leaves behind is allowed (footprint.h).
+#include <algorithm>
 #include <array>
 #include <barrier>
 #include <exception>
@@ -44,7 +45,8 @@ constexpr int kConcurrentCalls = 16;
 constexpr int kSchedules = 4;
 constexpr Threads kThreadsOfSchedules = {2, 1};
 constexpr size_t kCallsOfSpan = 70, kSpans = 3;  // after a first one that fills caches: 280 calls
-constexpr int64_t kConcurrentRows = 17;          // m of the concurrent calls to linear
+constexpr RunOptions kGaps{.threads = 1, .misalign_elems = 3, .gap_elems = 5};
+constexpr int64_t kConcurrentRows = 17;  // m of the concurrent calls to linear
 
 struct Measurement {
   const char* name;  // measure name
@@ -136,8 +138,14 @@ class DeterminismJudge {
   void judge_side_effects(const KernelRun& base) {
     std::array<Footprint, kSpans + 1> seen;
     if (base.problem().device != 0 || !provider_footprint(kernel_)) return;
+    std::vector<qcts_problem> calls(kCallsOfSpan, base.problem());
+    KernelRun with_gaps(kernel_, test_vector_.input, kGaps);
+    if (with_gaps.supports().status == QCTS_OK) {
+      with_gaps.run(Poison::zeros);
+      std::fill_n(calls.begin(), kCallsOfSpan / 2, with_gaps.problem());
+    }
     for (Footprint& footprint : seen) {
-      provider_run_batch(kernel_, std::vector<qcts_problem>(kCallsOfSpan, base.problem()), [] {});
+      provider_run_batch(kernel_, calls, [] {});
       const std::optional<Footprint> now = provider_footprint(kernel_);
       if (!now) return;
       footprint = *now;

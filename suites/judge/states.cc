@@ -74,6 +74,19 @@ std::optional<KernelInput> with_another_element(const KernelInput& input, size_t
   return std::nullopt;
 }
 
+// Exchanges the first word of 8 bytes with the last one that differs: a sum over the bytes stays as it is.
+// Returns false if all words are equal.
+bool exchange_words(std::vector<std::byte>& bytes) {
+  constexpr size_t kWord = 8;
+  const auto word = [&](size_t i) { return std::span(bytes).subspan(i * kWord, kWord); };
+  for (size_t last = bytes.size() / kWord; last-- > 1;)
+    if (!std::ranges::equal(word(0), word(last))) {
+      std::ranges::swap_ranges(word(0), word(last));
+      return true;
+    }
+  return false;
+}
+
 // The planes of which one element may change alone: codes and their parameters. The places of a 2:4 sparse
 // weight belong to each other.
 bool may_change_alone(const KernelInput& input, const Plane& plane) {
@@ -162,6 +175,13 @@ class StatesJudge {
     if (!is_right(run_, of_changed, "when one element of x has changed at the same address")) return;
     run_.set_x(given_.input().x);
     if (!is_right(run_, given_, "when x is again as it was at the same address")) return;
+    KernelInput exchanged = given_.input();
+    if (exchange_words(exchanged.x)) {
+      const Expected of_exchanged(test_vector_for(std::move(exchanged)), kernel_);
+      run_.set_x(of_exchanged.input().x);
+      if (!is_right(run_, of_exchanged, "when two parts of x have changed places")) return;
+      run_.set_x(given_.input().x);
+    }
     std::optional<KernelInput> biased = with_another_bias(given_.input());
     if (!biased) return;
     const Expected of_biased(test_vector_for(*std::move(biased)), kernel_);
@@ -184,6 +204,12 @@ class StatesJudge {
           std::string(input.planes[plane].name == "qdata" ? "code" : input.planes[plane].name) +
           " changed at the same address";
       if (!is_right(run_, of_changed, when)) return;
+      KernelInput exchanged = input;
+      if (input.planes[plane].name != "qdata" || !exchange_words(exchanged.planes[plane].bytes)) continue;
+      write_weight(exchanged);
+      if (!is_right(run_, Expected(test_vector_for(std::move(exchanged)), kernel_),
+                    "once two parts of the weight's codes changed places"))
+        return;
     }
     write_weight(input);
     if (input.op != Op::linear || !input.scheme->quantizes_weight()) return;

@@ -20,7 +20,8 @@ std::map<Family, CasesOfScheme> cases_of_slot(const Candidates& candidates, size
   std::map<Family, CasesOfScheme> families;
   for (const Candidate& candidate : candidates.all()) {
     const Case& c = candidates.case_of(candidate);
-    if (candidate.slot == slot && c.id.kind == Kind::numerics && c.synthetic() != nullptr)
+    const bool is_of_kernels = c.id.kind == Kind::numerics || c.id.kind == Kind::determinism;
+    if (candidate.slot == slot && is_of_kernels && c.synthetic() != nullptr)
       families[{c.id.op, std::string(c.scheme->family())}][c.scheme].push_back(&candidate);
   }
   return families;
