@@ -14,11 +14,19 @@ PLAIN, OWN = "model.6", "model.0"  # of AFFINE: a layer as the whole model, and 
 
 
 def saying(**words):
-    return lambda model: model.config["quantization"].update(words)
+    return of_layers(words)
 
 
 def of_layer(name, value):
-    return lambda model: model.config["quantization"].update({name: value})
+    return of_layers({name: value})
+
+
+def of_layers(words):
+    def change(model):
+        for key in ("quantization", "quantization_config"):
+            model.config[key].update(words)
+
+    return change
 
 
 def retyped(name, dtype):

@@ -78,8 +78,13 @@ QuantConfig config_in(const Json& config, int depth) {
       if (const std::string method = method_of(config[key]); !method.empty())
         return {method, config[key], std::nullopt};
   const auto mlx = config.find("quantization");
-  if (mlx != config.end() && mlx->is_object() && mlx->contains("bits") && mlx->contains("group_size"))
-    return {"mlx", *mlx, std::nullopt};
+  if (mlx != config.end() && mlx->is_object() && mlx->contains("bits") && mlx->contains("group_size")) {
+    const auto copy = config.find("quantization_config");  // which MLX writes for others
+    const bool differs =
+        copy != config.end() && copy->is_object() && nlohmann::json(*copy) != nlohmann::json(*mlx);
+    return {"mlx", *mlx, std::nullopt,
+            differs ? "config.json says one thing in quantization and another in quantization_config" : ""};
+  }
   // The parts of a model of several: text_config, llm_config, thinker_config.
   for (const auto& [key, part] : config.items())
     if (depth > 0 && names_part_of_model(key))
@@ -154,7 +159,7 @@ QuantConfig quant_config(const Json& config, const std::filesystem::path& direct
   const std::optional<DType> dtype = dtype_in(config, 2);
   if (QuantConfig found = config_in(config, 2); !found.method.empty()) {
     found.dtype = dtype;
-    found.contradiction = contradiction_beside(found, directory);
+    if (found.contradiction.empty()) found.contradiction = contradiction_beside(found, directory);
     return found;
   }
   if (config.is_object() && config.contains("quantization_config")) return {};

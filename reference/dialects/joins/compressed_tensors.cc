@@ -211,7 +211,7 @@ std::optional<CodedWeight> read_compressed(LayerParts& parts, const QuantConfig&
   const Tensor* bytes = packed ? nullptr : parts.find(".weight");
   if (packed == nullptr && (bytes == nullptr || is_wide_float(bytes->dtype))) return std::nullopt;
   if (parts.find(".scale_packed") != nullptr) leave_apart("marlin-24 is not read");
-  const CompressedRecipe recipe = compressed_recipe(parts.stem(), config.said);
+  const CompressedRecipe recipe = compressed_recipe(parts.stem(), parts.words(), config.said);
   if (recipe.group_order && parts.find(".weight_g_idx") == nullptr)
     contradict_layer("config.json says actorder, but it has no weight_g_idx");
   CodedWeight weight = read_by_format(parts, recipe);
@@ -225,7 +225,11 @@ std::optional<CodedWeight> read_compressed(LayerParts& parts, const QuantConfig&
 
 }  // namespace
 
-extern const Join kJoin_compressed_tensors = {"compressed-tensors", kCompressedCodes, ".weight",
-                                              refuse_compressed, read_compressed};
+extern const Join kJoin_compressed_tensors = {.format = "compressed-tensors",
+                                              .codes = kCompressedCodes,
+                                              .weight = ".weight",
+                                              .refuse = refuse_compressed,
+                                              .read = read_compressed,
+                                              .module_words = compressed_words};
 
 }  // namespace qcts

@@ -119,31 +119,79 @@ bool matches_pattern(const std::string& pattern, const std::string& module) {
 // A word without a dot may also be a class, which the tensors do not show.
 enum class TargetMatch : uint8_t { none, by_class, by_pattern, by_name };
 
-TargetMatch match_target(const Json& target, const std::string& module) {
-  if (!target.is_string()) leave_apart("config.json has a target that is no text");
-  const auto& word = target.get_ref<const std::string&>();
-  if (word == module) return TargetMatch::by_name;
-  if (word.starts_with("re:"))
-    return matches_pattern(word.substr(3), module) ? TargetMatch::by_pattern : TargetMatch::none;
-  return word.find('.') == word.npos && !word.empty() && word[0] >= 'A' && word[0] <= 'Z'
-             ? TargetMatch::by_class
-             : TargetMatch::none;
+bool is_pattern(const std::string& word) { return word.starts_with("re:"); }
+
+bool is_class(const std::string& word) {
+  return word.find('.') == word.npos && !word.empty() && word[0] >= 'A' && word[0] <= 'Z';
 }
 
-TargetMatch best_match(const Json& object, const char* key, const std::string& module) {
+const std::string& target_word(const Json& target) {
+  if (!target.is_string()) leave_apart("config.json has a target that is no text");
+  return target.get_ref<const std::string&>();
+}
+
+struct CompressedModule {
+  const std::string& name;
+  const std::vector<std::string>& words;
+};
+
+TargetMatch match_target(const Json& target, const CompressedModule& module) {
+  const std::string& word = target_word(target);
+  const bool is_named = word == module.name || std::ranges::find(module.words, word) != module.words.end();
+  if (is_pattern(word))
+    return is_named || matches_pattern(word.substr(3), module.name) ? TargetMatch::by_pattern
+                                                                    : TargetMatch::none;
+  if (is_named) return TargetMatch::by_name;
+  return is_class(word) ? TargetMatch::by_class : TargetMatch::none;
+}
+
+// Returns the list, or an empty one.
+const Json& list_of(const Json& object, const char* key) {
+  static const Json kNone = Json::array();
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && found->is_array() ? *found : kNone;
+}
+
+TargetMatch best_match(const Json& object, const char* key, const CompressedModule& module) {
   TargetMatch best = TargetMatch::none;
-  const Json targets = object.is_object() ? object.value(key, Json()) : Json();
-  if (targets.is_array())
-    for (const Json& target : targets) best = std::max(best, match_target(target, module));
+  for (const Json& target : list_of(object, key)) best = std::max(best, match_target(target, module));
   return best;
 }
 
-void require_not_ignored(const std::string& module, const Json& config) {
+void require_not_ignored(const CompressedModule& module, const Json& config) {
   if (best_match(config, "ignore", module) >= TargetMatch::by_pattern)
     contradict_layer("config.json ignores it, but it holds codes");
 }
 
+// A pattern that is not understood is refused where a weight asks for it.
+bool fits_pattern(const std::string& word, const std::string& name) {
+  try {
+    return matches_pattern(word.substr(3), name);
+  } catch (const NotJoined&) {
+    return true;
+  }
+}
+
 }  // namespace
+
+std::vector<ModuleWord> compressed_words(const Json& config) {
+  std::vector<ModuleWord> words;
+  for (const auto& [name, group] : config["config_groups"].items()) {
+    const Json& targets = list_of(group, "targets");
+    const bool by_class = std::ranges::any_of(
+        targets, [](const Json& target) { return target.is_string() && is_class(target); });
+    for (const Json& target : targets) {
+      if (!target.is_string() || is_class(target)) continue;
+      ModuleWord word{.word = target, .said_by = "config_groups." + name};
+      if (is_pattern(target)) {
+        word.required = !by_class;
+        word.fits = fits_pattern;
+      }
+      words.push_back(std::move(word));
+    }
+  }
+  return words;
+}
 
 bool is_wide_float(DType dtype) {
   return dtype == DType::float64 || dtype == DType::float32 || dtype == DType::float16 ||
@@ -162,14 +210,15 @@ std::string refuse_compressed(const Json& config) {
   return json_lacks(config, "config_groups") ? "config.json names no config_groups" : "";
 }
 
-CompressedRecipe compressed_recipe(const std::string& module, const Json& config) {
+CompressedRecipe compressed_recipe(const std::string& name, const std::vector<std::string>& words,
+                                   const Json& config) {
+  const CompressedModule module{name, words};
   require_not_ignored(module, config);
   const Json& groups = config["config_groups"];
   TargetMatch best = TargetMatch::by_class;
-  for (const auto& [name, group] : groups.items())
-    best = std::max(best, best_match(group, "targets", module));
+  for (const auto& [key, group] : groups.items()) best = std::max(best, best_match(group, "targets", module));
   std::optional<CompressedRecipe> found;
-  for (const auto& [name, group] : groups.items()) {
+  for (const auto& [key, group] : groups.items()) {
     if (best_match(group, "targets", module) != best) continue;
     const CompressedRecipe recipe = recipe_of(group, config);
     if (found && *found != recipe) leave_apart("two groups of config.json target it");

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "reference/dialects/joins/named_modules.h"
 #include "reference/formats/tensor.h"
 
 namespace qcts {
@@ -41,7 +43,11 @@ std::string refuse_compressed(const nlohmann::ordered_json& config);
 // Returns the recipe of the one config group whose targets name the module.
 // A target is the name of a module, "re:" and a regular expression, or a class, in this order.
 // Throws NotJoined for a module that no group or several unlike groups target, or that `ignore` lists.
-CompressedRecipe compressed_recipe(const std::string& module, const nlohmann::ordered_json& config);
+// `words`: the targets that name the module behind a prefix, or by its own name (named_modules.h).
+CompressedRecipe compressed_recipe(const std::string& module, const std::vector<std::string>& words,
+                                   const nlohmann::ordered_json& config);
+// Returns the names and patterns among the targets.
+std::vector<ModuleWord> compressed_words(const nlohmann::ordered_json& config);
 // Returns a name such as "ct_int4_g128_sym".
 std::string compressed_scheme(const CompressedRecipe& recipe);
 

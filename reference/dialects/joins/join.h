@@ -17,6 +17,7 @@
 #include "reference/dialects/classes/coded_weight.h"
 #include "reference/dialects/classes/named_tensor.h"
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/joins/named_modules.h"
 
 namespace qcts {
 
@@ -36,19 +37,18 @@ class NotJoined : public std::runtime_error {
 [[noreturn]] void leave_apart(const std::string& why);       // not_read
 [[noreturn]] void contradict_layer(const std::string& why);  // contradiction
 
-// The plain tensors of a checkpoint by name, with their places in the file.
-using PlainPlaces = std::map<std::string_view, size_t>;
-
 // The parts of one weight, whose names begin with the same stem: "model.fc" for "model.fc.weight_packed".
 class LayerParts {
  public:
   LayerParts(std::string stem, std::string_view codes, const PlainPlaces& places,
-             const std::vector<NamedTensor>& tensors)
-      : stem_(std::move(stem)), codes_(codes), places_(places), tensors_(tensors) {}
+             const std::vector<NamedTensor>& tensors, const NamedModules& named)
+      : stem_(std::move(stem)), codes_(codes), places_(places), tensors_(tensors), named_(named) {}
 
   const std::string& stem() const { return stem_; }
   // The ending of Join::codes that led to this weight.
   std::string_view codes() const { return codes_; }
+  // The words of the configuration that are about the module (NamedModules::words_of).
+  const std::vector<std::string>& words() const { return named_.words_of(stem_); }
   // Returns the part with this ending, which then belongs to the weight. Returns nullptr if there is none.
   const Tensor* find(std::string_view ending);
   // Throws NotJoined if the part is missing, or if it has another dtype than these.
@@ -64,6 +64,7 @@ class LayerParts {
   std::string_view codes_;
   const PlainPlaces& places_;
   const std::vector<NamedTensor>& tensors_;
+  const NamedModules& named_;
   std::map<size_t, std::string> used_;
 };
 
@@ -76,6 +77,8 @@ struct Join {
   // Describes the weight. Returns nullopt if the tensor with the codes is no quantized weight.
   // Throws NotJoined.
   std::optional<CodedWeight> (*read)(LayerParts& parts, const QuantConfig& config);
+  // The words of the configuration that are about single modules; nullptr if the format has none.
+  std::vector<ModuleWord> (*module_words)(const nlohmann::ordered_json& config) = nullptr;
   bool keeps_name = false;     // the joined weight has the name of its codes
   std::string_view sign = {};  // a name with this text belongs to the format, whatever config.json says
 };

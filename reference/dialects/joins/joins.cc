@@ -4,6 +4,7 @@
 
 #include "reference/dialects/config.h"
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/directory_files.h"
 #include "reference/dialects/foreign/foreign.h"
 #include "reference/dialects/joins/join.h"
 #include "reference/formats/refusal.h"
@@ -53,9 +54,19 @@ class Joiner {
     budget_.take_bytes(kPlaceBytes * checkpoint_.tensors.size());
     for (size_t i = 0; i < checkpoint_.tensors.size(); ++i)
       if (is_lone_data(checkpoint_.tensors[i])) places_.emplace(checkpoint_.tensors[i].name, i);
+    left_out_ = words_left_out(config_.said);
+    std::vector<ModuleWord> words = left_out_;
+    if (join_.module_words != nullptr)
+      std::ranges::move(join_.module_words(config_.said), std::back_inserter(words));
+    named_ = NamedModules(std::move(words), places_);
     taken_.resize(checkpoint_.tensors.size());
     for (const auto& [name, place] : places_) try_codes(std::string(name), place);
-    if (!layers_.empty()) replace();
+    if (!layers_.empty()) {
+      if (is_whole_)
+        for (const std::string& text : named_.findings())
+          checkpoint_.findings.push_back({CheckpointFinding::Kind::contradiction, "", text});
+      replace();
+    }
     return why_not_;
   }
 
@@ -68,10 +79,12 @@ class Joiner {
       const bool lone = ending.starts_with('.') && name == ending.substr(1);
       if (!lone && !name.ends_with(ending)) continue;
       const std::string stem = lone ? "" : name.substr(0, name.size() - ending.size());
-      LayerParts parts(stem, ending, places_, checkpoint_.tensors);
+      LayerParts parts(stem, ending, places_, checkpoint_.tensors, named_);
       try {
         if (std::optional<CodedWeight> coded = join_.read(parts, config_)) {
           require_converted(stem.empty() ? name : stem);
+          if (!is_whole_ && named_.behind_prefix(stem))
+            leave_apart("config.json may mean it by " + parts.words()[0] + ", which the other shards tell");
           add(name, place, parts, std::move(*coded));
         }
       } catch (const NotJoined& why) {
@@ -81,16 +94,28 @@ class Joiner {
     }
   }
 
-  // transformers leaves the modules as they are that such a list names, and so does not read their codes.
-  void require_converted(const std::string& module) const {
-    for (const char* key : {"modules_to_not_convert", "ignored_layers", "llm_int8_skip_modules"}) {
-      const auto listed = config_.said.is_object() ? config_.said.find(key) : config_.said.end();
-      if (listed == config_.said.end() || !listed->is_array()) continue;
+  // The names of modules that stay as they are. Patterns are the formats' own.
+  static std::vector<ModuleWord> words_left_out(const nlohmann::ordered_json& said) {
+    std::vector<ModuleWord> words;
+    for (const char* key :
+         {"modules_to_not_convert", "ignored_layers", "llm_int8_skip_modules", "ignore", "exclude_modules"}) {
+      const auto listed = said.is_object() ? said.find(key) : said.end();
+      if (listed == said.end() || !listed->is_array()) continue;
       for (const auto& word : *listed)
-        if (word.is_string() && names_module(word.get<std::string>(), module))
-          contradict_layer("config.json does not convert " + word.get<std::string>() +
-                           ", but it holds codes");
+        if (word.is_string() && word.get_ref<const std::string&>().find_first_of("*?:[") == std::string::npos)
+          words.push_back({.word = word, .said_by = key, .required = false});
     }
+    return words;
+  }
+
+  // transformers finds a word of its own lists anywhere in the name of a module; such lists name no pattern.
+  void require_converted(const std::string& module) const {
+    const std::vector<std::string>& named = named_.words_of(module);
+    for (const ModuleWord& left_out : left_out_)
+      if (std::ranges::find(named, left_out.word) != named.end() ||
+          (left_out.said_by != "ignore" && left_out.said_by != "exclude_modules" &&
+           names_module(left_out.word, module)))
+        contradict_layer("config.json does not convert " + left_out.word + ", but it holds codes");
   }
 
   void note(const std::string& name, const NotJoined& why) {
@@ -146,7 +171,12 @@ class Joiner {
   const Join& join_;
   const QuantConfig& config_;
   ReadBudget& budget_;
+  // Named alone, a shard lacks the modules that lie in another one.
+  const bool is_whole_ =
+      checkpoint_.format == Format::directory || !names_one_of_several(checkpoint_.path.filename().string());
   PlainPlaces places_;
+  NamedModules named_{{}, places_};
+  std::vector<ModuleWord> left_out_;
   std::vector<bool> taken_;
   std::map<size_t, NamedTensor> layers_;  // by the place of their codes
   std::string why_not_;

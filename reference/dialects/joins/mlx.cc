@@ -36,13 +36,35 @@ std::string refuse_mlx(const Json& config) {
   return "";
 }
 
+std::vector<ModuleWord> mlx_words(const Json& config) {
+  std::vector<ModuleWord> words;
+  for (const auto& [key, value] : config.items())
+    if (value.is_object() || value == false)
+      words.push_back({.word = key, .said_by = "bits and groups", .required = value.is_object()});
+  return words;
+}
+
 // Returns the words of `quantization` that are about a module. mlx.nn.quantize takes nothing from the whole
 // model for a module that has an object of its own.
-Json said_of_module(const Json& config, const std::string& module) {
-  const auto own = config.find(module);
-  if (module.empty() || own == config.end() || own->is_null() || *own == true) return config;
+Json said_of_module(const Json& config, const LayerParts& parts) {
+  const std::string& module = parts.stem();
+  const auto named = config.find(module);
+  const bool is_known = module.empty() || named == config.end() || named->is_null() || named->is_boolean() ||
+                        named->is_object();
+  if (!is_known) leave_apart("config.json says nothing about it that is known");
+  const Json* own = nullptr;
+  for (const std::string& word : parts.words()) {
+    if (own != nullptr && *own != config[word])
+      contradict_layer("config.json says one thing of " + parts.words()[0] + " and another of " + word);
+    own = &config[word];
+  }
+  if (own == nullptr) {
+    const auto is_own = [](const ModuleWord& word) { return word.required; };
+    if (module.empty() && std::ranges::any_of(mlx_words(config), is_own))
+      leave_apart("config.json says bits and groups of single modules, and it has no module's name");
+    return config;
+  }
   if (*own == false) contradict_layer("config.json says that it is not quantized");
-  if (!own->is_object()) leave_apart("config.json says nothing about it that is known");
   for (const auto& [key, value] : own->items())
     if (key != "bits" && key != "group_size" && key != "mode")
       leave_apart("config.json says " + key + " of it, which is not known");
@@ -104,10 +126,15 @@ CodedWeight read_mlx_floats(LayerParts& parts, const Tensor& words, const MlxMod
 std::optional<CodedWeight> read_mlx(LayerParts& parts, const QuantConfig& config) {
   const Tensor& words = *parts.find(".weight");
   if (words.dtype != DType::uint32) {
-    if (is_float(words.dtype)) return std::nullopt;
+    if (is_float(words.dtype)) {
+      for (const std::string& word : parts.words())
+        if (config.said[word].is_object())
+          contradict_layer("config.json says bits and groups of it, but it is a float");
+      return std::nullopt;
+    }
     leave_apart("weight is " + std::string(dtype_name(words.dtype)));
   }
-  const Json said = said_of_module(config.said, parts.stem());
+  const Json said = said_of_module(config.said, parts);
   for (const char* key : {"bits", "group_size"})
     if (said.contains(key) && !json_integer(said, key))
       leave_apart("config.json says no number for " + std::string(key));
@@ -132,6 +159,11 @@ std::optional<CodedWeight> read_mlx(LayerParts& parts, const QuantConfig& config
 
 }  // namespace
 
-extern const Join kJoin_mlx = {"mlx", kMlxCodes, ".weight", refuse_mlx, read_mlx};
+extern const Join kJoin_mlx = {.format = "mlx",
+                               .codes = kMlxCodes,
+                               .weight = ".weight",
+                               .refuse = refuse_mlx,
+                               .read = read_mlx,
+                               .module_words = mlx_words};
 
 }  // namespace qcts

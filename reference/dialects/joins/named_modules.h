@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The modules of a checkpoint that a configuration names.
+// Programs that wrap a model or take it out of another rename its tensors and leave config.json as it is:
+// "language_model.model.fc" for "model.fc". So a name that no module has belongs to the one module that has
+// it behind a prefix, or whose own name it has behind one.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qcts {
+
+// The plain tensors of a checkpoint by name, with their places in the file.
+using PlainPlaces = std::map<std::string_view, size_t>;
+
+// A word of a configuration that is about modules.
+struct ModuleWord {
+  std::string word;
+  std::string said_by;   // for people: "config_groups.group_0"
+  bool required = true;  // false: it may be about no module
+  bool (*fits)(const std::string& word,
+               const std::string& name) = nullptr;  // of a pattern; may throw NotJoined
+};
+
+class NamedModules {
+ public:
+  NamedModules(std::vector<ModuleWord> words, const PlainPlaces& places);
+
+  // Returns the names that are about the module, and the patterns that fit it behind a prefix alone.
+  const std::vector<std::string>& words_of(const std::string& module) const;
+  // Returns true if a word is not the module's own name.
+  bool behind_prefix(const std::string& module) const;
+  // Returns what is wrong with required words: about no module, or about one of several.
+  // Patterns are wrong where no word of the same `said_by` is about a module.
+  const std::vector<std::string>& findings() const { return findings_; }
+
+ private:
+  void resolve(const ModuleWord& word);
+  void resolve_name(const ModuleWord& word);
+  void resolve_pattern(const ModuleWord& word);
+  bool is_module(std::string_view name) const;
+  std::vector<std::string_view> modules_behind_prefix(std::string_view name) const;
+  void add(std::string_view module, const ModuleWord& word);
+
+  const PlainPlaces* places_;
+  std::vector<std::string_view> modules_;  // sorted by their last letters
+  std::map<std::string, std::vector<std::string>, std::less<>> words_;
+  std::map<std::string, bool> answered_;  // by said_by: whether a word of it is about a module
+  std::vector<std::string> findings_;
+};
+
+}  // namespace qcts
