@@ -187,7 +187,7 @@ nlohmann::ordered_json read_json_file(const std::filesystem::path& path);
 // How a checkpoint says that it is quantized.
 struct QuantConfig {
   std::string method;  // quant_method in lower case; empty if there is none, or torchao's
-  nlohmann::ordered_json said = nlohmann::ordered_json::object();  // the object that names the method
+  nlohmann::ordered_json said = nlohmann::ordered_json::object();  // what quantization_config says
   std::optional<DType> dtype{};                                    // the model's, as config.json names it
   std::string contradiction{};  // what another file of the directory says otherwise; empty if there is none
 };
@@ -196,6 +196,8 @@ struct QuantConfig {
 QuantConfig quant_config(const nlohmann::ordered_json& config, const std::filesystem::path& directory);
 // Returns what --config says, or the config.json beside a file; nothing if there is none.
 QuantConfig quant_config_of_file(const std::filesystem::path& file, const OpenOptions& options);
+// Returns the files beside a file that quant_config_of_file() may read.
+std::vector<std::filesystem::path> configs_beside(const std::filesystem::path& file);
 // Returns true if weights of this ForeignFormat are read, given their configuration.
 bool is_joined(std::string_view format);
 // Joins the plain tensors of each weight that the configuration describes, and sets the dialect.

@@ -31,6 +31,13 @@ def test_dequantize_gives_the_bits_of_the_producer(id, tmp_path):
 
 
 @pytest.mark.parametrize("id", PEERS)
+def test_a_file_in_its_folder_is_judged_as_the_folder_is(id):
+    """Protects: the copy that check saves and reads again finds the configuration that lies beside the file."""
+    for file in [*folder_of(id).glob("*.safetensors"), *folder_of(id).glob("*.bin")]:
+        qcts("check", file)
+
+
+@pytest.mark.parametrize("id", PEERS)
 def test_the_file_is_judged_and_saved_again_byte_for_byte(id, tmp_path):
     """Protects: sizes by the format's formula, logical shapes, and a payload that nobody touches."""
     folder = folder_of(id)

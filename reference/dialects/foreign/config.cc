@@ -162,7 +162,8 @@ QuantConfig quant_config(const Json& config, const std::filesystem::path& direct
     if (found.contradiction.empty()) found.contradiction = contradiction_beside(found, directory);
     return found;
   }
-  if (config.is_object() && config.contains("quantization_config")) return {};
+  if (config.is_object() && config.contains("quantization_config"))
+    return {"", config["quantization_config"], std::nullopt};
   const Json modelopt = file_beside(directory, "hf_quant_config.json");
   if (modelopt.is_object() && modelopt.contains("quantization") &&
       !text_at(modelopt["quantization"], "quant_algo").empty())
@@ -185,6 +186,17 @@ QuantConfig quant_config_of_file(const std::filesystem::path& file, const OpenOp
   } catch (const Refused&) {  // nobody named that file
     return {};
   }
+}
+
+std::vector<std::filesystem::path> configs_beside(const std::filesystem::path& file) {
+  std::vector<std::filesystem::path> found;
+  for (const char* name :
+       {"config.json", "hf_quant_config.json", "quantize_config.json", "quant_config.json"}) {
+    std::error_code error;
+    const std::filesystem::path path = file.parent_path() / name;
+    if (std::filesystem::is_regular_file(path, error)) found.push_back(path);
+  }
+  return found;
 }
 
 }  // namespace qcts

@@ -227,6 +227,9 @@ Checkpoint save_and_open(const Checkpoint& checkpoint, const std::vector<Written
     fs::create_directories((folder / file.name).parent_path());
     fs::copy_file(checkpoint.path / file.name, folder / file.name, fs::copy_options::overwrite_existing);
   }
+  if (!is_directory && options.config.empty())
+    for (const fs::path& config : configs_beside(checkpoint.path))
+      fs::copy_file(config, folder / config.filename(), fs::copy_options::overwrite_existing);
   fs::path first;  // of a split model, it stands for all
   for (const WrittenFile& file : files) {
     const fs::path below = file.path.lexically_relative(checkpoint.path);
