@@ -114,7 +114,7 @@ FAULTS = {
     "two_words": (MLX, two_words, "one thing of x.model.6 and another of y.model.6"),
     "no_module": (MLX, of_no_module, "of model.9, which it does not hold"),
     "another_wrapper": (MLX, another_wrapper, "of language_model.model.6, which it does not hold"),
-    "float": (MLX, of_a_float, "bits and groups of it, but it is a float"),
+    "float": (MLX, of_a_float, "bits and groups of it, but it is bfloat16"),
     "false": (MLX, false_behind_prefix, "it is not quantized"),
     "copies": (MLX, copies_differ, "another in quantization_config"),
     "target": (COMPRESSED, targets("group_3", "int4_g32", "int4_g99"), "config_groups.group_3 of int4_g99"),

@@ -48,7 +48,12 @@ constexpr std::array<float, 16> kFp4 = {0,     0.0625F,  8,  12,  4,  6,  2,  3,
 constexpr float kOne127th = 0.00787401571869850158691F;  // bitsandbytes multiplies by it
 constexpr uint64_t kLongestState = 4096;                 // bytes; bitsandbytes writes about 200
 
-std::string refuse_bitsandbytes(const Json&) { return ""; }
+std::string refuse_bitsandbytes(const Json& config) {
+  for (const char* key : {"load_in_4bit", "load_in_8bit"})
+    if (config.is_object() && config.contains(key) && !config[key].is_boolean() && !config[key].is_null())
+      return std::string(key) + " of config.json is neither true nor false";
+  return "";
+}
 
 // Parses the JSON of a quant_state. Throws NotJoined for anything that is not one object with known keys.
 Json parse_state(const Tensor& bytes) {
@@ -155,8 +160,15 @@ NestedScales nested_scales_of(LayerParts& parts, const std::string& stem, const 
   return nested;
 }
 
+// transformers takes one of the two, and raises an error for both.
+void require_one_width(const Json& said) {
+  if (json_flag(said, "load_in_4bit") == true && json_flag(said, "load_in_8bit") == true)
+    contradict_layer("config.json says both load_in_4bit and load_in_8bit");
+}
+
 // Holds the words of config.json against the parts.
 void check_four_bit_config(const Json& said, const std::string& type, bool nested) {
+  require_one_width(said);
   if (json_flag(said, "load_in_4bit") == false ||
       (json_flag(said, "load_in_8bit") == true && json_flag(said, "load_in_4bit") != true))
     contradict_layer("it has 4-bit parts, but config.json does not say load_in_4bit");
@@ -224,11 +236,14 @@ CodedWeight read_four_bits(LayerParts& parts, const Tensor& stored, const Tensor
 }
 
 CodedWeight read_eight_bits(LayerParts& parts, const Tensor& codes, const QuantConfig& config) {
+  require_one_width(config.said);
   const Tensor& scale = parts.need(".SCB", {DType::float32});
   const Tensor* format = parts.find(".weight_format");
   if (json_flag(config.said, "load_in_8bit") != true) {
     if (json_flag(config.said, "load_in_4bit") == true)
       contradict_layer("it is int8, but config.json says load_in_4bit");
+    if (json_flag(config.said, "load_in_8bit") == false)
+      contradict_layer("it is int8, but config.json says load_in_8bit false");
     leave_apart("config.json does not say load_in_8bit");
   }
   if (codes.shape.size() != 2) leave_apart("a weight that is not two-dimensional");

@@ -214,6 +214,9 @@ std::optional<CodedWeight> read_compressed(LayerParts& parts, const QuantConfig&
   const CompressedRecipe recipe = compressed_recipe(parts.stem(), parts.words(), config.said);
   if (recipe.group_order && parts.find(".weight_g_idx") == nullptr)
     contradict_layer("config.json says actorder, but it has no weight_g_idx");
+  if (!recipe.part_of_x.empty() && parts.find("." + std::string(recipe.part_of_x)) == nullptr)
+    parts.lack("config.json says scales of x that are not dynamic, but it has no " +
+               std::string(recipe.part_of_x));
   CodedWeight weight = read_by_format(parts, recipe);
   const Tensor* others[] = {parts.find(".weight_shape"), parts.find(".input_scale"),
                             parts.find(".input_global_scale"), parts.find(".input_zero_point")};

@@ -78,6 +78,14 @@ bool is_padding_version(const std::string& version) {
   return number && std::stoi(minor) <= 12;
 }
 
+// "local" stands for one static scale of the tensor above scales that are not.
+std::string_view part_of_x(const Json& group) {
+  const auto said = group.find("input_activations");
+  if (said == group.end()) return {};
+  if (json_text(*said, "dynamic") == "local") return "input_global_scale";
+  return json_flag(*said, "dynamic") == false ? "input_scale" : std::string_view();
+}
+
 CompressedRecipe recipe_of(const Json& group, const Json& config) {
   if (!group.is_object() || !group.contains("weights") || !group["weights"].is_object())
     leave_apart("config.json names no recipe for weights");
@@ -103,6 +111,7 @@ CompressedRecipe recipe_of(const Json& group, const Json& config) {
   }
   const std::string order = json_text(weights, "actorder");
   recipe.group_order = order == "group" || order == "dynamic";
+  recipe.part_of_x = part_of_x(group);
   recipe.padding_writer = is_padding_version(json_text(config, "version"));
   require_combination(recipe);
   return recipe;

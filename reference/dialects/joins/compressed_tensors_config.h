@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -34,6 +35,7 @@ struct CompressedRecipe {
   int64_t group_size = 0;                     // of strategy `group`
   int64_t block_rows = 0, block_columns = 0;  // of strategy `block`
   bool group_order = false;                   // columns are in no order, and weight_g_idx names their groups
+  std::string_view part_of_x = {};            // input_scale, if config.json calls the scales of x static
   bool padding_writer = false;                // up to 0.12, as far as config.json names a version
   bool operator==(const CompressedRecipe&) const = default;
 };

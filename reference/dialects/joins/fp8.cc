@@ -23,6 +23,17 @@ std::string refuse_fp8(const nlohmann::ordered_json& config) {
              : "weight_block_size is no pair of positive integers";
 }
 
+// Scales of x that config.json calls static lie in the file, and only these.
+void check_activation_scheme(const LayerParts& parts, const nlohmann::ordered_json& said, bool has_scale) {
+  const std::string scheme = json_text(said, "activation_scheme");
+  if (said.contains("activation_scheme") && scheme != "static" && scheme != "dynamic")
+    leave_apart("activation_scheme of config.json is neither static nor dynamic");
+  if (scheme == "static" && !has_scale)
+    parts.lack("config.json says activation_scheme static, but it has no activation_scale");
+  if (scheme == "dynamic" && has_scale)
+    contradict_layer("config.json says activation_scheme dynamic, but it has a scale of x");
+}
+
 void set_blocks(CodedWeight& weight, int64_t block_rows, int64_t block_columns) {
   ScaleMatrix& scales = weight.scales;
   scales.row_block = block_rows;
@@ -85,6 +96,7 @@ std::optional<CodedWeight> read_fp8(LayerParts& parts, const QuantConfig& config
   const Tensor* of_input = parts.find(".activation_scale");
   const Tensor* of_static_input = parts.find(".input_scale");
   parts.require_no_others({"bias"});
+  check_activation_scheme(parts, config.said, of_input != nullptr || of_static_input != nullptr);
   finish_coded(weight, {of_input, of_static_input});
   weight.scheme = pairs   ? "fp8_experts_e2m1_g32"
                   : block ? "fp8_block" + std::to_string(block->first) + "x" + std::to_string(block->second)

@@ -60,6 +60,19 @@ void require_not_excluded(const nlohmann::ordered_json& config, const std::strin
   }
 }
 
+// GPTQModel quantizes the head by this word alone, which its own file had from the start.
+std::vector<ModuleWord> gptq_words(const nlohmann::ordered_json& config) {
+  const std::optional<bool> head = json_flag(config, "lm_head");
+  if (!head) return {};
+  return {{.word = "lm_head", .said_by = "lm_head true", .required = *head}};
+}
+
+void require_head_said(const nlohmann::ordered_json& config, const LayerParts& parts) {
+  const bool is_head = std::ranges::find(parts.words(), "lm_head") != parts.words().end();
+  if (is_head && json_flag(config, "lm_head") == false)
+    contradict_layer("config.json says lm_head false, but it holds codes");
+}
+
 // Returns true if every zero point that the file stores is this one.
 bool all_stored_zeros(const std::vector<int64_t>& zeros, int64_t value) {
   return std::ranges::all_of(zeros, [&](int64_t zero) { return zero == value; });
@@ -127,6 +140,7 @@ std::optional<CodedWeight> read_gptq(LayerParts& parts, const QuantConfig& confi
   if (order != nullptr) set_group_order(weight, *order, config.said);
   parts.require_no_others({"bias"});
   require_not_excluded(config.said, parts.stem());
+  require_head_said(config.said, parts);
   finish_coded(weight, {});
   set_version(weight, config.said);
   const bool symmetric = json_flag(config.said, "sym").value_or(false);
@@ -137,6 +151,11 @@ std::optional<CodedWeight> read_gptq(LayerParts& parts, const QuantConfig& confi
 
 }  // namespace
 
-extern const Join kJoin_gptq = {"gptq", kGptqCodes, ".weight", refuse_gptq, read_gptq};
+extern const Join kJoin_gptq = {.format = "gptq",
+                                .codes = kGptqCodes,
+                                .weight = ".weight",
+                                .refuse = refuse_gptq,
+                                .read = read_gptq,
+                                .module_words = gptq_words};
 
 }  // namespace qcts

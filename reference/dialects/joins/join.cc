@@ -32,6 +32,11 @@ const Tensor& LayerParts::need(std::string_view ending, std::initializer_list<DT
   return *part;
 }
 
+void LayerParts::lack(const std::string& why) const {
+  if (is_whole_) contradict_layer(why);
+  leave_apart(why);
+}
+
 void LayerParts::require_no_others(std::initializer_list<std::string_view> words,
                                    std::string_view below) const {
   const std::string module = stem_ + std::string(below);

@@ -41,8 +41,13 @@ class NotJoined : public std::runtime_error {
 class LayerParts {
  public:
   LayerParts(std::string stem, std::string_view codes, const PlainPlaces& places,
-             const std::vector<NamedTensor>& tensors, const NamedModules& named)
-      : stem_(std::move(stem)), codes_(codes), places_(places), tensors_(tensors), named_(named) {}
+             const std::vector<NamedTensor>& tensors, const NamedModules& named, bool is_whole)
+      : stem_(std::move(stem)),
+        codes_(codes),
+        places_(places),
+        tensors_(tensors),
+        named_(named),
+        is_whole_(is_whole) {}
 
   const std::string& stem() const { return stem_; }
   // The ending of Join::codes that led to this weight.
@@ -53,6 +58,9 @@ class LayerParts {
   const Tensor* find(std::string_view ending);
   // Throws NotJoined if the part is missing, or if it has another dtype than these.
   const Tensor& need(std::string_view ending, std::initializer_list<DType> dtypes);
+  // Throws NotJoined for a part that the configuration asks for: a contradiction, unless another shard may
+  // hold the part.
+  [[noreturn]] void lack(const std::string& why) const;
   // Throws NotJoined if the module, or what is named `below` it, holds tensors that are neither parts of the
   // weight nor these.
   void require_no_others(std::initializer_list<std::string_view> words, std::string_view below = "") const;
@@ -65,6 +73,7 @@ class LayerParts {
   const PlainPlaces& places_;
   const std::vector<NamedTensor>& tensors_;
   const NamedModules& named_;
+  const bool is_whole_;
   std::map<size_t, std::string> used_;
 };
 

@@ -61,6 +61,7 @@ class Joiner {
     named_ = NamedModules(std::move(words), places_);
     taken_.resize(checkpoint_.tensors.size());
     for (const auto& [name, place] : places_) try_codes(std::string(name), place);
+    report_floats();
     if (!layers_.empty()) {
       if (is_whole_)
         for (const std::string& text : named_.findings())
@@ -79,7 +80,7 @@ class Joiner {
       const bool lone = ending.starts_with('.') && name == ending.substr(1);
       if (!lone && !name.ends_with(ending)) continue;
       const std::string stem = lone ? "" : name.substr(0, name.size() - ending.size());
-      LayerParts parts(stem, ending, places_, checkpoint_.tensors, named_);
+      LayerParts parts(stem, ending, places_, checkpoint_.tensors, named_, is_whole_);
       try {
         if (std::optional<CodedWeight> coded = join_.read(parts, config_)) {
           require_converted(stem.empty() ? name : stem);
@@ -116,6 +117,27 @@ class Joiner {
           (left_out.said_by != "ignore" && left_out.said_by != "exclude_modules" &&
            names_module(left_out.word, module)))
         contradict_layer("config.json does not convert " + left_out.word + ", but it holds codes");
+  }
+
+  bool has_other_codes(const std::string& module) const {
+    return std::ranges::any_of(join_.codes, [&](std::string_view ending) {
+      return ending != ".weight" && places_.contains(module + std::string(ending));
+    });
+  }
+
+  // A reader of the format finds no codes in a module that config.json calls quantized.
+  void report_floats() {
+    for (const auto& [module, said] : named_.required()) {
+      if (has_other_codes(module)) continue;
+      const std::string weight = module + ".weight";
+      const auto found = places_.find(weight);
+      if (found == places_.end() || taken_[found->second]) continue;
+      const DType dtype = checkpoint_.tensors[found->second].dtype;
+      if (is_float(dtype))
+        note(weight,
+             NotJoined(NotJoined::Cause::contradiction,
+                       "config.json says " + said + " of it, but it is " + std::string(dtype_name(dtype))));
+    }
   }
 
   void note(const std::string& name, const NotJoined& why) {
@@ -192,6 +214,8 @@ std::string join_foreign_parts(Checkpoint& checkpoint, const QuantConfig& config
   if (!config.contradiction.empty())
     checkpoint.findings.push_back({CheckpointFinding::Kind::contradiction, "", config.contradiction});
   const Join* join = config.method.empty() ? join_by_names(checkpoint) : join_of(config.method);
+  // bitsandbytes with load_in_4bit and load_in_8bit false, which its codes contradict.
+  if (join == nullptr && config.method.empty()) join = join_of(json_text(config.said, "quant_method"));
   if (join == nullptr || checkpoint.dialect != "plain") return "";
   return Joiner(checkpoint, *join, config, budget).run();
 }

@@ -54,6 +54,7 @@ Json said_of_module(const Json& config, const LayerParts& parts) {
   if (!is_known) leave_apart("config.json says nothing about it that is known");
   const Json* own = nullptr;
   for (const std::string& word : parts.words()) {
+    if (!config.contains(word)) continue;  // of a list of modules left as they are
     if (own != nullptr && *own != config[word])
       contradict_layer("config.json says one thing of " + parts.words()[0] + " and another of " + word);
     own = &config[word];
@@ -126,12 +127,7 @@ CodedWeight read_mlx_floats(LayerParts& parts, const Tensor& words, const MlxMod
 std::optional<CodedWeight> read_mlx(LayerParts& parts, const QuantConfig& config) {
   const Tensor& words = *parts.find(".weight");
   if (words.dtype != DType::uint32) {
-    if (is_float(words.dtype)) {
-      for (const std::string& word : parts.words())
-        if (config.said[word].is_object())
-          contradict_layer("config.json says bits and groups of it, but it is a float");
-      return std::nullopt;
-    }
+    if (is_float(words.dtype)) return std::nullopt;
     leave_apart("weight is " + std::string(dtype_name(words.dtype)));
   }
   const Json said = said_of_module(config.said, parts);

@@ -6,6 +6,8 @@
 //   16],
 //                              weight_scale_2 float32, which is multiplied by; a code of -0 is read as 0
 // The scales of float8 are rounded to bfloat16 before they are multiplied by.
+#include <algorithm>
+
 #include "reference/dialects/joins/join.h"
 
 namespace qcts {
@@ -85,6 +87,18 @@ void require_group_size(const nlohmann::ordered_json& config) {
     if (group.is_object() && group.contains("weights")) require(json_integer(group["weights"], "group_size"));
 }
 
+// Scales of x that every group of config.json calls static lie in the file.
+void require_input_scale(const LayerParts& parts, const nlohmann::ordered_json& config, bool has_scale) {
+  const auto groups = config.find("config_groups");
+  if (has_scale || groups == config.end() || !groups->is_object() || groups->empty()) return;
+  const auto is_static = [](const nlohmann::ordered_json& group) {
+    return group.is_object() && group.contains("input_activations") &&
+           json_flag(group["input_activations"], "dynamic") == false;
+  };
+  if (std::ranges::all_of(*groups, is_static))
+    parts.lack("config.json says input_activations that are not dynamic, but it has no input_scale");
+}
+
 std::optional<CodedWeight> read_modelopt(LayerParts& parts, const QuantConfig& config) {
   const Tensor* codes = parts.find(".weight");
   const bool pairs = codes->dtype == DType::uint8;
@@ -111,6 +125,7 @@ std::optional<CodedWeight> read_modelopt(LayerParts& parts, const QuantConfig& c
   weight.scales.may_underflow = pairs;  // former versions narrow any scale of a block
   set_rows(weight, algorithm);
   const Tensor* of_input = parts.find(".input_scale");
+  require_input_scale(parts, config.said, of_input != nullptr);
   parts.require_no_others({"bias", "k_scale", "v_scale", "k_bias", "v_bias"});
   finish_coded(weight, {of_input});
   weight.scheme = pairs                                 ? "modelopt_nvfp4"

@@ -97,6 +97,7 @@ std::vector<std::string_view> NamedModules::modules_behind_prefix(std::string_vi
 
 void NamedModules::add(std::string_view module, const ModuleWord& word) {
   words_[std::string(module)].push_back(word.word);
+  if (word.required && word.fits == nullptr) required_.try_emplace(std::string(module), word.said_by);
   if (const auto found = answered_.find(word.said_by); found != answered_.end()) found->second = true;
 }
 

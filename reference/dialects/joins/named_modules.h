@@ -32,6 +32,8 @@ class NamedModules {
   const std::vector<std::string>& words_of(const std::string& module) const;
   // Returns true if a word is not the module's own name.
   bool behind_prefix(const std::string& module) const;
+  // The modules that a required name is about, with what is said of them.
+  const std::map<std::string, std::string>& required() const { return required_; }
   // Returns what is wrong with required words: about no module, or about one of several.
   // Patterns are wrong where no word of the same `said_by` is about a module.
   const std::vector<std::string>& findings() const { return findings_; }
@@ -47,6 +49,7 @@ class NamedModules {
   const PlainPlaces* places_;
   std::vector<std::string_view> modules_;  // sorted by their last letters
   std::map<std::string, std::vector<std::string>, std::less<>> words_;
+  std::map<std::string, std::string> required_;
   std::map<std::string, bool> answered_;  // by said_by: whether a word of it is about a module
   std::vector<std::string> findings_;
 };
