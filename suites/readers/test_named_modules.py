@@ -20,6 +20,19 @@ def renamed(model, rename):
     model.tensors = {rename(name): part for name, part in model.tensors.items()}
 
 
+def below_adapter(name):
+    """The name in a model of peft: base_model.model.fc.base_layer.weight."""
+    module, dot, part = name.partition(".weight") if ".weight" in name else name.rpartition(".")
+    return f"base_model.model.{module}.base_layer{dot}{part}"
+
+
+WRAPPED = {
+    "language_model": lambda name: "language_model." + name,
+    "module": lambda name: "module._orig_mod." + name,
+    "adapter": below_adapter,
+}
+
+
 def of_mlx(model, words):
     for key in ("quantization", "quantization_config"):
         model.config[key].update(words)
@@ -31,16 +44,16 @@ def dequantized(folder, out):
 
 
 @pytest.mark.parametrize("id", PEERS)
-@pytest.mark.parametrize("prefix", ["language_model.", "module."])
-def test_a_prefix_changes_no_number(id, prefix, tmp_path):
+@pytest.mark.parametrize("rename", WRAPPED)
+def test_a_prefix_changes_no_number(id, rename, tmp_path):
     """Protects: a wrapped model is read as its own modules' words say, not as those of the whole model."""
     expected = dequantized(folder_of(id), tmp_path / "expected.safetensors")
     model = Model(id, tmp_path)
-    renamed(model, lambda name: prefix + name)
+    renamed(model, WRAPPED[rename])
     folder = model.write()
     qcts("check", folder)
     written = dequantized(folder, tmp_path / "out.safetensors")
-    assert written == {prefix + name: tensor for name, tensor in expected.items()}
+    assert written == {WRAPPED[rename](name): tensor for name, tensor in expected.items()}
 
 
 def bits_of_plain(model, word=PLAIN, bits=8, group_size=32):

@@ -211,7 +211,7 @@ std::optional<CodedWeight> read_compressed(LayerParts& parts, const QuantConfig&
   const Tensor* bytes = packed ? nullptr : parts.find(".weight");
   if (packed == nullptr && (bytes == nullptr || is_wide_float(bytes->dtype))) return std::nullopt;
   if (parts.find(".scale_packed") != nullptr) leave_apart("marlin-24 is not read");
-  const CompressedRecipe recipe = compressed_recipe(parts.stem(), parts.words(), config.said);
+  const CompressedRecipe recipe = compressed_recipe(parts.module(), parts.words(), config.said);
   if (recipe.group_order && parts.find(".weight_g_idx") == nullptr)
     contradict_layer("config.json says actorder, but it has no weight_g_idx");
   if (!recipe.part_of_x.empty() && parts.find("." + std::string(recipe.part_of_x)) == nullptr)

@@ -139,7 +139,7 @@ std::optional<CodedWeight> read_gptq(LayerParts& parts, const QuantConfig& confi
     leave_apart("config.json says desc_act, but it has no g_idx");
   if (order != nullptr) set_group_order(weight, *order, config.said);
   parts.require_no_others({"bias"});
-  require_not_excluded(config.said, parts.stem());
+  require_not_excluded(config.said, parts.module());
   require_head_said(config.said, parts);
   finish_coded(weight, {});
   set_version(weight, config.said);

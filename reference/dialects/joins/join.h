@@ -52,8 +52,9 @@ class LayerParts {
   const std::string& stem() const { return stem_; }
   // The ending of Join::codes that led to this weight.
   std::string_view codes() const { return codes_; }
-  // The words of the configuration that are about the module (NamedModules::words_of).
-  const std::vector<std::string>& words() const { return named_.words_of(stem_); }
+  // The module's name in a configuration, and the words there that are about it (NamedModules::words_of).
+  std::string module() const { return unwrapped_name(stem_); }
+  const std::vector<std::string>& words() const { return named_.words_of(module()); }
   // Returns the part with this ending, which then belongs to the weight. Returns nullptr if there is none.
   const Tensor* find(std::string_view ending);
   // Throws NotJoined if the part is missing, or if it has another dtype than these.

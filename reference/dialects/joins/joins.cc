@@ -8,6 +8,7 @@
 #include "reference/dialects/foreign/foreign.h"
 #include "reference/dialects/joins/join.h"
 #include "reference/formats/refusal.h"
+#include "reference/numerics/soft_float.h"
 
 namespace qcts {
 
@@ -83,8 +84,8 @@ class Joiner {
       LayerParts parts(stem, ending, places_, checkpoint_.tensors, named_, is_whole_);
       try {
         if (std::optional<CodedWeight> coded = join_.read(parts, config_)) {
-          require_converted(stem.empty() ? name : stem);
-          if (!is_whole_ && named_.behind_prefix(stem))
+          require_converted(stem.empty() ? name : parts.module());
+          if (!is_whole_ && named_.behind_prefix(parts.module()))
             leave_apart("config.json may mean it by " + parts.words()[0] + ", which the other shards tell");
           add(name, place, parts, std::move(*coded));
         }

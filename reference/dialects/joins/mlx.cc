@@ -47,7 +47,7 @@ std::vector<ModuleWord> mlx_words(const Json& config) {
 // Returns the words of `quantization` that are about a module. mlx.nn.quantize takes nothing from the whole
 // model for a module that has an object of its own.
 Json said_of_module(const Json& config, const LayerParts& parts) {
-  const std::string& module = parts.stem();
+  const std::string module = parts.module();
   const auto named = config.find(module);
   const bool is_known = module.empty() || named == config.end() || named->is_null() || named->is_boolean() ||
                         named->is_object();

@@ -109,7 +109,7 @@ std::optional<CodedWeight> read_modelopt(LayerParts& parts, const QuantConfig& c
   const ModeloptAlgorithm algorithm = algorithm_of(config.said);
   if (pairs != (algorithm == ModeloptAlgorithm::nvfp4))
     contradict_layer("its codes are not those of quant_algo");
-  require_not_left_out(parts.stem(), config.said);
+  require_not_left_out(parts.module(), config.said);
   if (pairs) require_group_size(config.said);
   if (codes->shape.size() != 2) leave_apart("a weight that is not two-dimensional");
   CodedWeight weight;

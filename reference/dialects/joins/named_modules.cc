@@ -25,9 +25,23 @@ bool drop_first_part(std::string_view& name) {
 
 }  // namespace
 
+std::string unwrapped_name(std::string_view module) {
+  constexpr std::string_view kWrappers[] = {"base_layer", "_orig_mod", "_checkpoint_wrapped_module",
+                                            "_fsdp_wrapped_module"};
+  std::string name;
+  for (std::string_view rest = module;;) {
+    const std::string_view part = rest.substr(0, rest.find('.'));
+    if (std::ranges::find(kWrappers, part) == std::end(kWrappers)) {
+      if (!name.empty()) name += '.';
+      name += part;
+    }
+    if (!drop_first_part(rest)) return name;
+  }
+}
+
 NamedModules::NamedModules(std::vector<ModuleWord> words, const PlainPlaces& places) : places_(&places) {
   if (words.empty()) return;
-  for (const auto& [name, place] : places) modules_.push_back(module_of(name));
+  for (const auto& [name, place] : places) modules_.push_back(unwrapped_name(module_of(name)));
   std::ranges::sort(modules_, is_before_from_the_end);
   modules_.erase(std::ranges::unique(modules_).begin(), modules_.end());
   for (const ModuleWord& word : words) resolve(word);
@@ -66,12 +80,12 @@ void NamedModules::resolve_name(const ModuleWord& word) {
 }
 
 void NamedModules::resolve_pattern(const ModuleWord& word) {
-  for (const std::string_view module : modules_)
-    if (word.fits(word.word, std::string(module))) {
+  for (const std::string& module : modules_)
+    if (word.fits(word.word, module)) {
       answered_[word.said_by] = true;
       return;
     }
-  for (const std::string_view module : modules_)
+  for (const std::string& module : modules_)
     for (std::string_view end = module; drop_first_part(end);)
       if (word.fits(word.word, std::string(end))) {
         add(module, word);
@@ -81,6 +95,7 @@ void NamedModules::resolve_pattern(const ModuleWord& word) {
 
 // A module, or what modules lie below.
 bool NamedModules::is_module(std::string_view name) const {
+  if (std::ranges::binary_search(modules_, name, is_before_from_the_end)) return true;
   const std::string below = std::string(name) + ".";
   const auto found = places_->lower_bound(below);
   return found != places_->end() && found->first.starts_with(below);

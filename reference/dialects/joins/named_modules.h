@@ -24,10 +24,15 @@ struct ModuleWord {
                const std::string& name) = nullptr;  // of a pattern; may throw NotJoined
 };
 
+// Returns the name of a module without the parts that adapters and compilers put into it: "base_layer",
+// "_orig_mod" and the like.
+std::string unwrapped_name(std::string_view module);
+
 class NamedModules {
  public:
   NamedModules(std::vector<ModuleWord> words, const PlainPlaces& places);
 
+  // Modules are called by their unwrapped_name() here.
   // Returns the names that are about the module, and the patterns that fit it behind a prefix alone.
   const std::vector<std::string>& words_of(const std::string& module) const;
   // Returns true if a word is not the module's own name.
@@ -47,7 +52,7 @@ class NamedModules {
   void add(std::string_view module, const ModuleWord& word);
 
   const PlainPlaces* places_;
-  std::vector<std::string_view> modules_;  // sorted by their last letters
+  std::vector<std::string> modules_;  // sorted by their last letters
   std::map<std::string, std::vector<std::string>, std::less<>> words_;
   std::map<std::string, std::string> required_;
   std::map<std::string, bool> answered_;  // by said_by: whether a word of it is about a module
