@@ -327,6 +327,17 @@ Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions&
   return checkpoint;
 }
 
+void PageRelease::was_read(const NamedTensor& tensor) {
+  constexpr uint64_t kBytes = uint64_t{64} << 20;
+  for (const InnerTensor& inner : tensor.payload) bytes_ += bytes_of(inner.tensor.dtype, inner.tensor.shape);
+  if (bytes_ < kBytes) return;
+  bytes_ = 0;
+  for (const auto& zip : checkpoint_.zips) zip->file->release_pages();
+  for (const auto& legacy : checkpoint_.legacies) legacy->file->release_pages();
+  for (const auto& file : checkpoint_.safetensors) file->file->release_pages();
+  for (const auto& file : checkpoint_.ggufs) file->file->release_pages();
+}
+
 uint64_t payload_bytes(const Checkpoint& checkpoint) {
   std::unordered_set<const Storage*> seen;
   uint64_t total = 0;

@@ -84,6 +84,19 @@ Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions&
 // Reads a checkpoint from a mapped file, as tests, fuzzers and the cases of kind reject do.
 Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOptions& options = {});
 
+// Gives the pages of a checkpoint's files back (MappedFile::release_pages), once every 64 MiB that were read
+// of them.
+class PageRelease {
+ public:
+  explicit PageRelease(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+  // The tensor was read, and its bytes are no longer looked at.
+  void was_read(const NamedTensor& tensor);
+
+ private:
+  const Checkpoint& checkpoint_;
+  uint64_t bytes_ = 0;
+};
+
 // Returns the bytes of all payload storages. A storage that several tensors share counts once.
 uint64_t payload_bytes(const Checkpoint& checkpoint);
 // Returns the bytes of the dense model: each tensor's shape in its logical dtype. Tied tensors count once.

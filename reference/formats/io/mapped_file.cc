@@ -146,6 +146,10 @@ void MappedFile::read(uint64_t offset, std::span<std::byte> into) const {
   }
 }
 
+void MappedFile::release_pages() const {
+  if (mapping_ != nullptr) ::madvise(mapping_, bytes_.size(), MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (mapping_ != nullptr) ::munmap(mapping_, bytes_.size());
   if (fd_ >= 0) ::close(fd_);

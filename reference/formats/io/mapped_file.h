@@ -32,6 +32,8 @@ class MappedFile {
   // Does not fault pages in. The range must lie inside bytes().
   // Throws IoError, also if the file has become shorter.
   void read(uint64_t offset, std::span<std::byte> into) const;
+  // Gives the memory of the pages back that were read so far. The bytes stay valid, and are read anew.
+  void release_pages() const;
 
  private:
   MappedFile() = default;

@@ -4,6 +4,7 @@
 // Strict by default: a deviation from the specification is refused even if the Rust reader tolerates it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -54,9 +55,12 @@ enum class SafetensorsOrder : uint8_t {
 };
 
 // Writes a new file, with the metadata sorted by key.
+// If there is `make`, it returns the tensor at an index when that is written. Tensors without storage have
+// the dtype and shape of what it returns, so that memory holds one of them at a time.
 void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
                        std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out,
-                       SafetensorsOrder order = SafetensorsOrder::by_dtype);
+                       SafetensorsOrder order = SafetensorsOrder::by_dtype,
+                       const std::function<Tensor(size_t index)>& make = nullptr);
 std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
                                          std::vector<std::pair<std::string, std::string>> metadata,
                                          SafetensorsOrder order = SafetensorsOrder::by_dtype);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 #include <utility>
 
@@ -23,8 +24,12 @@ uint64_t data_bytes(const std::vector<const Tensor*>& data) {
   std::unordered_set<const Storage*> seen;
   uint64_t held = 0, total = 0;
   for (const Tensor* tensor : data) {
-    if (seen.insert(tensor->storage.get()).second) held += tensor->storage->bytes.size();
-    if (__builtin_add_overflow(total, bytes_of(tensor->dtype, tensor->shape), &total)) total = UINT64_MAX;
+    const uint64_t bytes = bytes_of(tensor->dtype, tensor->shape);
+    if (tensor->storage == nullptr)
+      held += bytes;
+    else if (seen.insert(tensor->storage.get()).second)
+      held += tensor->storage->bytes.size();
+    if (__builtin_add_overflow(total, bytes, &total)) total = UINT64_MAX;
   }
   if (total > kFreeBytes && (total - kFreeBytes) / kTimes > held)
     refuse(RefusalClass::LimitExceeded, "the tensors are views of " + std::to_string(held) +
@@ -32,14 +37,18 @@ uint64_t data_bytes(const std::vector<const Tensor*>& data) {
   return total;
 }
 
-void assemble(const std::string& header, const std::vector<const Tensor*>& data, ByteSink& out) {
+void assemble(const std::string& header, const std::vector<const Tensor*>& data, ByteSink& out,
+              const std::function<Tensor(const Tensor*)>& make = nullptr) {
   data_bytes(data);
   std::vector<std::byte> length;
   append_le<uint64_t>(length, header.size());
   out.write(length);
   out.write(as_bytes(header));
   std::vector<std::byte> scratch;
-  for (const Tensor* tensor : data) out.write(row_major_view(*tensor, scratch));
+  for (const Tensor* tensor : data) {
+    const Tensor made = make ? make(tensor) : *tensor;
+    out.write(row_major_view(made, scratch));
+  }
 }
 
 bool same(const SafetensorsHeader& a, const SafetensorsHeader& b) {
@@ -88,7 +97,7 @@ std::vector<std::byte> rebuild_safetensors(const Safetensors& file) {
 
 void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
                        std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out,
-                       SafetensorsOrder wanted) {
+                       SafetensorsOrder wanted, const std::function<Tensor(size_t)>& make) {
   std::vector<const std::pair<std::string, Tensor>*> order;
   for (const auto& item : tensors) order.push_back(&item);
   const auto before = [](const auto* a, const auto* b) {
@@ -99,8 +108,10 @@ void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensor
   std::ranges::sort(metadata);
   SafetensorsHeader header{!metadata.empty(), std::move(metadata), {}};
   std::vector<const Tensor*> data;
+  std::map<const Tensor*, size_t> indices;
   uint64_t at = 0;
   for (const auto* item : order) {
+    indices[&item->second] = static_cast<size_t>(item - tensors.data());
     SafetensorsInfo info = info_of(item->first, item->second);
     info.begin = at;
     at += bytes_of(item->second.dtype, item->second.shape);
@@ -114,7 +125,8 @@ void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensor
   if (text.size() > Limits().safetensors_header_bytes) {
     refuse(RefusalClass::LimitExceeded, "the header would have " + std::to_string(text.size()) + " bytes");
   }
-  assemble(text, data, out);
+  if (!make) return assemble(text, data, out);
+  assemble(text, data, out, [&](const Tensor* tensor) { return make(indices.at(tensor)); });
 }
 
 std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,

@@ -18,11 +18,14 @@
 namespace qcts::cli {
 namespace {
 
+constexpr uint64_t kKeptBytes = uint64_t{64} << 20;
+
 using NamedDense = std::pair<std::string, Tensor>;
 
 struct DenseModel {
-  std::vector<NamedDense> tensors;
-  std::vector<std::string> left_out;  // "NAME: reason"
+  std::vector<NamedDense> tensors;  // those beyond the first kKeptBytes have no storage, and are made anew
+  std::vector<const NamedTensor*> sources;  // of the same tensors
+  std::vector<std::string> left_out;        // "NAME: reason"
 };
 
 // "first and 2 more"
@@ -31,20 +34,28 @@ std::string with_more(const std::vector<std::string>& names) {
 }
 
 // Without `partial`, throws Failure for the first tensor that cannot be dequantized.
-DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, bool partial) {
+DenseModel dense_model(const Checkpoint& checkpoint, const DenseTensors& dense, bool partial) {
   DenseModel model;
   const auto leave_out = [&](const std::string& why) {
     if (!partial) throw Failure(checkpoint.path.string() + ": " + why + " (--partial leaves it out)");
     model.left_out.push_back(why);
   };
-  const DenseTensors dense(checkpoint, layout);
   for (const std::string& why : dense.obstacles()) leave_out(why);
+  uint64_t kept_bytes = 0;
+  PageRelease pages(checkpoint);
   for (const NamedTensor& tensor : checkpoint.tensors) {
     DenseTensors::Read found = dense.read(tensor);
-    if (found.tensor)
-      model.tensors.emplace_back(tensor.name, std::move(*found.tensor));
-    else
+    if (!found.tensor) {
       leave_out(found.why_not);
+      continue;
+    }
+    const bool is_new = found.tensor->storage != nullptr &&
+                        (tensor.payload.empty() || found.tensor->storage != tensor.payload[0].tensor.storage);
+    if (is_new && (kept_bytes += found.tensor->storage->bytes.size()) > kKeptBytes)
+      found.tensor->storage.reset();
+    model.tensors.emplace_back(tensor.name, std::move(*found.tensor));
+    model.sources.push_back(&tensor);
+    pages.was_read(tensor);
   }
   return model;
 }
@@ -134,7 +145,10 @@ void add_dequantize(CLI::App& app, int& exit_code) {
       print_findings(checkpoint);
       if (words->strict) require_no_further(checkpoint);
       const std::string layout = assumed_layout(checkpoint, words->pack);
-      const auto [tensors, left_out] = dense_model(checkpoint, layout, words->partial);
+      const DenseTensors dense(checkpoint, layout);
+      const DenseModel model = dense_model(checkpoint, dense, words->partial);
+      const auto& tensors = model.tensors;
+      const auto& left_out = model.left_out;
       std::vector<std::string> notes;
       for (const std::string& why : left_out) notes.push_back("left out: " + why);
       print_notes(notes);
@@ -143,11 +157,18 @@ void add_dequantize(CLI::App& app, int& exit_code) {
         print_notes({"there is no tensor to write: " + words->out + " is not written"});
         return 3;
       }
-      const auto& dense = tensors;
       std::map<std::string, std::string> metadata = own_metadata(checkpoint);
       metadata.try_emplace("format", "pt");
       const std::vector<std::pair<std::string, std::string>> pairs(metadata.begin(), metadata.end());
-      save_file(words->out, [&](ByteSink& sink) { write_safetensors(dense, pairs, sink); });
+      PageRelease pages(checkpoint);
+      const auto make = [&](size_t index) {
+        pages.was_read(*model.sources[index]);
+        if (const Tensor& kept = tensors[index].second; kept.storage != nullptr) return kept;
+        return std::move(*dense.read(*model.sources[index]).tensor);
+      };
+      save_file(words->out, [&](ByteSink& sink) {
+        write_safetensors(tensors, pairs, sink, SafetensorsOrder::by_dtype, make);
+      });
       note_values(checkpoint);
       note_two_roundings(checkpoint);
       const std::vector<std::string> not_in_out = input_parts(checkpoint, tensors);

@@ -158,6 +158,7 @@ Json checkpoint_json(const Checkpoint& checkpoint) {
       json["metadata"][pair.key] = gguf_value_text(pair.value);
   }
   json["tensors"] = Json::array();
+  PageRelease pages(checkpoint);
   for (const NamedTensor& tensor : checkpoint.tensors) {
     Json entry;
     entry["name"] = tensor.name;
@@ -171,6 +172,7 @@ Json checkpoint_json(const Checkpoint& checkpoint) {
     entry["payload"] = Json::array();
     for (const InnerTensor& inner : tensor.payload) entry["payload"].push_back(inner_json(inner, names));
     entry["attributes"] = tensor.attributes;
+    pages.was_read(tensor);
     json["tensors"].push_back(std::move(entry));
   }
   return json;
