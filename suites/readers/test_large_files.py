@@ -5,6 +5,7 @@ import json
 import os
 import struct
 import subprocess
+import sys
 
 import pytest
 from hostile_gguf import gguf
@@ -47,13 +48,21 @@ def floats(tmp_path_factory):
     return path
 
 
+# A process counts the memory of the one that starts it as its own, and this one may hold torch.
+MEASURE = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024)
+"""
+
+
 def memory_of(*words):
     """Returns the largest resident set of a command in bytes."""
-    process = subprocess.Popen([BIN, *map(str, words)], stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return usage.ru_maxrss * 1024
+    measured = subprocess.run([sys.executable, "-S", "-c", MEASURE, BIN, *map(str, words)], capture_output=True, text=True)
+    code, memory_bytes = map(int, measured.stdout.split())
+    assert code == 0, measured.stderr
+    return memory_bytes
 
 
 def test_hashes_take_the_memory_of_few_tensors(floats):
