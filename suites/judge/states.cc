@@ -105,6 +105,16 @@ std::optional<KernelInput> with_another_bias(const KernelInput& input) {
   return other.bias == input.bias ? std::nullopt : std::optional(std::move(other));
 }
 
+// Returns the bias with zeros at both ends, or nullopt if nothing is left of it between them.
+std::optional<KernelInput> with_bias_between_zeros(const KernelInput& input) {
+  const auto bytes = static_cast<std::ptrdiff_t>(dtype_bytes(input.bias_dtype));
+  KernelInput other = input;
+  if (std::ssize(other.bias) < 3 * bytes) return std::nullopt;
+  std::fill_n(other.bias.begin(), bytes, std::byte{0});
+  std::fill_n(other.bias.end() - bytes, bytes, std::byte{0});
+  return other;
+}
+
 class StatesJudge {
  public:
   StatesJudge(const Case& c, const JudgeContext& context, const TestVector& test_vector, Verdict& verdict)
@@ -182,12 +192,14 @@ class StatesJudge {
       if (!is_right(run_, of_exchanged, "when two parts of x have changed places")) return;
       run_.set_x(given_.input().x);
     }
-    std::optional<KernelInput> biased = with_another_bias(given_.input());
-    if (!biased) return;
-    const Expected of_biased(test_vector_for(*std::move(biased)), kernel_);
-    run_.set_input("bias", of_biased.input().bias);
-    if (!is_right(run_, of_biased, "when the bias has changed at the same address")) return;
-    run_.set_input("bias", given_.input().bias);
+    for (std::optional<KernelInput> biased :
+         {with_another_bias(given_.input()), with_bias_between_zeros(given_.input())}) {
+      if (!biased) continue;
+      const Expected of_biased(test_vector_for(*std::move(biased)), kernel_);
+      run_.set_input("bias", of_biased.input().bias);
+      if (!is_right(run_, of_biased, "when the bias has changed at the same address")) return;
+      run_.set_input("bias", given_.input().bias);
+    }
   }
 
   // One element of a plane changes at the same address, then all codes. A prepared weight is prepared again.

@@ -3,10 +3,10 @@
 
 import json
 import os
-import subprocess
 
 import pytest
 from hostile_gguf import gguf
+from measured import measured
 from test_bounds import BUILD, SANITIZED
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="the bounds are those of a release build: sanitizers multiply time and memory")
@@ -32,14 +32,10 @@ def large(tmp_path_factory):
 def cost_of_opening(path):
     """Opens the file strictly and leniently in one process. Returns CPU seconds of the slower of the two, and the largest
     resident set of the process in bytes."""
-    process = subprocess.Popen([BUILD / "bin/qcts_bounds"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    process.stdin.write(f"{path}\n")
-    process.stdin.close()
-    answer = json.loads(process.stdout.read())
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0 and {cost["outcome"] for cost in answer.values()} == {"accepted"}, answer
-    return max(cost["cpu_s"] for cost in answer.values()), usage.ru_maxrss * 1024
+    said, memory_bytes = measured(BUILD / "bin/qcts_bounds", given=f"{path}\n")
+    answer = json.loads(said)
+    assert {cost["outcome"] for cost in answer.values()} == {"accepted"}, answer
+    return max(cost["cpu_s"] for cost in answer.values()), memory_bytes
 
 
 def test_four_gibibytes_open_in_little_time_and_memory(large):

@@ -4,11 +4,10 @@
 import json
 import os
 import struct
-import subprocess
-import sys
 
 import pytest
 from hostile_gguf import gguf
+from measured import measured
 from qcts_program import BIN
 from test_bounds import SANITIZED
 
@@ -48,34 +47,17 @@ def floats(tmp_path_factory):
     return path
 
 
-# A process counts the memory of the one that starts it as its own, and this one may hold torch.
-MEASURE = """
-import os, subprocess, sys
-process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
-_, status, usage = os.wait4(process.pid, 0)
-print(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024)
-"""
-
-
-def memory_of(*words):
-    """Returns the largest resident set of a command in bytes."""
-    measured = subprocess.run([sys.executable, "-S", "-c", MEASURE, BIN, *map(str, words)], capture_output=True, text=True)
-    code, memory_bytes = map(int, measured.stdout.split())
-    assert code == 0, measured.stderr
-    return memory_bytes
-
-
 def test_hashes_take_the_memory_of_few_tensors(floats):
-    assert memory_of("inspect", "--json", floats) <= MEMORY_BOUND
+    assert measured(BIN, "inspect", "--json", floats)[1] <= MEMORY_BOUND
 
 
 def test_floats_are_written_one_tensor_at_a_time(codes, tmp_path):
     out = tmp_path / "out.safetensors"
-    assert memory_of("dequantize", codes, out) <= MEMORY_BOUND
+    assert measured(BIN, "dequantize", codes, out)[1] <= MEMORY_BOUND
     assert out.stat().st_size > LAYERS * ROWS * COLUMNS * 4
 
 
 def test_plain_tensors_are_copied_out_of_the_file(floats, tmp_path):
     out = tmp_path / "out.safetensors"
-    memory = memory_of("dequantize", floats, out)
+    _, memory = measured(BIN, "dequantize", floats, out)
     assert memory <= MEMORY_BOUND and out.stat().st_size > LAYERS * 2 * ROWS * 2 * COLUMNS, memory
