@@ -237,6 +237,8 @@ def test_the_page_is_made_again_the_same(whole):
 )
 def test_a_broken_file_is_wrong_usage_and_named(whole, tmp_path, name, content, said):
     (tmp_path / "report.json").write_bytes((whole / "report.json").read_bytes())
+    if not name.startswith("run."):
+        (tmp_path / "run.jsonl.gz").write_bytes((whole / "run.jsonl.gz").read_bytes())
     if content is None:
         (tmp_path / name).unlink()
     else:

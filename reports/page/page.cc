@@ -151,7 +151,8 @@ Headline headline_of(const Json& report) {
   }
 }
 
-std::string page_html(const Json& report, const std::vector<Verdict>& verdicts, const Json& measured) {
+std::string page_html(const Json& report, const std::vector<Verdict>& verdicts, const Json& measured,
+                      const std::string& statement) {
   const Headline headline = headline_of(report);
   Json model = report;
   model["measured"] = measured;
@@ -163,6 +164,7 @@ std::string page_html(const Json& report, const std::vector<Verdict>& verdicts, 
                                          {"HEADLINE", markup_text(headline.text)},
                                          {"SENTENCE", markup_text(headline.sentence)},
                                          {"RUN", markup_text(head_line(report))},
+                                         {"STATEMENT", markup_text(statement)},
                                          {"MODEL", packed(model)},
                                          {"CASES", packed(cases_json(verdicts))},
                                          {"SCRIPT", script}});

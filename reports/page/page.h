@@ -17,12 +17,15 @@ struct Headline {
 };
 Headline headline_of(const nlohmann::ordered_json& report);
 
+inline constexpr const char* kNoStatement = "no statement: not signed";
+
 // Returns the page. `report` is the result of report_json().
 // `verdicts` holds all verdicts of the run, for the list of cases; if it is empty, so is that list.
+// `statement` says in one line who stated the run and who signed it, or kNoStatement.
 // `measured` holds load.json, generate.json, block.json and trend.json from the folder of the report, by
 // name. All texts of these arguments are escaped.
 std::string page_html(const nlohmann::ordered_json& report, const std::vector<Verdict>& verdicts,
-                      const nlohmann::ordered_json& measured);
+                      const nlohmann::ordered_json& measured, const std::string& statement);
 
 // Returns Markdown for a merge request: verdict, counts, changes and failure groups.
 std::string summary_markdown(const nlohmann::ordered_json& report);

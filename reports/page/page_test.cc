@@ -39,7 +39,7 @@ TEST_P(HeadlineOf, SaysWhatTheExitCodeSays) {
   EXPECT_EQ(headline_of(report).text, text);
   EXPECT_EQ(headline_of(report).tone, tone);
   for (const std::string& written :
-       {page_html(report, {}, nlohmann::ordered_json::object()), summary_markdown(report)})
+       {page_html(report, {}, nlohmann::ordered_json::object(), kNoStatement), summary_markdown(report)})
     EXPECT_THAT(written, testing::AllOf(HasSubstr(text), HasSubstr("The very reason.")));
 }
 
@@ -52,7 +52,8 @@ INSTANTIATE_TEST_SUITE_P(Page, HeadlineOf,
                                          Verdicts{5, false, "fail", "Could not judge"}));
 
 TEST(Page, HasAllItsFilesAndEscapesWhatItIsGiven) {
-  const std::string page = page_html(report_with(1, false, "<i>"), {}, nlohmann::ordered_json::object());
+  const std::string page =
+      page_html(report_with(1, false, "<i>"), {}, nlohmann::ordered_json::object(), kNoStatement);
   EXPECT_THAT(page, HasSubstr("&lt;i&gt;"));
   EXPECT_THAT(page, HasSubstr("&lt;/script&gt;&lt;b&gt;@STYLE@"))
       << "what is put in is not searched for names again";

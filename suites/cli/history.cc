@@ -14,6 +14,7 @@
 #include "suites/history/history_view.h"
 #include "suites/history/page_trend.h"
 #include "suites/run/run_report.h"
+#include "suites/statement/stated_run.h"
 
 namespace qcts::cli {
 namespace {
@@ -75,7 +76,7 @@ void show_history(const std::string& file, const fs::path& folder) {
   std::optional<RunBefore> before;
   if (std::optional<RecordedRun> last = history.last_before(run))
     before = {.run = std::move(*last), .nights = history.pace_history(run), .replaces = false};
-  write_page(folder, before);
+  write_page(folder, statement_line(folder), before);
 }
 
 void add_to_history(const std::string& file, const std::string& folder) {

@@ -14,6 +14,7 @@
 #include "suites/comparison/comparison.h"
 #include "suites/run/run_report.h"
 #include "suites/statement/badge.h"
+#include "suites/statement/stated_run.h"
 
 namespace qcts::cli {
 namespace fs = std::filesystem;
@@ -63,9 +64,9 @@ Outcome write_again(const ReportArguments& words) {
   try {
     if (!words.history.empty()) show_history(words.history, words.folder);
     if (!words.before.empty())
-      write_page(words.folder, comparable_run(words));
+      write_page(words.folder, statement_line(words.folder), comparable_run(words));
     else if (words.history.empty())
-      write_page(words.folder);
+      write_page(words.folder, statement_line(words.folder));
     if (words.badge) write_badge(words.folder);
   } catch (const RunError&) {
     throw;
@@ -80,9 +81,10 @@ Outcome write_again(const ReportArguments& words) {
 
 void add_report(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<ReportArguments>();
-  CLI::App* command = app.add_subcommand("report",
-                                         "write report.html and summary.md again, with load.json, "
-                                         "generate.json and trend.json if they are there");
+  CLI::App* command = app.add_subcommand(
+      "report",
+      "write report.html and summary.md again, with load.json, generate.json, trend.json and "
+      "statement.json if they are there; the record is counted again");
   command
       ->add_option(
           "folder", words->folder,

@@ -5,8 +5,7 @@
 #include <map>
 
 #include "suites/base/paths.h"
-#include "suites/cases/mustpass.h"
-#include "suites/run/environment.h"
+#include "suites/run/recounted_report.h"
 #include "suites/run/run.h"
 #include "suites/run/run_report.h"
 
@@ -87,12 +86,7 @@ RunHead joined_head(const std::vector<MergePart>& parts) {
 }
 
 void check_installation(const RunHead& head, const std::vector<fs::path>& folders) {
-  RunHead here = head;
-  here.suite_version = suite_version();
-  here.fixtures_sha256 = fixtures_sha256(folders);
-  here.mustpass_sha256 =
-      mustpass_sha256(load_mustpass(repository_root() / "suites" / "mustpass" / "default.txt"));
-  if (const std::string other = difference(head, here); !other.empty())
+  if (const std::string other = other_lists(head, folders); !other.empty())
     cannot_merge("the parts are not of this installation: " + other +
                  (head.fixtures.empty() ? "" : " (their --fixtures are wanted here too)"));
 }

@@ -17,7 +17,7 @@
 #include "suites/cases/mustpass.h"
 #include "suites/cases/profiles.h"
 #include "suites/judge/expected/coverage.h"
-#include "suites/run/environment.h"
+#include "suites/run/recounted_report.h"
 #include "suites/run/run.h"
 #include "suites/run/static_rows.h"
 #include "suites/run/summary/summary.h"
@@ -90,35 +90,17 @@ void check_schema(const Json& report, const fs::path& file) {
     throw std::runtime_error(file.string() + ": not a report of this qcts: its schema is " +
                              report.value("schema", Json()).dump() + ", not " +
                              std::to_string(kReportSchema));
+  if (report.value("qcts", Json()) != "report")
+    throw std::runtime_error(file.string() + ": not a report of `qcts run`");
 }
 
-std::vector<Waiver> waivers_of(const Json& report) {
-  std::vector<Waiver> waivers;
-  for (const Json& waiver : report.at("waivers")) {
-    Waiver& one = waivers.emplace_back();
-    one.case_glob = waiver.at("case");
-    one.provider = waiver.at("provider");
-    one.issue = waiver.at("issue");
-    one.expires = waiver.at("expires");
-    one.expired = waiver.at("state") == "expired";
-  }
-  return waivers;
-}
-
-// Returns the verdicts with the waivers and the trust in latency that the report had.
-std::vector<Verdict> as_reported(const Json& report, std::vector<Verdict> verdicts) {
-  std::vector<Waiver> waivers = waivers_of(report);
-  for (Verdict& verdict : verdicts) apply_waivers(waivers, verdict);
-  suspend_latency(latency_trust(verdicts), report.at("run").at("gate_latency"), verdicts);
-  return verdicts;
-}
-
-void write_for_people(const fs::path& folder, const Json& report, const std::vector<Verdict>& verdicts) {
+void write_for_people(const fs::path& folder, const Json& report, const std::vector<Verdict>& verdicts,
+                      const std::string& statement) {
   Json measured = Json::object();
   for (const char* name : {"load", "generate", "block", "trend"})
     if (const fs::path file = folder / (std::string(name) + ".json"); fs::exists(file))
       measured[name] = json_of(file);
-  write_text(folder / "report.html", page_html(report, verdicts, measured));
+  write_text(folder / "report.html", page_html(report, verdicts, measured, statement));
   write_text(folder / "summary.md", summary_markdown(report));
 }
 
@@ -179,7 +161,8 @@ RunReport report_from(const RunHead& head, const Fixtures& fixtures) {
   report.mustpass_sha256 = mustpass_sha256(report.mustpass);
   report.floor = load_floor(lists / "mustpass" / "floor.json");
   report.profiles = promised_profiles(head, report.mustpass, fixtures);
-  report.waivers = load_waivers(lists / "waivers.json", today_utc());
+  // As on the day of the run, so that its record always gives the same report.
+  report.waivers = load_waivers(lists / "waivers.json", head.started_utc.substr(0, 10));
   return report;
 }
 
@@ -200,7 +183,7 @@ Outcome print_stopped(RunReport& report, const fs::path& out, const ReportOption
   return Outcome::failed;
 }
 
-Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions& options) {
+void count(RunReport& report) {
   std::sort(report.verdicts.begin(), report.verdicts.end(),
             [](const Verdict& a, const Verdict& b) { return a.full_id() < b.full_id(); });
   for (Waiver& waiver : report.waivers) std::sort(waiver.matched.begin(), waiver.matched.end());
@@ -209,15 +192,23 @@ Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions
   suspend_latency(report.latency_trust, report.gate_latency, report.verdicts);
   count_floor(report);
   report.coverage = coverage_json(report.verdicts);
+}
+
+Json counted_json(RunReport& report) {
+  keep_rows_of_what_ran(report);
+  return report_json(report);
+}
+
+Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions& options) {
+  count(report);
   report.changes = changes_since(out / "before.jsonl.gz", out);
   const Outcome outcome = conformance(report).outcome;
-  keep_rows_of_what_ran(report);
-  const Json json = report_json(report);
+  const Json json = counted_json(report);
   const std::string text = report_text(json);
   write_text(out / "report.json", text);
   write_text(out / "junit.xml", junit_xml(report, options.junit));
   compress_record(out);
-  write_for_people(out, json, report.verdicts);
+  write_for_people(out, json, report.verdicts, kNoStatement);
   std::cout << (options.print_json
                     ? printable_json(text)
                     : summary_text(report, written_reports(out), screen_of(STDOUT_FILENO), options.durations))
@@ -225,19 +216,18 @@ Outcome write_report(RunReport& report, const fs::path& out, const ReportOptions
   return outcome;
 }
 
-void write_page(const fs::path& folder, const std::optional<RunBefore>& before) {
-  const fs::path file = folder / "report.json", record = record_of(folder);
+void write_page(const fs::path& folder, const std::string& statement,
+                const std::optional<RunBefore>& before) {
+  const fs::path file = folder / "report.json";
   Json report = json_of(file);
   check_schema(report, file);
-  std::vector<Verdict> verdicts;
-  if (fs::exists(record)) verdicts = read_run_record(record).verdicts;
   try {
-    verdicts = as_reported(report, std::move(verdicts));
+    const std::vector<Verdict> verdicts = recounted_verdicts(folder, report);
     if (before && (before->replaces || report.at("changes").is_null())) {
       report["changes"] = changes_between(before->run, read_recorded_run(folder), before->nights);
       write_text(file, report_text(report));
     }
-    write_for_people(folder, report, verdicts);
+    write_for_people(folder, report, verdicts, statement);
   } catch (const Json::exception& error) {
     throw std::runtime_error(file.string() + ": not a report of `qcts run`: " + error.what());
   }
@@ -250,7 +240,8 @@ void remove_reports(const fs::path& out) {
 
 void start_reports(const fs::path& out) {
   remove_reports(out);
-  keep_as_before(out);
+  if (!keep_as_before(out).empty() && fs::exists(out / "statement.json"))
+    fs::rename(out / "statement.json", out / "before.statement.json");
 }
 
 }  // namespace qcts

@@ -20,6 +20,12 @@ std::string mustpass_sha256(const std::vector<std::string>& ids);
 // Returns a report that lacks only the verdicts. Makes the report from the head and the goldens.
 // The lists of this installation are added: mustpass, floor, waivers and schemes.
 RunReport report_from(const RunHead& head, const Fixtures& fixtures);
+
+// Sorts the verdicts and fills what is counted from them.
+void count(RunReport& report);
+// Returns report.json of a counted report. Of a selection, only the static rows of what ran are kept.
+nlohmann::ordered_json counted_json(RunReport& report);
+
 struct ReportOptions {
   bool print_json = false;  // print JSON instead of the summary
   JunitForm junit = JunitForm::cells;
@@ -39,14 +45,17 @@ struct RunBefore {
   PaceHistory nights;    // of its history; empty if there is none
   bool replaces = true;  // false: only if report.json names no such run yet
 };
-// Writes report.html and summary.md from the report.json and the record in `folder`.
+// Writes report.html and summary.md from the report.json and the record in `folder`, which have to agree
+// (recounted_report.h). `statement` says who signed what (page.h).
 // Adds sections for a load.json, a generate.json, a block.json and a trend.json there.
 // Writes the comparison with `before` into report.json too.
 // Throws std::runtime_error, which names the file.
-void write_page(const std::filesystem::path& folder, const std::optional<RunBefore>& before = {});
+void write_page(const std::filesystem::path& folder, const std::string& statement,
+                const std::optional<RunBefore>& before = {});
 // Removes the reports of an earlier run.
 void remove_reports(const std::filesystem::path& out);
-// Removes the reports of an earlier run, and keeps the record of a finished one as before.jsonl.gz.
+// Removes the reports of an earlier run. Keeps the record of a finished one as before.jsonl.gz, and a
+// statement about it as before.statement.json.
 void start_reports(const std::filesystem::path& out);
 
 }  // namespace qcts

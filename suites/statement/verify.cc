@@ -51,6 +51,8 @@ class Verifier {
     if (envelope_.payload_type != kInTotoType)
       throw std::runtime_error("payloadType: want " + std::string(kInTotoType));
     predicate_ = predicate_from_statement(json_without_twins(envelope_.payload));
+    result_.vendor = predicate_.vendor;
+    result_.product = predicate_.product;
     say("vendor " + predicate_.vendor + ", product " + predicate_.product);
   }
 
@@ -83,6 +85,7 @@ class Verifier {
     if (!key && unknown > 0)
       return fault("signatures: the key " + envelope_.signatures.front().keyid +
                    " is not known (--public-key)");
+    result_.signature = key ? "signed by " + key->id() : "unsigned";
     if (!key) return say("not signed");
     say("signed by " + key->id() +
         (request_.public_key.empty() ? ", a key that the statement names itself: compare it with the vendor's"

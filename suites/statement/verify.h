@@ -22,6 +22,8 @@ inline constexpr size_t kMinSample = 50;
 struct VerifyResult {
   std::vector<std::string> faults;  // each begins with the name of a field; empty: accepted
   std::vector<std::string> lines;   // what was stated, who signed, what was checked
+  std::string vendor, product;
+  std::string signature;  // "signed by KEY ID", or "unsigned"
 };
 
 // Returns what a file holds. Throws UsageError if it cannot be read.
