@@ -17,13 +17,12 @@ constexpr const char* kOwn[] = {"qcts", "builtin", "reference", "absent"};
 constexpr size_t kNamesShown = 6, kIdsShown = 100;
 constexpr const char* kAnyScheme = "any";
 
-bool is_own(const std::string& provider) { return std::ranges::find(kOwn, provider) != std::end(kOwn); }
-
 // Those that someone wants to know about.
 std::vector<const Json*> judged_providers(const RunReport& report) {
   std::vector<const Json*> found;
   for (const Json& provider : report.providers)
-    if (!is_own(provider.value("name", "")) && !provider.value("peer", false)) found.push_back(&provider);
+    if (!is_part_of_qcts(provider.value("name", "")) && !provider.value("peer", false))
+      found.push_back(&provider);
   return found;
 }
 
@@ -152,6 +151,7 @@ class ClaimMaker {
     claim_.provider = provider.value("name", "");
     claim_.version = provider.value("version", "");
     claim_.profile = provider.value("profile", "");
+    claim_.options = provider.value("options", std::vector<std::string>());
     claim_.broken_promise = broken_promise_of(report, claim_.provider);
   }
 
@@ -257,6 +257,10 @@ Json part_json(const ServedPart& part) {
 
 }  // namespace
 
+bool is_part_of_qcts(const std::string& provider) {
+  return std::ranges::find(kOwn, provider) != std::end(kOwn);
+}
+
 bool ServedPart::is_enough() const {
   return 2 * passed >= asked && passed + declined == asked && missing_families.empty();
 }
@@ -355,6 +359,7 @@ Json to_json(const ProviderClaim& claim) {
   return {{"provider", claim.provider},
           {"version", claim.version},
           {"profile", claim.profile},
+          {"options", claim.options},
           {"conformant", claim.is_conformant()},
           {"text", claim.text()},
           {"lack", claim.lack()},

@@ -40,6 +40,7 @@ struct PromisedProfile {
 struct ProviderClaim {
   std::string provider, version;
   std::string profile;                // the promised ones; "" if none was promised
+  std::vector<std::string> options;   // of the ledger, which these play in place of the schemes' own
   std::string broken_promise;         // why it does not serve them; "" if it does
   std::vector<ServedPart> parts;      // those with a pass
   std::vector<std::string> unserved;  // those without one: "linear of intx_b3_g32_asym"
@@ -70,6 +71,9 @@ std::string broken_promise(const RunReport& report);
 // Returns "acme declined all 277 cases: float16 only" for a provider that declined all it was asked, and
 // otherwise "". Providers that are peers or part of qcts do not count.
 std::string declined_everything(const RunReport& report);
+
+// Returns true for builtin, the reference, the file readers and the place of an absent provider.
+bool is_part_of_qcts(const std::string& provider);
 
 nlohmann::ordered_json to_json(const ProviderClaim& claim);
 

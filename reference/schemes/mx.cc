@@ -7,7 +7,8 @@
 //
 // Choices, all the library's: mx_scale_floor_normal (a scale byte of 0 divides by 2^-126 and decodes as
 // 2^-127), mx_rceil_log2 (the exponent is the ceiling of a float32 logarithm, which just above a power of two
-// equals that power's), mx_rceil_zero_unscaled (a scale byte of 0 scales by 1), floatx_nan_bits.
+// equals that power's), mx_rceil_zero_unscaled (a scale byte of 0 scales by 1), floatx_nan_bits. The options
+// of other implementations are in quantize_mx_by().
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,6 +18,7 @@
 #include "reference/numerics/block_scales.h"
 #include "reference/numerics/float8.h"
 #include "reference/numerics/soft_float.h"
+#include "reference/schemes/mx_options.h"
 #include "reference/schemes/scheme.h"
 
 namespace qcts {
@@ -67,12 +69,13 @@ int scale_by_exponent(const Element& element, Mode mode, float largest) {
   return std::clamp(exponent - element.max_exponent, -kBias, kBias + 1) + kBias;
 }
 
-ScaledBlock scale_block(const Element& element, Mode mode, std::span<const float> block) {
+ScaledBlock scale_block(const Element& element, Mode mode, std::span<const float> block,
+                        float least_scale = 0x1p-126f) {
   ScaledBlock scaled;
   const float largest = largest_magnitude(block);
   scaled.scale = scale_by_exponent(element, mode, largest);
-  // byte << 23 read as float32: 255 is infinity, 0 is raised to the smallest normal number.
-  const float scale = std::max(std::bit_cast<float>(scaled.scale << 23), 0x1p-126f);
+  // byte << 23 read as float32: 255 is infinity, 0 is raised to the least scale.
+  const float scale = std::max(std::bit_cast<float>(scaled.scale << 23), least_scale);
   const float max = static_cast<float>(float_format(element.type).max);
   for (size_t i = 0; i < block.size(); ++i) {
     float value = div_x86(block[i], scale);
@@ -82,28 +85,44 @@ ScaledBlock scale_block(const Element& element, Mode mode, std::span<const float
   return scaled;
 }
 
-// _to_mx_rceil: ceil(log2(max |x| / largest element)), logarithm rounded to float32.
-ScaledBlock scale_block_rceil(const Element& element, std::span<const float> block) {
+// The block of RCEIL with this scale byte: times 2^(127 - byte), by 1 if the byte is 0, by `nan` if it is
+// 255.
+ScaledBlock multiplied(const Element& element, int scale, std::span<const float> block, float nan) {
   const float max = static_cast<float>(float_format(element.type).max);
-  const float ratio = largest_magnitude(block) / max;
+  const float factor = scale == 0 ? 1 : scale == kNanScale ? nan : std::ldexp(1.0f, kBias - scale);
   ScaledBlock scaled;
-  float factor = 1;
-  if (std::isnan(ratio)) {
-    scaled.scale = kNanScale;
-    factor = ratio;
-  } else if (std::isinf(ratio)) {
-    scaled.scale = 254;
-    factor = 0x1p-127f;
-  } else {
-    const float exponent = std::ceil(static_cast<float>(std::log2(static_cast<double>(ratio))));
-    scaled.scale = static_cast<int>(std::clamp(exponent, -127.0f, 127.0f)) + kBias;
-    if (scaled.scale > 0) factor = std::ldexp(1.0f, kBias - scaled.scale);
-  }
+  scaled.scale = scale;
   for (size_t i = 0; i < block.size(); ++i) {
     const float value = mul_x86(block[i], factor);
     scaled.values[i] = std::isnan(value) ? value : std::clamp(value, -max, max);
   }
   return scaled;
+}
+
+// _to_mx_rceil: ceil(log2(max |x| / largest element)), logarithm rounded to float32.
+ScaledBlock scale_block_rceil(const Element& element, std::span<const float> block) {
+  const float max = static_cast<float>(float_format(element.type).max);
+  const float ratio = largest_magnitude(block) / max;
+  int scale = 254;
+  if (std::isnan(ratio)) {
+    scale = kNanScale;
+  } else if (!std::isinf(ratio)) {
+    const float exponent = std::ceil(static_cast<float>(std::log2(static_cast<double>(ratio))));
+    scale = static_cast<int>(std::clamp(exponent, -127.0f, 127.0f)) + kBias;
+  }
+  return multiplied(element, scale, block, ratio);
+}
+
+// float_to_e8m0 of TransformerEngine (cvt.rp.satfinite.ue8m0x2): the exponent of max |x| * (1 / largest
+// element), a product of float32, plus one unless it is a power of two. 2^-127 is subnormal in float32.
+ScaledBlock scale_block_rceil_bits(const Element& element, std::span<const float> block) {
+  const float reciprocal = 1 / static_cast<float>(float_format(element.type).max);
+  const float value = largest_magnitude(block) * reciprocal;
+  if (std::isnan(value)) return multiplied(element, kNanScale, block, value);
+  const uint32_t bits = std::bit_cast<uint32_t>(value), mantissa = bits & 0x7FFFFF;
+  const int exponent = static_cast<int>(bits >> 23);
+  const bool is_above = mantissa > 0 && !(exponent == 0 && mantissa <= 0x400000);
+  return multiplied(element, std::min(exponent + is_above, 254), block, value);
 }
 
 uint8_t element_code(const Element& element, float value) {
@@ -146,12 +165,28 @@ class Mx final : public Scheme {
   }
 
   Planes quantize(const Matrix& weight, Layout) const override {
+    return quantize_by(weight, [&](std::span<const float> block) {
+      return mode_ == Mode::rceil ? scale_block_rceil(element_, block) : scale_block(element_, mode_, block);
+    });
+  }
+
+  Planes quantize_by(MxOption option, const Matrix& weight) const {
+    const bool is_rceil = mode_ == Mode::rceil;
+    if (is_rceil != (option == MxOption::rceil_bits))
+      throw std::invalid_argument(std::string(name()) + " has no such option");
+    return quantize_by(weight, [&](std::span<const float> block) {
+      return is_rceil ? scale_block_rceil_bits(element_, block)
+                      : scale_block(element_, mode_, block, 0x1p-127f);
+    });
+  }
+
+  template <typename ScaleBlock>
+  Planes quantize_by(const Matrix& weight, const ScaleBlock& scale) const {
     Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (size_t block = 0; block < values.size() / kMxBlock; ++block) {
       const std::span<const float> source(values.data() + block * kMxBlock, kMxBlock);
-      const ScaledBlock scaled =
-          mode_ == Mode::rceil ? scale_block_rceil(element_, source) : scale_block(element_, mode_, source);
+      const ScaledBlock scaled = scale(source);
       planes[1].bytes[block] = static_cast<std::byte>(scaled.scale);
       for (int64_t i = 0; i < kMxBlock; ++i) {
         const int64_t index = static_cast<int64_t>(block) * kMxBlock + i;
@@ -275,6 +310,11 @@ class Mx final : public Scheme {
 };
 
 }  // namespace
+
+Planes quantize_mx_by(MxOption option, const Scheme& scheme, const Matrix& weight) {
+  if (scheme.family() != "mx") throw std::invalid_argument(std::string(scheme.name()) + " is not mx");
+  return static_cast<const Mx&>(scheme).quantize_by(option, weight);
+}
 
 std::vector<std::unique_ptr<Scheme>> make_mx() {
   std::vector<std::unique_ptr<Scheme>> all;

@@ -9,6 +9,7 @@
 
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/first_recipes.h"
+#include "reference/schemes/mx_options.h"
 
 namespace qcts {
 namespace {
@@ -147,6 +148,7 @@ class Recipes {
 
   std::vector<OtherRecipe> all() && {
     add_first_recipes();
+    add_mx();
     add_rounding();
     return std::move(recipes_);
   }
@@ -177,6 +179,16 @@ class Recipes {
           [scheme = &scheme_, tiles](const Matrix& weight) { return scheme->quantize(weight, *tiles); });
   }
 
+  void add_mx() {
+    if (scheme_.family() != "mx") return;
+    const bool is_rceil = scheme_.params().scale_rounding == ScaleRounding::rceil;
+    const MxOption option = is_rceil ? MxOption::rceil_bits : MxOption::exact_least_scale;
+    add(is_rceil ? "mx_rceil_bits" : "mx_scale_exact", [option, scheme = &scheme_](const Matrix& weight) {
+      return quantize_mx_by(option, *scheme, weight);
+    });
+    recipes_.back().quantizes_x = true;
+  }
+
   void add_rounding() {
     const std::string_view family = scheme_.family();
     const bool int8 = family == "int8_row" || family == "int8_tensor" || family == "int8_group" ||
@@ -204,6 +216,55 @@ class Recipes {
 }  // namespace
 
 std::vector<OtherRecipe> other_recipes(const Scheme& scheme) { return Recipes(scheme).all(); }
+
+namespace {
+
+constexpr std::string_view kAnyNonFinite = "mx_non_finite_any";
+
+bool is_playable(const std::string& option) {
+  return option == kAnyNonFinite || std::ranges::any_of(schemes(), [&](const Scheme* scheme) {
+           return std::ranges::any_of(other_recipes(*scheme), [&](const OtherRecipe& recipe) {
+             return recipe.choice == option && recipe.quantizes_x;
+           });
+         });
+}
+
+}  // namespace
+
+std::optional<PlayedRecipe> played_recipe(const Scheme& scheme, const std::vector<std::string>& options) {
+  PlayedRecipe played;
+  for (const std::string& option : options) {
+    if (!is_playable(option)) throw std::invalid_argument("no option '" + option + "' that can be played");
+    if (option == kAnyNonFinite) played.any_non_finite = scheme.family() == "mx";
+  }
+  for (OtherRecipe& recipe : other_recipes(scheme))
+    if (recipe.quantizes_x && std::ranges::find(options, recipe.choice) != options.end())
+      played.quantize = std::move(recipe.quantize);
+  if (!played.quantize && !played.any_non_finite) return std::nullopt;
+  return played;
+}
+
+Planes quantized_by(const PlayedRecipe* recipe, const Scheme& scheme, const Matrix& weight, Layout layout) {
+  return recipe != nullptr && recipe->quantize ? recipe->quantize(weight) : scheme.quantize(weight, layout);
+}
+
+void forgive_blocks(const PlayedRecipe& recipe, const Scheme& scheme, const Matrix& weight,
+                    const Planes& want, Planes& got) {
+  if (!recipe.any_non_finite || want.size() != got.size()) return;
+  const std::vector<double> values = load_doubles(weight.dtype, weight.bytes);
+  const auto group = static_cast<size_t>(scheme.group());
+  const size_t blocks = values.size() / group;
+  for (size_t block = 0; block < blocks; ++block) {
+    const std::span<const double> elements(values.data() + block * group, group);
+    if (std::ranges::all_of(elements, [](double value) { return std::isfinite(value); })) continue;
+    for (size_t i = 0; i < want.size(); ++i) {
+      const size_t each = want[i].bytes.size() / blocks;
+      if (got[i].bytes.size() == want[i].bytes.size())
+        std::copy_n(want[i].bytes.begin() + static_cast<ptrdiff_t>(block * each), each,
+                    got[i].bytes.begin() + static_cast<ptrdiff_t>(block * each));
+    }
+  }
+}
 
 std::vector<OtherMeaning> other_meanings(const Scheme& scheme) {
   if (scheme.family() != "int4_tinygemm" && scheme.family() != "int4_plain") return {};

@@ -108,6 +108,25 @@ std::string head_line(const Json& report) {
          machine_text(report.at("environment"));
 }
 
+// "acme 1, sha256 5f.., profile ocp_mx_1_0 with mx_scale_exact", for each provider under judgement.
+std::string judged_line(const Json& report) {
+  std::string text;
+  for (const Json& provider : report.at("providers")) {
+    if (is_part_of_qcts(provider.value("name", "")) || provider.value("peer", false)) continue;
+    text += (text.empty() ? "" : " · ") + provider.value("name", "");
+    for (const auto& [before, key] :
+         {std::pair{" ", "version"}, {", sha256 ", "sha256"}, {", profile ", "profile"}})
+      if (const std::string value = provider.value(key, ""); !value.empty()) text += before + value;
+    if (!provider.contains("profile")) text += ", no profile";
+    const char* before = " with ";
+    for (const Json& option : provider.value("options", Json::array())) {
+      text += before + option.get<std::string>();
+      before = " ";
+    }
+  }
+  return text.empty() ? "builtin kernels and readers of qcts" : text;
+}
+
 // Replaces each @NAME@ of the template once; what is put in is not searched again.
 std::string filled(std::string_view page, const std::map<std::string, std::string, std::less<>>& values) {
   std::string out;
@@ -164,6 +183,7 @@ std::string page_html(const Json& report, const std::vector<Verdict>& verdicts, 
                                          {"HEADLINE", markup_text(headline.text)},
                                          {"SENTENCE", markup_text(headline.sentence)},
                                          {"RUN", markup_text(head_line(report))},
+                                         {"JUDGED", markup_text(judged_line(report))},
                                          {"STATEMENT", markup_text(statement)},
                                          {"MODEL", packed(model)},
                                          {"CASES", packed(cases_json(verdicts))},

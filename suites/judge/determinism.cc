@@ -66,7 +66,8 @@ class DeterminismJudge {
         kernel_(*c.implementation->kernel),
         kind_(kind_of(c).kind),
         verdict_(verdict),
-        test_vector_((context.test_vectors ? *context.test_vectors : own_).get(c, context.seed)) {
+        test_vector_(
+            (context.test_vectors ? *context.test_vectors : own_).get(c, context.seed, context.played)) {
     verdict.asked = asked_problem(c, test_vector_.input);
   }
 

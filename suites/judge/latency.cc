@@ -49,7 +49,7 @@ class LatencyJudge {
         context_(context),
         verdict_(verdict),
         seed_(c.synthetic() ? c.synthetic()->seed + context.seed : 0),
-        candidate_(c, seed_, context.threads) {}
+        candidate_(c, seed_, context.threads, context.played) {}
 
   void run() {
     if (is_declined(candidate_.supports(), verdict_) || !has_stopwatch()) return;

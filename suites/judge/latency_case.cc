@@ -102,8 +102,10 @@ VerifiedKernel::VerifiedKernel(const qcts_kernel& kernel, KernelInput input, uin
       input_(std::move(input)),
       timed_(std::make_unique<TimedKernel>(kernel_, input_, threads)) {}
 
-VerifiedKernel::VerifiedKernel(const Case& c, uint64_t seed, uint32_t threads)
-    : VerifiedKernel(*c.implementation->kernel, latency_input(c, seed), threads) {}
+VerifiedKernel::VerifiedKernel(const Case& c, uint64_t seed, uint32_t threads, const PlayedProfiles* played)
+    : VerifiedKernel(*c.implementation->kernel, latency_input(c, seed), threads) {
+  if (played != nullptr && c.scheme != nullptr) input_.recipe = played->recipe(c.id.op, *c.scheme);
+}
 
 double VerifiedKernel::operations() const {
   if (input_.op != Op::linear) return 0;
@@ -186,8 +188,8 @@ std::string VerifiedKernel::verify() {
   if (input_.op == Op::linear) return verify_linear(answer);
   const Scheme& scheme = *input_.scheme;
   if (input_.op == Op::quantize_activation) {
-    const std::optional<Mismatch> mismatch = compare_activation_planes(
-        scheme.quantize_activation(input_.x_matrix(), input_.activation, input_.planes), answer.planes);
+    const std::optional<Mismatch> mismatch =
+        compare_activation_planes(quantized_planes(input_), answer.planes);
     return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";
   }
   if (input_.op == Op::dequantize) {
@@ -197,11 +199,9 @@ std::string VerifiedKernel::verify() {
                             : "element " + std::to_string(compared.first) + ": want " + compared.want +
                                   ", got " + compared.got + compared.problem;
   }
-  const Planes want =
-      input_.op == Op::quantize
-          ? scheme.quantize({input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x}, input_.layout)
-      : input_.op == Op::pack ? scheme.pack(input_.planes, input_.weight, input_.layout)
-                              : scheme.unpack(input_.planes, input_.weight, input_.layout);
+  const Planes want = input_.op == Op::quantize ? quantized_planes(input_)
+                      : input_.op == Op::pack   ? scheme.pack(input_.planes, input_.weight, input_.layout)
+                                                : scheme.unpack(input_.planes, input_.weight, input_.layout);
   const Layout layout = input_.op == Op::pack ? input_.layout : kPlain;
   const std::optional<Mismatch> mismatch = compare_planes(scheme, input_.weight, layout, want, answer.planes);
   return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";

@@ -29,7 +29,7 @@ class VerifiedKernel {
   // Prepares to run `kernel`, which must outlive the object, but runs nothing yet.
   VerifiedKernel(const qcts_kernel& kernel, KernelInput input, uint32_t threads);
   // Prepares to run c's own kernel on latency_input().
-  VerifiedKernel(const Case& c, uint64_t seed, uint32_t threads);
+  VerifiedKernel(const Case& c, uint64_t seed, uint32_t threads, const PlayedProfiles* played = nullptr);
 
   VerifiedKernel(const VerifiedKernel&) = delete;
   VerifiedKernel& operator=(const VerifiedKernel&) = delete;

@@ -358,7 +358,7 @@ void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict
     return judge_far_case(c, context, verdict);
   TestVectorCache own;
   TestVectorCache& cache = context.test_vectors ? *context.test_vectors : own;
-  const TestVector& test_vector = cache.get(c, context.seed);
+  const TestVector& test_vector = cache.get(c, context.seed, context.played);
   verdict.asked = asked_problem(c, test_vector.input);
   if (test_vector.input.has_no_rows())
     return judge_without_rows(*c.implementation->kernel, test_vector.input, context.threads, verdict);

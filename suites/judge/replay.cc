@@ -215,7 +215,10 @@ Verdict judge_replay(const Replay& replay, const Implementation& implementation,
   else
     judge_guarded(verdict, [&] {
       try {
-        judge_test_vector(*implementation.kernel, test_vector_of(replay), context, verdict);
+        Replay played = replay;
+        if (context.played)
+          played.input.recipe = context.played->recipe(replay.input.op, *replay.input.scheme);
+        judge_test_vector(*implementation.kernel, test_vector_of(played), context, verdict);
       } catch (const Refused& refused) {  // the reference refused: that says nothing about the kernel
         throw std::runtime_error(std::string("refused: ") + refused.what());
       }

@@ -123,7 +123,7 @@ class StatesJudge {
         kernel_(*c.implementation->kernel),
         verdict_(verdict),
         given_(test_vector, kernel_),
-        other_(make_test_vector(c, context.seed + kOtherSeed), kernel_),
+        other_(make_test_vector(c, context.seed + kOtherSeed, context.played), kernel_),
         run_(kernel_, given_.input(), {}),
         other_run_(kernel_, other_.input(), {}) {}
 

@@ -14,6 +14,8 @@
 
 namespace qcts {
 
+struct PlayedRecipe;  // reference/schemes/other_recipes.h
+
 // Returns the ABI's number of an op: QCTS_OP_LINEAR for Op::linear, 0 for Op::file.
 uint32_t abi_op(Op op);
 // Returns Op::file for 0 and for unknown numbers.
@@ -38,6 +40,8 @@ struct KernelInput {
   std::vector<std::byte> x = {};     // linear, quantize_activation: [m, k]; quantize: the float weight [n, k]
   std::vector<std::byte> bias = {};  // [n], or empty
   Policy activation = {};
+  // quantize, quantize_activation: of the profile that the provider promises; null: the scheme's own.
+  const PlayedRecipe* recipe = nullptr;
 
   bool has_rows_of_x() const { return op == Op::linear || op == Op::quantize_activation; }
   bool has_no_rows() const { return has_rows_of_x() && m == 0; }

@@ -63,7 +63,7 @@ def test_a_program_promises_profiles_too(tmp_path):
     (tmp_path / "out/report.json").unlink()
     result, report = run(tmp_path, unknown, NOISE)
     assert (result.returncode, report) == (2, None)
-    assert "promises what is not known here: no profile 'int9_row' (did you mean 'int8_row'?)" in result.stderr
+    assert "promises what cannot be judged here: no profile 'int9_row' (did you mean 'int8_row'?)" in result.stderr
 
 
 def test_nothing_is_left_to_ask(tmp_path):

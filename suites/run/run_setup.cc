@@ -104,11 +104,14 @@ void add_confirmations(nlohmann::ordered_json& provider) {
   }
 }
 
-// Throws UsageError if a provider promises a profile that nobody knows.
-void check_profile(const ProviderSlot& slot) try {
-  profiles_named(slot.ready.info.value("profile", ""), load_profiles(profiles_file()));
+// Notes the options that the provider's profiles play. Throws UsageError if it promises a profile that nobody
+// knows, or two that contradict each other.
+void note_options(ProviderSlot& slot) try {
+  const PlayedProfiles played(
+      profiles_named(slot.ready.info.value("profile", ""), load_profiles(profiles_file())));
+  if (!played.options().empty()) slot.ready.info["options"] = played.options();
 } catch (const std::runtime_error& error) {
-  throw UsageError("provider " + slot.ready.provider + " promises what is not known here: " + error.what());
+  throw UsageError("provider " + slot.ready.provider + " promises what cannot be judged here: " + error.what());
 }
 
 // Adds the provider of a slot that has started to the run.
@@ -122,7 +125,7 @@ void admit(ProviderSlot& slot, const RunRequest& request, std::map<fs::path, std
   slot.options.settings.is_peer = is_peer(slot, request);
   if (slot.options.settings.is_peer) slot.ready.info["peer"] = true;
   note_unknown_names(slot);
-  if (slot.ready.info.contains("profile")) check_profile(slot);
+  if (slot.ready.info.contains("profile")) note_options(slot);
   setup.head.providers.push_back(slot.ready.info);
   setup.slot_of[slot.ready.provider] = static_cast<size_t>(&slot - setup.slots.data());
   setup.offers.add(slot.ready.offers);

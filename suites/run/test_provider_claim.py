@@ -109,7 +109,7 @@ def test_an_unknown_profile_is_refused(tmp_path):
     command = [QCTS, "run", "--no-progress", "--out", tmp_path / "out", "--provider", library]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2, done.stderr
-    assert "provider acme promises what is not known here: no profile 'int9_row' (did you mean 'int8_row'?)" in done.stderr
+    assert "provider acme promises what cannot be judged here: no profile 'int9_row' (did you mean 'int8_row'?)" in done.stderr
 
 
 def test_a_profile_is_the_first_word(tmp_path, monkeypatch):

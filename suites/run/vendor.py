@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds providers of one right kernel (suites/selftest/vendor), each declining or promising something else."""
+"""Builds providers of right kernels (suites/selftest/vendor), each declining or promising something else."""
 
 import subprocess
 from pathlib import Path
@@ -7,12 +7,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def vendor(folder, name="acme", **macros):
+def vendor(folder, name="acme", source="vendor.c", **macros):
     """vendor(folder, DECLINES="p->n > 40") returns a shared library; a macro that is True has no value."""
     folder.mkdir(exist_ok=True)
     library = folder / f"{name}.so"
     words = [f"-D{macro}" + ("" if value is True else f"={value}") for macro, value in macros.items()]
-    source = ROOT / "suites/selftest/vendor/vendor.c"
     flags = ["-std=c11", "-O2", "-ffp-contract=off", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]
-    subprocess.run(["cc", *flags, "-I", ROOT / "kernels/abi", *words, source, "-o", library], check=True, timeout=120)
+    subprocess.run(["cc", *flags, "-I", ROOT / "kernels/abi", *words, ROOT / "suites/selftest/vendor" / source, "-lm", "-o", library], check=True, timeout=120)
     return library

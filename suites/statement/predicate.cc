@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "reference/formats/io/sha256.h"
+#include "suites/cases/profiles.h"
 #include "suites/run/run_report.h"
 #include "suites/statement/envelope.h"
 
@@ -75,6 +76,15 @@ std::string narrowing_of(const RunHead& head) {
   return "";
 }
 
+// Did the provider's profiles play other options than they do here?
+std::string other_options(const Json& provider) {
+  const PlayedProfiles played(profiles_named(provider.value("profile", ""), load_profiles(profiles_file())));
+  const std::vector<std::string> there = provider.value("options", std::vector<std::string>());
+  if (there == played.options()) return "";
+  return "its profile played other options than here: " + Json(there).dump() + ", not " +
+         Json(played.options()).dump();
+}
+
 std::string unsuited(const RunHead& head, const std::vector<Verdict>& verdicts) {
   if (std::string narrowed = narrowing_of(head); !narrowed.empty()) return narrowed;
   if (head.providers.size() != 1)
@@ -86,6 +96,7 @@ std::string unsuited(const RunHead& head, const std::vector<Verdict>& verdicts) 
     return "it is unfinished: " + std::to_string(verdicts.size()) + " of " + std::to_string(head.all_cases) +
            " cases";
   const Json& provider = head.providers.front();
+  if (std::string other = other_options(provider); !other.empty()) return other;
   const std::string isolation = provider.value("isolation", "");
   if (isolation != "isolated" && !isolation.starts_with("isolated, but "))
     return "the provider was not isolated: " + isolation;

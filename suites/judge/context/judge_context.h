@@ -10,6 +10,7 @@
 namespace qcts {
 
 class CoverageLog;
+class PlayedProfiles;
 class Registry;
 class TestVectorCache;
 
@@ -22,6 +23,7 @@ struct JudgeContext : JudgeSettings {
   const Registry* device_clock = nullptr;   // latency on a device: the clock library's kernels; may be null
   std::string no_device_clock = {};         // why there is none
   TestVectorCache* test_vectors = nullptr;  // numerics, determinism: the last test vector; may be null
+  const PlayedProfiles* played = nullptr;   // of the provider; null: the schemes' own recipes
   CoverageLog* coverage = nullptr;          // numerics: records every input that was judged; may be null
 };
 

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "reference/numerics/soft_float.h"
+#include "reference/schemes/other_recipes.h"
 #include "suites/judge/diagnosis/recipe_options.h"
 
 namespace qcts {
@@ -96,7 +97,8 @@ class Recipes {
     if (input_.op == Op::quantize_activation)
       return scheme.quantize_activation({input_.x_dtype, input_.m, input_.weight.k, x}, input_.activation,
                                         input_.planes);
-    return scheme.quantize({input_.weight.dtype, input_.weight.n, input_.weight.k, x}, layout);
+    return quantized_by(&scheme == input_.scheme ? input_.recipe : nullptr, scheme,
+                        {input_.weight.dtype, input_.weight.n, input_.weight.k, x}, layout);
   }
 
   void add_schemes() {
@@ -127,6 +129,13 @@ class Recipes {
   // Options of the ledger that no other scheme stands for.
   void add_options() {
     if (!names_.empty()) return;
+    if (input_.recipe != nullptr)
+      add(those_of(std::string(input_.scheme->name()) + " without the options of the promised profile"), [&] {
+        return input_.op == Op::quantize
+                   ? input_.scheme->quantize(
+                         {input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x}, input_.layout)
+                   : input_.scheme->quantize_activation(input_.x_matrix(), input_.activation, input_.planes);
+      });
     for (const RecipeOption& option : recipe_options(input_))
       if (!option.choice.empty() && option.name.ends_with(option.choice))
         add(those_of(option.name), [&] { return option.play(input_).planes; });

@@ -40,6 +40,7 @@ class Expectation {
 
  private:
   void make_exact();
+  Finding judge_answer(const KernelAnswer& answer) const;
   Finding judge_linear(const KernelAnswer& answer) const;
   bool only_zero_signs_differ(const KernelAnswer& answer) const;
 

@@ -9,6 +9,7 @@
 #include "reference/dialects/transcode/kernel_planes.h"
 #include "reference/formats/safetensors/safetensors.h"
 #include "reference/numerics/noise.h"
+#include "reference/schemes/other_recipes.h"
 #include "suites/inputs/generate.h"
 #include "suites/inputs/inputs.h"
 
@@ -224,9 +225,11 @@ TestVector golden_test_vector(const Case& c, const TensorQuestion& question) {
   return test_vector;
 }
 
-TestVector synthetic_test_vector(const Case& c, Synthetic synthetic, uint64_t seed) {
+TestVector synthetic_test_vector(const Case& c, Synthetic synthetic, uint64_t seed,
+                                 const PlayedRecipe* recipe) {
   if (seed != 0) synthetic.seed = splitmix64(synthetic.seed, seed);
   Generated made = generate(*c.scheme, c.id.op, c.layout(), synthetic, synthetic.seed);
+  made.input.recipe = recipe;
   TestVector test_vector = test_vector_for(std::move(made.input));
   if (test_vector.is_refused != (synthetic.generator == Generator::not_sparse))
     throw std::logic_error(c.id.text() +
@@ -237,7 +240,20 @@ TestVector synthetic_test_vector(const Case& c, Synthetic synthetic, uint64_t se
   return test_vector;
 }
 
+const PlayedRecipe* recipe_of(const Case& c, const PlayedProfiles* played) {
+  return played != nullptr && c.scheme != nullptr ? played->recipe(c.id.op, *c.scheme) : nullptr;
+}
+
 }  // namespace
+
+Planes quantized_planes(const KernelInput& input) {
+  const Scheme& scheme = *input.scheme;
+  if (input.op == Op::quantize)
+    return quantized_by(input.recipe, scheme, {input.weight.dtype, input.weight.n, input.weight.k, input.x},
+                        input.layout);
+  if (input.recipe != nullptr && input.recipe->quantize) return input.recipe->quantize(input.x_matrix());
+  return scheme.quantize_activation(input.x_matrix(), input.activation, input.planes);
+}
 
 TestVector test_vector_for(KernelInput given) {
   TestVector test_vector;
@@ -246,16 +262,14 @@ TestVector test_vector_for(KernelInput given) {
   const Scheme& scheme = *input.scheme;
   if (input.op == Op::quantize) {
     try {
-      test_vector.expected.planes =
-          scheme.quantize({input.weight.dtype, input.weight.n, input.weight.k, input.x}, input.layout);
+      test_vector.expected.planes = quantized_planes(input);
     } catch (const std::invalid_argument&) {
       test_vector.is_refused = true;
     }
   } else if (input.has_no_rows()) {
     // There is no answer.
   } else if (input.op == Op::quantize_activation) {
-    test_vector.expected.planes =
-        scheme.quantize_activation(input.x_matrix(), input.activation, input.planes);
+    test_vector.expected.planes = quantized_planes(input);
   } else if (input.op == Op::dequantize) {
     test_vector.expected.y = scheme.dequantize(input.planes, input.weight);
   } else if (input.op == Op::pack) {
@@ -268,17 +282,24 @@ TestVector test_vector_for(KernelInput given) {
   return test_vector;
 }
 
-TestVector make_test_vector(const Case& c, uint64_t seed) {
-  if (const auto* tensor = std::get_if<TensorQuestion>(&c.question)) return golden_test_vector(c, *tensor);
-  if (c.synthetic() && c.scheme) return synthetic_test_vector(c, *c.synthetic(), seed);
+TestVector make_test_vector(const Case& c, uint64_t seed, const PlayedProfiles* played) {
+  const PlayedRecipe* recipe = recipe_of(c, played);
+  if (const auto* tensor = std::get_if<TensorQuestion>(&c.question)) {
+    TestVector test_vector = golden_test_vector(c, *tensor);
+    test_vector.input.recipe = recipe;
+    if (recipe != nullptr && recipe->quantize)
+      test_vector.expected.planes = quantized_planes(test_vector.input);
+    return test_vector;
+  }
+  if (c.synthetic() && c.scheme) return synthetic_test_vector(c, *c.synthetic(), seed, recipe);
   throw std::logic_error(c.id.text() + " has neither a golden nor a synthetic input");
 }
 
-const TestVector& TestVectorCache::get(const Case& c, uint64_t seed) {
+const TestVector& TestVectorCache::get(const Case& c, uint64_t seed, const PlayedProfiles* played) {
   if (test_vector_ && case_id_ == c.id && seed_ == seed) return *test_vector_;
   reference_.reset();
   test_vector_.reset();
-  test_vector_ = qcts::make_test_vector(c, seed);
+  test_vector_ = qcts::make_test_vector(c, seed, played);
   case_id_ = c.id;
   seed_ = seed;
   return *test_vector_;

@@ -11,6 +11,7 @@
 
 #include "reference/oracle/bound.h"
 #include "suites/cases/case.h"
+#include "suites/cases/profiles.h"
 #include "suites/judge/expected/compare.h"
 #include "suites/providers/kernel_run.h"
 
@@ -35,11 +36,15 @@ struct TestVector {
 // Returns `input` with the reference's answer. For linear, there is no answer (see LinearReference).
 TestVector test_vector_for(KernelInput input);
 
+// Returns the planes that quantize or quantize_activation has to give, by the input's recipe. Throws
+// std::invalid_argument for a weight that the scheme cannot represent.
+Planes quantized_planes(const KernelInput& input);
+
 // Makes the test vector of a case. `seed` is mixed into synthetic inputs.
 // The expected answer comes from the reference for synthetic cases.
-// For goldens, the expected answer comes from the producer's own files.
+// For goldens, the expected answer comes from the producer's own files, unless `played` has another recipe.
 // Throws Refused or std::runtime_error if the golden lacks data that the case needs.
-TestVector make_test_vector(const Case& c, uint64_t seed);
+TestVector make_test_vector(const Case& c, uint64_t seed, const PlayedProfiles* played = nullptr);
 
 // The weight and x for linear's oracle, exact and by row. x is quantized by its activation policy.
 class LinearReference {
@@ -75,7 +80,7 @@ class LinearReference {
 // Keeps the last test vector, because the variants of a case run one after another with the same one.
 class TestVectorCache {
  public:
-  const TestVector& get(const Case& c, uint64_t seed);
+  const TestVector& get(const Case& c, uint64_t seed, const PlayedProfiles* played = nullptr);
   const LinearReference& reference();  // of the last test vector, which must be for linear
 
  private:

@@ -21,6 +21,7 @@
 #include "suites/base/paths.h"
 #include "suites/base/process.h"
 #include "suites/cases/case_key.h"
+#include "suites/cases/profiles.h"
 #include "suites/host/probes.h"
 #include "suites/judge/expected/coverage.h"
 #include "suites/judge/expected/test_vector.h"
@@ -97,14 +98,22 @@ class Worker {
     if (options_.device)
       ready.info["device_guards"] = hosted_->no_guards().empty() ? "yes" : "no: " + hosted_->no_guards();
     if (remote_) ready.info["isolation"] = as_asked(remote_->isolation());
-    if (const char* profile = promised_profile(); profile != nullptr && *profile != '\0')
+    if (const char* profile = promised_profile(); profile != nullptr && *profile != '\0') {
       ready.info["profile"] = profile;
+      play(profile);
+    }
     ready.offers = offers_of(registry_, ready.provider);
   }
 
   // Names of profiles, or NULL.
   const char* promised_profile() const {
     return hosted_ ? hosted_->table().profile : remote_ ? remote_->table().profile : nullptr;
+  }
+
+  // Leaves names that nobody knows to the parent, which refuses them.
+  void play(const char* profile) try {
+    played_ = PlayedProfiles(profiles_named(profile, load_profiles(profiles_file())));
+  } catch (const std::runtime_error&) {
   }
 
   bool is_caged() const { return options_.isolation != Isolation::off; }
@@ -187,7 +196,8 @@ class Worker {
       for (const Implementation* each :
            registry_.find(abi_op(input.op), input.scheme->family(), input.activation.name())) {
         if (each->kernel->variant != verdict.variant) continue;
-        const JudgeContext context{options_.settings};
+        JudgeContext context{options_.settings};
+        context.played = &played_;
         verdict = key.contains("shares") ? ask_for_shares(replay, *each, context)
                                          : judge_replay(replay, *each, context);
         return;
@@ -207,6 +217,7 @@ class Worker {
     if (writes_files) std::filesystem::create_directories(context.scratch);
     if (c.id.kind == Kind::latency) add_peers(c, context);
     context.coverage = &coverage_;
+    context.played = &played_;
     context.test_vectors = &test_vectors_;
     context.seed = key.value("seed", context.seed);
     finish(judge(c, context));
@@ -319,6 +330,7 @@ class Worker {
   Registry clock_registry_;
   std::string no_clock_;
   CoverageLog coverage_;
+  PlayedProfiles played_;
   TestVectorCache test_vectors_;
   Fixtures fixtures_;
   bool has_fixtures_ = false;
