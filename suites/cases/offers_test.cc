@@ -236,7 +236,7 @@ TEST(UnknownNames, KnownOnesAreNotNamed) {
                                      offer_of_acme(Op::file, "")};
   const UnknownNames found = unknown_names(offers);
   EXPECT_THAT(found.lines, testing::IsEmpty());
-  EXPECT_FALSE(found.are_all);
+  EXPECT_THAT(found.never_asked, testing::IsEmpty());
 }
 
 TEST(UnknownNames, AreNamedWithTheNearest) {
@@ -249,7 +249,9 @@ TEST(UnknownNames, AreNamedWithTheNearest) {
       testing::ElementsAre(
           "linear of turbo: no scheme 'int8_rows' (did you mean 'int8_row'?)",
           testing::HasSubstr("linear of turbo: int8_row has no policy 'dyn_rows' (did you mean 'dyn_row")));
-  EXPECT_FALSE(found.are_all);
+  EXPECT_THAT(
+      found.never_asked,
+      testing::ElementsAre(found.lines[0], "linear of turbo: no case asks this of int8_row:dyn_rows"));
 }
 
 TEST(UnknownNames, ASchemeInPlaceOfItsFamilyIsTold) {
@@ -257,13 +259,18 @@ TEST(UnknownNames, ASchemeInPlaceOfItsFamilyIsTold) {
               testing::ElementsAre(testing::HasSubstr("a kernel names its family, 'int4_tinygemm'")));
 }
 
-TEST(UnknownNames, NothingElseIsOffered) {
-  const auto are_all = [](const std::vector<Offer>& offers) { return unknown_names(offers).are_all; };
-  EXPECT_TRUE(
-      are_all({offer_of_acme(Op::linear, "int8_rows"), offer_of_acme(Op::linear, "int8_row:dyn_rows")}));
-  EXPECT_FALSE(are_all({offer_of_acme(Op::linear, "int8_row:dyn_rows,weight_only")}));
-  EXPECT_FALSE(are_all({offer_of_acme(Op::linear, "int8_rows"), offer_of_acme(Op::file, "")}));
-  EXPECT_FALSE(are_all({}));
+TEST(UnknownNames, KernelsThatNoCaseAsksAreNamed) {
+  const auto never_asked = [](Op op, const char* scheme) {
+    return unknown_names(std::vector<Offer>{offer_of_acme(op, scheme)}).never_asked.size();
+  };
+  EXPECT_EQ(never_asked(Op::linear, "int8_rows"), 1u);
+  EXPECT_EQ(never_asked(Op::linear, "int8_row:dyn_rows"), 1u);
+  EXPECT_EQ(never_asked(Op::linear, "int8_row:dyn_rows,weight_only"), 0u);
+  EXPECT_EQ(never_asked(Op::pack, "int8_row"), 1u) << "it has no packed layout";
+  EXPECT_EQ(never_asked(Op::pack, "mx"), 0u);
+  EXPECT_EQ(never_asked(Op::quantize_activation, "nf4:*"), 1u) << "no policy quantizes x";
+  EXPECT_EQ(never_asked(Op::quantize_activation, "mx:*"), 0u);
+  EXPECT_EQ(never_asked(Op::file, ""), 0u);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "suites/base/did_you_mean.h"
+#include "suites/inputs/inputs.h"
 
 namespace qcts {
 namespace {
@@ -53,33 +54,46 @@ std::string unknown_scheme(const std::string& family) {
   return "no scheme " + quoted_with_nearest(family, known_families());
 }
 
+// Is there an input for the offer, in the largest set and for some scheme of its family?
+bool has_input(const Offer& offer) {
+  const bool has_policies = offer.op == Op::linear || offer.op == Op::quantize_activation;
+  const bool is_packing = offer.op == Op::pack || offer.op == Op::unpack;
+  for (const Scheme* scheme : schemes()) {
+    if (scheme->family() != offer.family()) continue;
+    for (const Layout layout : scheme->layouts()) {
+      if ((layout == kPlain) == is_packing || !offer.reads(layout)) continue;
+      for (const Synthetic& input :
+           synthetic_inputs(Kind::numerics, offer.op, *scheme, layout, InputSet::all))
+        if (!has_policies || offer.takes(input.activation)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 UnknownNames unknown_names(std::span<const Offer> offers) {
   UnknownNames found;
   const std::set<std::string> families = known_families();
-  size_t dead = 0;
   for (const Offer& offer : offers) {
     if (offer.op == Op::file) continue;
     const std::string family(offer.family());
     const std::string who = std::string(op_name(offer.op)) + " of " + offer.variant + ": ";
     if (family != kDense && !families.contains(family)) {
       found.lines.push_back(who + unknown_scheme(family));
-      ++dead;
+      found.never_asked.push_back(found.lines.back());
       continue;
     }
+    if (family != kDense && !has_input(offer))
+      found.never_asked.push_back(who + "no case asks this of " + std::string(offer.scheme));
     if (offer.op != Op::linear && offer.op != Op::quantize_activation) continue;
     const std::set<std::string> known = policies_of_family(family);
     const std::vector<std::string> listed = listed_policies(offer.scheme);
-    size_t unknown = 0;
     for (const std::string& policy : listed) {
       if (policy == "*" || known.contains(policy)) continue;
       found.lines.push_back(who + family + " has no policy " + quoted_with_nearest(policy, known));
-      ++unknown;
     }
-    dead += !listed.empty() && unknown == listed.size();
   }
-  found.are_all = !offers.empty() && dead == offers.size();
   return found;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds what a provider offers under names that nothing here has: such kernels would be dropped in silence.
+// Finds what a provider offers and no case asks, such as a kernel under a name that nothing here has: it
+// would be dropped in silence.
 #pragma once
 
 #include <span>
@@ -13,7 +14,8 @@ namespace qcts {
 struct UnknownNames {
   // "linear of turbo: no scheme 'int8_rows' (did you mean 'int8_row'?)", once for each name of an offer.
   std::vector<std::string> lines;
-  bool are_all = false;  // no offer has a scheme, and for x a policy, that is known
+  // Of these, and of known names, the lines of kernels that no case of any plan can ask.
+  std::vector<std::string> never_asked;
 };
 UnknownNames unknown_names(std::span<const Offer> offers);
 

@@ -193,11 +193,27 @@ provider.serve()
     ids=["scheme", "policy"],
 )
 def test_an_unknown_name_of_a_kernel_is_told_when_it_is_loaded(tmp_path, scheme, why):
-    """Alone it ends the run; beside a known one it is a line of the summary, the record's head and the report."""
-    (tmp_path / "alone").mkdir()
-    result, _ = run(tmp_path / "alone", program(tmp_path / "alone", TWO_KERNELS % [("linear", scheme)]))
-    assert result.returncode == 2 and why in result.stderr, result.stdout + result.stderr
-    result, report = run(tmp_path, program(tmp_path, TWO_KERNELS % [("linear", scheme), ("dequantize", "int8_row")]), *THREE_CASES)
+    """A kernel that no case asks ends the run, also beside others."""
+    for number, kernels in enumerate(([("linear", scheme)], [("linear", scheme), ("dequantize", "int8_row")])):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        result, report = run(folder, program(folder, TWO_KERNELS % kernels), *THREE_CASES)
+        assert (result.returncode, report) == (2, None) and why in result.stderr, result.stdout + result.stderr
+        assert "provider acme offers what no case of any plan can ask; linear of x: no " in result.stderr
+
+
+def test_an_operation_that_no_scheme_of_the_family_has_is_refused(tmp_path):
+    kernels = [("pack", "int8_row"), ("dequantize", "int8_row")]
+    result, report = run(tmp_path, program(tmp_path, TWO_KERNELS % kernels), *THREE_CASES)
+    assert (result.returncode, report) == (2, None)
+    assert "no case of any plan can ask; pack of x: no case asks this of int8_row" in result.stderr
+
+
+def test_an_unknown_policy_beside_a_known_one_is_told(tmp_path):
+    """In a line of the summary, the record's head and the report."""
+    why = "linear of x: int8_row has no policy 'dyn_row_sim' (did you mean 'dyn_row_sym'?)"
+    kernels = [("linear", "int8_row:dyn_row_sim,weight_only"), ("dequantize", "int8_row")]
+    result, report = run(tmp_path, program(tmp_path, TWO_KERNELS % kernels), *THREE_CASES)
     assert result.returncode == 3 and f"not asked: acme, {why}" in result.stdout, result.stdout + result.stderr
     assert report["providers"][0]["unknown"] == [why]
 

@@ -71,16 +71,19 @@ fs::path empty_logs(const RunRequest& request, const fs::path& scratch) {
   return logs;
 }
 
-// Adds what a provider offers under unknown names to its entry. Throws UsageError if it offers nothing else.
+// Adds unknown policies of a kernel to the provider's entry. Throws UsageError for a kernel that no case of
+// any plan can ask, unless it is one of qcts' own, of which a family may have more than is judged.
 void note_unknown_names(ProviderSlot& slot) {
   const UnknownNames unknown = unknown_names(slot.ready.offers);
-  if (unknown.lines.empty()) return;
-  if (unknown.are_all) {
-    std::string text = "provider " + slot.ready.provider + " offers nothing that is known here";
-    for (const std::string& line : unknown.lines) text += "; " + line;
+  const bool is_own = slot.ready.info["library"].get<std::string>().empty();
+  if (!unknown.never_asked.empty() && !is_own) {
+    std::string text = "provider " + slot.ready.provider + " offers what no case of any plan can ask";
+    for (const std::string& line : unknown.never_asked) text += "; " + line;
+    for (const std::string& line : unknown.lines)
+      if (std::ranges::find(unknown.never_asked, line) == unknown.never_asked.end()) text += "; " + line;
     throw UsageError(text);
   }
-  slot.ready.info["unknown"] = unknown.lines;
+  if (!unknown.lines.empty()) slot.ready.info["unknown"] = unknown.lines;
 }
 
 // Says of every kernel of a GPU what the ledgers say of it.
@@ -111,7 +114,8 @@ void note_options(ProviderSlot& slot) try {
       profiles_named(slot.ready.info.value("profile", ""), load_profiles(profiles_file())));
   if (!played.options().empty()) slot.ready.info["options"] = played.options();
 } catch (const std::runtime_error& error) {
-  throw UsageError("provider " + slot.ready.provider + " promises what cannot be judged here: " + error.what());
+  throw UsageError("provider " + slot.ready.provider +
+                   " promises what cannot be judged here: " + error.what());
 }
 
 // Adds the provider of a slot that has started to the run.
