@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A vendor's day with the program, header and sample that `cmake --install` writes: a first verdict, the word CONFORMANT for a kernel
-that serves all types (the test's own), and a statement that a second installation of the same build verifies and judges anew."""
+that serves all types (the test's own), and a statement that a second installation of the same build verifies and judges anew. Another
+vendor promises profiles that play options of the ledger, and states that he serves them."""
 
 import json
 import subprocess
@@ -68,3 +69,22 @@ def test_from_the_sample_to_a_statement_verified_elsewhere(tmp_path):
     again = [elsewhere / "bin/qcts", "verify", handed / "statement.json", "--provider", library]
     done = subprocess.run(again, capture_output=True, text=True)
     assert done.returncode == 1 and "is another file" in " ".join(done.stdout.split())
+
+
+def test_to_the_statement_of_promised_profiles(tmp_path):
+    package = installed(tmp_path / "vendor")
+    qcts, library, watch = package / "bin/qcts", tmp_path / "acme.so", Watch()
+    source = ROOT / "suites/selftest/vendor/mx.c"
+    flags = ["-std=c11", "-O2", "-ffp-contract=off", "-shared", "-fPIC", '-DPROFILE="nvidia_rceil ocp_mx_1_0"']
+    command("cc", *flags, "-I", package / "include/qcts", source, "-lm", "-o", library)
+    words = ["run", "--no-progress", "--plan", "nightly", "--provider", library, "--out", tmp_path / "night"]
+    last = command(qcts, *words, cwd=tmp_path).stdout
+    watch.note("conformant to profiles")
+    assert "\nCONFORMANT: nvidia_rceil ocp_mx_1_0: acme 1, quantize of" in last, last[-2000:]
+    command(qcts, "statement", tmp_path / "night", "--vendor", "Acme", "--product", "mx", cwd=tmp_path)
+    verified = command(qcts, "verify", tmp_path / "night/statement.json", cwd=tmp_path).stdout
+    watch.note("statement of profiles")
+    assert "CONFORMANT: nvidia_rceil ocp_mx_1_0: acme 1" in verified
+    claim = json.loads((tmp_path / "night/report.json").read_text())["conformance"]["claims"][0]
+    assert claim["conformant"] and claim["options"] == ["mx_non_finite_any", "mx_rceil_bits", "mx_scale_exact"]
+    print(watch.reached)

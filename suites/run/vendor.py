@@ -13,5 +13,6 @@ def vendor(folder, name="acme", source="vendor.c", **macros):
     library = folder / f"{name}.so"
     words = [f"-D{macro}" + ("" if value is True else f"={value}") for macro, value in macros.items()]
     flags = ["-std=c11", "-O2", "-ffp-contract=off", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]
-    subprocess.run(["cc", *flags, "-I", ROOT / "kernels/abi", *words, ROOT / "suites/selftest/vendor" / source, "-lm", "-o", library], check=True, timeout=120)
+    files = [ROOT / "suites/selftest/vendor" / source, "-lm", "-o", library]
+    subprocess.run(["cc", *flags, "-I", ROOT / "kernels/abi", *words, *files], check=True, timeout=120)
     return library
