@@ -57,13 +57,19 @@ std::string Budget::text() const {
 }
 
 void keep_what_was_judged(const std::filesystem::path& out, const std::string& words) {
+  replace_head(out, [&](RunRecord& record) {
+    std::vector<std::string> ids;
+    for (const Verdict& verdict : record.verdicts) ids.push_back(verdict.full_id());
+    record.head.cases = record.head.all_cases = ids.size();
+    record.head.cases_sha256 = ids_sha256(ids);
+    record.head.selection.push_back(words);
+  });
+}
+
+void replace_head(const std::filesystem::path& out, const std::function<void(RunRecord&)>& change) {
   const std::filesystem::path file = out / "run.jsonl", whole = out / "run.jsonl.part";
   RunRecord record = read_run_record(file);
-  std::vector<std::string> ids;
-  for (const Verdict& verdict : record.verdicts) ids.push_back(verdict.full_id());
-  record.head.cases = record.head.all_cases = ids.size();
-  record.head.cases_sha256 = ids_sha256(ids);
-  record.head.selection.push_back(words);
+  change(record);
   RunRecordWriter writer;
   writer.create(whole, record.head);
   for (const Verdict& verdict : record.verdicts) writer.add(verdict);

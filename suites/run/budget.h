@@ -4,11 +4,14 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "suites/run/workers/worker_lane.h"
+
+#include "suites/record/run_record.h"
 
 namespace qcts {
 
@@ -34,5 +37,8 @@ class Budget {
 // Turns the unfinished record in `out` into one of a complete run that asked no more than was judged.
 // `words` joins its selection. Throws std::runtime_error.
 void keep_what_was_judged(const std::filesystem::path& out, const std::string& words);
+
+// Replaces the head of out/run.jsonl.
+void replace_head(const std::filesystem::path& out, const std::function<void(RunRecord&)>& change);
 
 }  // namespace qcts

@@ -183,6 +183,33 @@ void judge_all(const RunRequest& request, RunSetup& setup, const RunChoice& choi
   judge_tasks(setup.slots, repeated(tasks.latency, request.repeat), 1, on_verdict, on_wait);
 }
 
+// Adds the files of code that each library's hosts have mapped to the provider's entry in record and report,
+// beside those of an earlier part of the run. A peer's are left out.
+void note_code(const fs::path& out, const RunSetup& setup, RunReport& report) {
+  std::map<std::string, std::map<std::string, std::string>> code;  // by provider and path: the SHA-256
+  for (const ProviderSlot& slot : setup.slots)
+    if (slot.ready.error.empty() && !slot.ready.info.value("library", "").empty() &&
+        !slot.ready.info.value("peer", false))
+      for (const MappedInode& file : slot.mapped) {
+        std::string& known = code[slot.ready.provider][file.first];
+        const std::string sha256 = sha256_of(file);
+        known = known.empty() || known == sha256 ? sha256 : "replaced during the run";
+      }
+  if (code.empty()) return;
+  replace_head(out, [&](RunRecord& record) {
+    for (nlohmann::ordered_json& provider : record.head.providers) {
+      std::map<std::string, std::string>& files = code[provider.value("name", "")];
+      for (const auto& file : provider.value("code", nlohmann::ordered_json::array()))
+        files.emplace(file.at("path"), file.at("sha256"));
+      if (files.empty()) continue;
+      provider["code"] = nlohmann::ordered_json::array();
+      for (const auto& [path, sha256] : files)
+        provider["code"].push_back({{"path", path}, {"sha256", sha256}});
+    }
+    report.providers = record.head.providers;
+  });
+}
+
 // Counts the chosen cases without a verdict.
 LeftOut left_out(const RunChoice& choice, const RunReport& report) {
   std::set<std::string> judged;
@@ -244,6 +271,7 @@ RunReport judge_cases(const RunRequest& request, RunSetup& setup, const RunChoic
     report.stopped = "by --fail-fast after " + judged + "; --resume continues the run";
   for (const ProviderSlot& slot : setup.slots) report.host_round_trips += slot.round_trips;
   record.close();
+  note_code(request.out, setup, report);
   if (is_cut && budget.is_limited()) {
     keep_what_was_judged(request.out, budget.text());
     report.selection.push_back(budget.text());

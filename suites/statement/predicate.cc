@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "reference/formats/io/sha256.h"
+#include "suites/base/paths.h"
 #include "suites/cases/profiles.h"
 #include "suites/run/run_report.h"
 #include "suites/statement/envelope.h"
@@ -58,11 +59,31 @@ const Json& only_provider(const RunHead& head) {
   return head.providers.front();
 }
 
-Json subject_json(const RunHead& head) {
+Json subject_json(const std::string& path, const std::string& sha256) {
+  return {{"name", std::filesystem::path(path).filename().string()}, {"digest", {{"sha256", sha256}}}};
+}
+
+// The library, and every other file of code that its host had mapped.
+Json subjects_json(const RunHead& head) {
   const Json& provider = only_provider(head);
+  Json subjects = Json::array({subject_json(provider.value("library", ""), provider.value("sha256", ""))});
+  for (const Json& file : provider.value("code", Json::array()))
+    if (const Json subject = subject_json(file.at("path"), file.at("sha256")); subject != subjects.front())
+      subjects.push_back(subject);
+  return subjects;
+}
+
+// Why the files of a library's code are not known, or "".
+std::string unknown_code(const Json& provider) {
   const std::string library = provider.value("library", "");
-  return {{"name", std::filesystem::path(library).filename().string()},
-          {"digest", {{"sha256", provider.value("sha256", "")}}}};
+  if (library.empty() || !is_shared_library(library)) return "";
+  bool has_library = false;
+  for (const Json& file : provider.value("code", Json::array())) {
+    const std::string path = file.at("path"), sha256 = file.at("sha256");
+    has_library = has_library || sha256 == provider.value("sha256", "");
+    if (sha256.size() != 64) return "the provider ran code that cannot be hashed any more: " + path;
+  }
+  return has_library ? "" : "it does not say which files of code the provider's host had mapped";
 }
 
 // The words of the user that make a run less than complete, for one provider.
@@ -97,6 +118,7 @@ std::string unsuited(const RunHead& head, const std::vector<Verdict>& verdicts) 
            " cases";
   const Json& provider = head.providers.front();
   if (std::string other = other_options(provider); !other.empty()) return other;
+  if (std::string unknown = unknown_code(provider); !unknown.empty()) return unknown;
   const std::string isolation = provider.value("isolation", "");
   if (isolation != "isolated" && !isolation.starts_with("isolated, but "))
     return "the provider was not isolated: " + isolation;
@@ -160,7 +182,7 @@ Json statement_json(const Predicate& predicate) {
   body["head_sha256"] = predicate.head_sha256;
   body["verdicts"] = std::move(rows);
   return {{"_type", kStatementType},
-          {"subject", Json::array({subject_json(predicate.head)})},
+          {"subject", subjects_json(predicate.head)},
           {"predicateType", kPredicateType},
           {"predicate", std::move(body)}};
 }
@@ -199,8 +221,8 @@ Predicate predicate_from_statement(const Json& statement) {
   for (const auto& [name, value] : body["head"].items())
     if (!known.contains(name)) throw std::runtime_error("head: unknown field '" + name + "'");
   predicate.head_sha256 = field(body, "head_sha256");
-  if (statement["subject"] != Json::array({subject_json(predicate.head)}))
-    throw std::runtime_error("subject: not the library of the run's provider");
+  if (statement["subject"] != subjects_json(predicate.head))
+    throw std::runtime_error("subject: not the library of the run's provider, and what that has loaded");
   const std::string provider = only_provider(predicate.head).value("name", "");
   if (!body["verdicts"].is_array()) throw std::runtime_error("verdicts: not a list");
   for (const Json& row : body["verdicts"]) predicate.verdicts.push_back(row_from(row, provider));

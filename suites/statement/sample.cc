@@ -53,8 +53,8 @@ std::vector<std::string> drawn_sample(const Predicate& predicate, double percent
   return ids;
 }
 
-std::vector<Verdict> judged_anew(const RunHead& head, const std::filesystem::path& provider,
-                                 const std::vector<std::string>& ids, unsigned jobs) {
+RunRecord judged_anew(const RunHead& head, const std::filesystem::path& provider,
+                      const std::vector<std::string>& ids, unsigned jobs) {
   const ScratchFolder scratch;
   RunRequest request;
   request.plan = kCompletePlan;
@@ -72,7 +72,7 @@ std::vector<Verdict> judged_anew(const RunHead& head, const std::filesystem::pat
     const Silence silence;
     run(request);
   }
-  return read_run_record(record_of(scratch.path())).verdicts;
+  return read_run_record(record_of(scratch.path()));
 }
 
 }  // namespace qcts

@@ -14,9 +14,9 @@ namespace qcts {
 // Fewer if the statement has fewer. Timed cases, and those drawn from a secret seed, are left out.
 std::vector<std::string> drawn_sample(const Predicate& predicate, double percent);
 
-// Judges these cases of the complete plan with the run's seed, threads and limits. Returns their verdicts.
+// Judges these cases of the complete plan with the run's seed, threads and limits. Returns their record.
 // Throws RunError as `qcts run` does.
-std::vector<Verdict> judged_anew(const RunHead& head, const std::filesystem::path& provider,
-                                 const std::vector<std::string>& ids, unsigned jobs);
+RunRecord judged_anew(const RunHead& head, const std::filesystem::path& provider,
+                      const std::vector<std::string>& ids, unsigned jobs);
 
 }  // namespace qcts

@@ -142,6 +142,28 @@ class Verifier {
     return to_json(row.verdict) == to_json(stated(verdict)) && row.sha256 == text_sha256(line);
   }
 
+  // What the library loads here has to be what it loaded there.
+  void check_code(const RunHead& head) {
+    const auto files_of = [](const RunHead& of) {
+      std::map<std::string, std::string> files;
+      for (const Json& provider : of.providers)
+        for (const Json& file : provider.value("code", Json::array()))
+          files[fs::path(file.at("path").get<std::string>()).filename()] = file.at("sha256");
+      return files;
+    };
+    const std::string library = request_.provider.filename();
+    const std::map<std::string, std::string> there = files_of(predicate_.head);
+    for (const auto& [name, sha256] : files_of(head)) {
+      const auto stated = there.find(name);
+      if (name == library) continue;
+      if (stated == there.end())
+        fault("subject: the library loads " + name + " here, of which the statement says nothing");
+      else if (stated->second != sha256)
+        fault("subject: " + name + " is another file here: its sha256 is " + sha256 + ", not " +
+              stated->second);
+    }
+  }
+
   void judge_anew() {
     const std::string want = predicate_.head.providers.front().value("sha256", "");
     if (!fs::exists(request_.provider)) throw UsageError("there is no " + request_.provider.string());
@@ -151,7 +173,9 @@ class Verifier {
     std::map<std::string, const Verdict*> stated_ones;
     for (const StatedVerdict& row : predicate_.verdicts) stated_ones[row.verdict.full_id()] = &row.verdict;
     const std::vector<std::string> ids = drawn_sample(predicate_, request_.sample_percent);
-    const std::vector<Verdict> anew = judged_anew(predicate_.head, request_.provider, ids, request_.jobs);
+    const RunRecord record = judged_anew(predicate_.head, request_.provider, ids, request_.jobs);
+    const std::vector<Verdict>& anew = record.verdicts;
+    check_code(record.head);
     if (anew.size() != ids.size())
       return fault("verdicts: of " + std::to_string(ids.size()) + " drawn cases, " +
                    std::to_string(anew.size()) + " could be judged anew");

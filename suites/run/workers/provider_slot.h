@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "suites/base/process.h"
+#include "suites/providers/mapped_code.h"
 #include "suites/run/workers/worker.h"
 
 namespace qcts {
@@ -30,6 +32,7 @@ struct ProviderSlot {
   WorkerReady ready;                   // set after start_workers()
   std::unique_ptr<ChildProcess> idle;  // a worker that has answered the handshake and waits
   int started = 0;                     // workers so far
+  std::set<MappedInode> mapped = {};   // files of code, by all its hosts
   uint64_t round_trips = 0;            // of all its workers to their hosts, for verdicts
   bool keep_going = true;              // after kMaxTimeouts
   size_t timeouts = 0;                 // in a row

@@ -26,6 +26,7 @@
 #include "suites/judge/expected/coverage.h"
 #include "suites/judge/expected/test_vector.h"
 #include "suites/providers/hosted_provider.h"
+#include "suites/providers/mapped_code.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/providers/remote_provider.h"
 #include "suites/timing/peers.h"
@@ -279,6 +280,8 @@ class Worker {
     if (hosted_) {
       const uint64_t trips = hosted_->round_trips();
       line[kRoundTripsKey] = trips - std::exchange(round_trips_, trips);
+      if (const std::vector<MappedInode> mapped = mapped_.added(hosted_->pid()); !mapped.empty())
+        line[kMappedKey] = mapped;
     }
     write_line(answer_fd_, line);
   }
@@ -329,6 +332,7 @@ class Worker {
   std::unique_ptr<HostedProvider> clock_;  // on a device
   Registry clock_registry_;
   std::string no_clock_;
+  MappedCode mapped_;  // by the host
   CoverageLog coverage_;
   PlayedProfiles played_;
   TestVectorCache test_vectors_;

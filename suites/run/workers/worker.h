@@ -60,6 +60,8 @@ inline constexpr const char* kHostFailedKey = "host_failed";
 inline constexpr const char* kPeakResidentKey = "peak_resident_bytes";
 // The key that a worker adds to a verdict: how often it asked its host since the last one.
 inline constexpr const char* kRoundTripsKey = "round_trips";
+// Files of code that the host has mapped since the verdict before: [[path, inode], ...].
+inline constexpr const char* kMappedKey = "mapped";
 
 // Returns the line that tells a worker to judge a replay with that variant.
 nlohmann::ordered_json replay_key(const Replay& replay, const std::string& variant);

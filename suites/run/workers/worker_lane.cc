@@ -76,6 +76,8 @@ void WorkerLane::take(const std::string& line) {
     verdict = verdict_from_json(json);
     spoilt = json.contains(kSpoiltKey);
     slot_->round_trips += json.value(kRoundTripsKey, uint64_t{0});
+    for (const MappedInode& file : json.value(kMappedKey, std::vector<MappedInode>()))
+      slot_->mapped.insert(file);
   } catch (const std::exception& error) {
     finish_broken(Status::crash,
                   std::string("its worker wrote a line that is not a verdict: ") + error.what());
