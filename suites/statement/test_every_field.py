@@ -79,7 +79,7 @@ def test_every_changed_field_of_a_statement_is_named(made, tmp_path):
         names = [named, f": {short}"]
         if named in ("head.schema", "head.qcts"):
             names.append("head: not the head of a run")
-        if path[-1] in ("library", "sha256"):
+        if path[-1] in ("library", "sha256", "path"):
             names.append("subject: ")
         assert any(name in fault for fault in faults for name in names), (path, faults)
 
