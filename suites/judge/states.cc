@@ -202,37 +202,39 @@ class StatesJudge {
     }
   }
 
-  // One element of a plane changes at the same address, then all codes. A prepared weight is prepared again.
+  // One element of a plane changes at the same address, two parts of the codes change places, and then all
+  // codes change. Each follows a call with the given weight. A prepared weight is prepared again.
   void judge_another_weight() {
     const KernelInput& input = given_.input();
     for (size_t plane = 0; plane < input.planes.size(); ++plane) {
       if (!may_change_alone(input, input.planes[plane])) continue;
-      std::optional<KernelInput> changed = with_another_element(input, plane);
-      if (!changed) continue;
-      write_weight(*changed);
-      const Expected of_changed(test_vector_for(*std::move(changed)), kernel_);
-      const std::string when =
-          "once the weight's last " +
-          std::string(input.planes[plane].name == "qdata" ? "code" : input.planes[plane].name) +
-          " changed at the same address";
-      if (!is_right(run_, of_changed, when)) return;
+      const bool is_of_codes = input.planes[plane].name == "qdata";
+      if (std::optional<KernelInput> changed = with_another_element(input, plane);
+          changed && !is_right_with(*std::move(changed),
+                                    "once the weight's last " +
+                                        std::string(is_of_codes ? "code" : input.planes[plane].name) +
+                                        " changed at the same address"))
+        return;
       KernelInput exchanged = input;
-      if (input.planes[plane].name != "qdata" || !exchange_words(exchanged.planes[plane].bytes)) continue;
-      write_weight(exchanged);
-      if (!is_right(run_, Expected(test_vector_for(std::move(exchanged)), kernel_),
-                    "once two parts of the weight's codes changed places"))
+      if (is_of_codes && exchange_words(exchanged.planes[plane].bytes) &&
+          !is_right_with(std::move(exchanged), "once two parts of the weight's codes changed places"))
         return;
     }
-    write_weight(input);
     if (input.op != Op::linear || !input.scheme->quantizes_weight()) return;
     KernelInput other = input;
     for (Plane& plane : random_planes(*input.scheme, input.weight, kOtherSeed)) {
       const auto kept = std::ranges::find(other.planes, plane.name, &Plane::name);
       if (kept != other.planes.end() && kept->bytes.size() == plane.bytes.size()) *kept = std::move(plane);
     }
+    is_right_with(std::move(other), "once the weight changed at the same addresses");
+  }
+
+  // Judges a call with another weight, and then one with the given weight at the same addresses.
+  bool is_right_with(KernelInput other, const std::string& when) {
     write_weight(other);
-    is_right(run_, Expected(test_vector_for(std::move(other)), kernel_),
-             "once the weight changed at the same addresses");
+    if (!is_right(run_, Expected(test_vector_for(std::move(other)), kernel_), when)) return false;
+    write_weight(given_.input());
+    return is_right(run_, given_, "once the weight is again as it was at the same address");
   }
 
   void write_weight(const KernelInput& input) {
