@@ -186,6 +186,8 @@ bool is_asked(const InputFamily& family, const Request& request, const WeightSha
   if (family.generator == Generator::tall && (weight.n == kManyRows) != has_many_rows_of_weight(request))
     return false;
   if (family.generator == Generator::many_rows && !adds_many_rows(request, weight)) return false;
+  // More columns cost a linear too much.
+  if (request.op == Op::linear && family.generator == Generator::deeper && weight.n > 8) return false;
   // n does not matter for x.
   if (request.op == Op::quantize_activation && weight.n > 256) return false;
   return !request.scheme.refusal(weight) && !request.scheme.refusal(weight, request.layout) &&
@@ -252,6 +254,11 @@ void add_drawn(const Request& request, std::vector<Synthetic>& out) {
     if (request.support.has(request.op, Generator::drawn, input.weight)) out.push_back(std::move(input));
 }
 
+// Linear had the family before the other operations.
+bool asks_all_but_linear_last(Generator generator, Op op) {
+  return generator == Generator::deeper && op != Op::linear;
+}
+
 bool asks_about_schedules(Generator generator) {
   return generator == Generator::noise || generator == Generator::panels || generator == Generator::rows;
 }
@@ -309,7 +316,7 @@ bool GeneratorSupport::remembered(Answers& answers, const WeightShape& shape,
 
 std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout, InputSet set,
                                         GeneratorSupport* known, uint64_t draw_seed) {
-  std::vector<Synthetic> out, last, late;
+  std::vector<Synthetic> out, last, late, latest;
   GeneratorSupport own(scheme);
   GeneratorSupport& support = known == nullptr ? own : *known;
   const bool of_values = kind == Kind::numerics && set == InputSet::all;
@@ -327,9 +334,10 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
         add_drawn(request, last);
       else
         add_family(family, request,
-                   family.generator >= Generator::deeper   ? late
-                   : family.generator >= Generator::models ? last
-                                                           : out);
+                   asks_all_but_linear_last(family.generator, op) ? latest
+                   : family.generator >= Generator::deeper        ? late
+                   : family.generator >= Generator::models        ? last
+                                                                  : out);
       const bool repeats =
           kind == Kind::determinism && family.generator == Generator::noise && request_set == InputSet::few;
       if (repeats || (of_values && family.is_asked_in_each_dtype)) add_other_dtypes(family, request, last);
@@ -347,7 +355,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
       add_other_dtypes(input_family(Generator::end_pairs), request, last);
     }
   // Sampling depends on the positions of the others.
-  for (const auto* more : {&last, &late}) out.insert(out.end(), more->begin(), more->end());
+  for (const auto* more : {&last, &late, &latest}) out.insert(out.end(), more->begin(), more->end());
   return out;
 }
 
