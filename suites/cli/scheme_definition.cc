@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -203,14 +204,55 @@ std::string order_text(const Scheme& scheme, const WeightShape& shape) {
          (in_pairs ? "; code 2i is the low nibble of byte i, code 2i + 1 the high one" : "");
 }
 
-void print_planes(const Scheme& scheme, Printout& out) {
+// What the shapes of a layout do not tell, because the probes need no padding.
+std::string padding_text(std::string_view layout) {
+  if (!layout.starts_with("tile_packed_4d")) return "";
+  return "n and k are padded to multiples of 8 and 1024 with weights of 0, before they are quantized: padded "
+         "codes are 0, and a group of padding alone has the least scale and a zero of 8 times that";
+}
+
+// Returns the policies under which the reference reads a bound of x, which a file may add to a weight.
+std::string policies_that_read(const Scheme& scheme, const WeightShape& shape, std::string_view bound,
+                               double value) {
+  if (!scheme.quantizes_weight()) return "";
+  Planes planes = planes_of_noise(scheme, shape);
+  const size_t count = static_cast<size_t>(shape.k);
+  std::vector<std::byte> x(count * dtype_bytes(shape.dtype));
+  for (size_t i = 0; i < count; ++i) store_float(shape.dtype, x, i, noise(2, i));
+  const Matrix row{shape.dtype, 1, shape.k, x};
+  Plane plane{std::string(bound), DType::float64, {}, std::vector<std::byte>(sizeof value)};
+  std::memcpy(plane.bytes.data(), &value, sizeof value);
+  std::string found;
+  for (const Policy policy : scheme.activations()) {
+    if (policy == kWeightOnly || !scheme.policy_specs(shape, policy).empty()) continue;
+    Planes bounded = planes;
+    bounded.push_back(plane);
+    const Planes without = scheme.quantize_activation(row, policy, planes),
+                 with = scheme.quantize_activation(row, policy, bounded);
+    if (!std::ranges::equal(without, with, {}, &Plane::bytes, &Plane::bytes))
+      found += (found.empty() ? "" : ", ") + std::string(policy.name());
+  }
+  return found;
+}
+
+void print_planes(const Scheme& scheme, const WeightShape& shape, Printout& out) {
   for (const LayoutInfo& info : scheme.layouts()) {
     const Layout layout = scheme.layout_named(info.name);
     if (!some_dtype(scheme, layout)) continue;
     out.text("planes, layout " + std::string(info.name), 2, Ink::bold);
     for (const SymbolicPlane& plane : symbolic_planes(scheme, layout))
       out.text(plane.name + ": " + plane.dtype + " " + plane.shape, 4);
+    if (const std::string padding = padding_text(info.name); !padding.empty()) out.text(padding, 4);
   }
+  const std::string lower = policies_that_read(scheme, shape, "hp_value_lb", 0x1p9),
+                    upper = policies_that_read(scheme, shape, "hp_value_ub", 0x1p-9);
+  if (lower.empty() && upper.empty()) return;
+  out.text("planes that a weight may have beside them", 2, Ink::bold);
+  if (!lower.empty())
+    out.text("hp_value_lb: float64 []: the largest magnitude of x counts as at least this, for x " + lower,
+             4);
+  if (!upper.empty())
+    out.text("hp_value_ub: float64 []: the largest magnitude of x counts as at most this, for x " + upper, 4);
 }
 
 void print_written(const Scheme& scheme, const WeightShape& shape, Printout& out) {
@@ -289,7 +331,7 @@ void print_definition(const Scheme& scheme, Printout& out) {
                ? ", of all rows"
                : ", of " + std::to_string(scheme.params().group_rows) + " rows"),
       2);
-  print_planes(scheme, out);
+  print_planes(scheme, shape, out);
   out.text("one element", 2, Ink::bold);
   out.text(formula(scheme, shape) +
                "; quantize, pack, unpack and dequantize have one right answer, bit for bit, and linear the "

@@ -86,3 +86,10 @@ def test_nibbles_are_told_apart():
 def test_it_wants_a_name():
     assert "--define" in qcts("schemes", "--define", code=2).stderr
     assert "did you mean 'int8_row'" in qcts("schemes", "--define", "int9_row", code=2).stderr
+
+
+def test_it_says_what_shapes_do_not_tell():
+    text = " ".join(defined("fp8_row").split())
+    assert "hp_value_ub: float64 []: the largest magnitude of x counts as at most this, for x dyn_row" in text
+    assert "hp_value" not in defined("int8_row")
+    assert defined("int4_tinygemm_g32").count("padded to multiples of 8 and 1024") == 2
