@@ -78,6 +78,12 @@ void set_float_control([[maybe_unused]] uint32_t control) {
 #endif
 }
 
+FlushedSubnormals::FlushedSubnormals() : before_(float_control()) {
+  set_float_control(before_ | kFlushToZero | kDenormalsAreZero);
+}
+
+FlushedSubnormals::~FlushedSubnormals() { set_float_control(before_); }
+
 std::string float_control_change(uint32_t before, uint32_t after) {
   if (before == after) return {};
   std::array<char, 96> numbers{};

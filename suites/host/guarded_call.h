@@ -52,6 +52,19 @@ struct HostFailure {
 // Returns MXCSR without its sticky flags and, in the upper half, the x87 unit's control word on x86, or 0 on
 // other machines.
 uint32_t float_control();
+
+// Flushes subnormal results and operands of this thread to zero, as a caller may, for its own lifetime.
+class FlushedSubnormals {
+ public:
+  FlushedSubnormals();
+  ~FlushedSubnormals();
+  FlushedSubnormals(const FlushedSubnormals&) = delete;
+  FlushedSubnormals& operator=(const FlushedSubnormals&) = delete;
+
+ private:
+  const uint32_t before_;
+};
+
 void set_float_control(uint32_t control);
 // Returns "MXCSR 0x1f80 -> 0x9fc0 (flush to zero, denormals are zero)", or the same of the x87 control word.
 // Returns an empty string if the states are equal.

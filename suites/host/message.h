@@ -66,7 +66,8 @@ struct HostRequest {
   // 64 bytes. The plane's own pointers mean nothing to the judge.
   std::byte* emitted;
   uint64_t emitted_bytes;
-  uint32_t n_open, reserved;
+  uint32_t n_open;
+  uint32_t flushes;  // run: 1 if the caller flushes subnormals to zero, which is its own affair
   OpenPages open[kMaxOpenPages];
 };
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -278,6 +279,8 @@ class Host {
       case HostCall::capture:
       case HostCall::run: {
         const qcts_kernel& kernel = kernel_of(request);
+        std::optional<FlushedSubnormals> of_caller;
+        if (request.flushes != 0) of_caller.emplace();
         answer.status = guarded_status(kernel.variant, "run", [&] { return kernel.run(problem); });
         return say_failure(kernel, answer);
       }

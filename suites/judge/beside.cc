@@ -174,7 +174,7 @@ std::vector<ProblemBeside> problems_beside(const Case& c, const KernelInput& inp
     add_widest_ranges(input, out);
   if (synthetic.generator == Generator::all_codes) {
     add_every_magnitude(input, out);
-    if (input.op == Op::dequantize) add_widest_ranges(input, out);
+    if (!input.has_x()) add_widest_ranges(input, out);
   }
   if (is_noise && (input.op == Op::dequantize || (is_linear && (input.m == 1 || input.m == 7))))
     add_uneven_groups(input, out);

@@ -136,9 +136,10 @@ class DeterminismJudge {
   }
 
   // A device's driver has memory and threads of its own.
-  void judge_side_effects(const KernelRun& base) {
+  void judge_side_effects(KernelRun& base) {
     std::array<Footprint, kSpans + 1> seen;
     if (base.problem().device != 0 || !provider_footprint(kernel_)) return;
+    base.run_flushed();
     std::vector<qcts_problem> calls(kCallsOfSpan, base.problem());
     KernelRun with_gaps(kernel_, test_vector_.input, kGaps);
     if (with_gaps.supports().status == QCTS_OK) {

@@ -124,7 +124,7 @@ std::optional<Footprint> provider_footprint(const qcts_kernel& kernel) {
 
 std::string side_effect(std::span<const Footprint> seen, uint64_t calls) {
   // A thread that starts and ends without work takes more than 10 us.
-  constexpr uint64_t kBytesACall = 2048, kCallsAHandle = 4, kWorkNs = 5000;
+  constexpr uint64_t kBytesACall = 768, kCallsAHandle = 4, kWorkNs = 5000;
   const auto added_to = [&](auto count) {
     uint64_t least = ~uint64_t{0};
     for (size_t i = 1; i < seen.size(); ++i) {

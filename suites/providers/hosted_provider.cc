@@ -189,12 +189,13 @@ FileCalls HostedProvider::file_calls() {
 }
 
 HostAnswer HostedProvider::ask_kernel(HostCall call, const Kernel& kernel, const qcts_problem& problem,
-                                      void* prepared, bool gated) {
+                                      void* prepared, bool gated, bool flushes) {
   const auto write = [&](HostRequest& request, RequestWriter& writer) {
     request.call = call;
     request.kernel = kernel.index;
     request.problem = writer.problem(problem);
     request.prepared = prepared;
+    request.flushes = flushes ? 1 : 0;
     writer.open(prepared, HostAccess::writes);
   };
   const HostAnswer answer = gated ? process_.ask_gated(write) : process_.ask(write);
@@ -235,6 +236,10 @@ qcts_status HostedProvider::prepare(const Kernel& kernel, const qcts_problem& pr
 
 qcts_status HostedProvider::run(const Kernel& kernel, const qcts_problem& problem, bool gated) {
   return status_of(ask_kernel(HostCall::run, kernel, problem, nullptr, gated && device() != nullptr), "run");
+}
+
+qcts_status HostedProvider::run_flushed(const Kernel& kernel, const qcts_problem& problem) {
+  return status_of(ask_kernel(HostCall::run, kernel, problem, nullptr, false, true), "run");
 }
 
 HostedProvider::Capture HostedProvider::capture(const Kernel& kernel, const qcts_problem& problem) {

@@ -73,6 +73,8 @@ class HostedProvider {
   qcts_status prepare(const Kernel& kernel, const qcts_problem& problem, void* prepared);
   // On a device, `gated` runs get their inputs as HostProcess::ask_gated() says.
   qcts_status run(const Kernel& kernel, const qcts_problem& problem, bool gated = false);
+  // As run(), for a caller that flushes subnormals to zero.
+  qcts_status run_flushed(const Kernel& kernel, const qcts_problem& problem);
   // On a device: captures a run in a graph, and returns its status and the number of kernels in it. A replay
   // computes what was captured last.
   struct Capture {
@@ -106,7 +108,7 @@ class HostedProvider {
   void read_table(const nlohmann::ordered_json& table);
   void read_kernel(const nlohmann::ordered_json& entry);
   HostAnswer ask_kernel(HostCall call, const Kernel& kernel, const qcts_problem& problem,
-                        void* prepared = nullptr, bool gated = false);
+                        void* prepared = nullptr, bool gated = false, bool flushes = false);
   Support load_save(const char* input, const char* output);
   Support run_program(const qcts_program_call& call);
 

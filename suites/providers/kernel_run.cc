@@ -315,6 +315,15 @@ KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {
   return answer_now();
 }
 
+void KernelRun::run_flushed() {
+  poison_outputs(Poison::zeros, nullptr);
+  const qcts_status status = provider_run_flushed(kernel_, problem_);
+  check_untouched();
+  if (status != QCTS_OK)
+    throw ProviderFault("run() returned " + std::to_string(static_cast<int>(status)) +
+                        " to a caller that flushes subnormals to zero" + failure());
+}
+
 void KernelRun::capture() {
   poison_outputs(Poison::nan, nullptr);
   provider_capture(kernel_, problem_);

@@ -78,6 +78,10 @@ class KernelRun {
   // Calls attempt(). Throws ProviderFault for any status other than QCTS_OK.
   KernelAnswer run(Poison poison, const KernelAnswer* previous = nullptr);
 
+  // Calls the kernel as a caller that flushes subnormals to zero. That may change its answer, but the kernel
+  // leaves the control state as it found it. Throws as run(). On the host.
+  void run_flushed();
+
   // On a device: captures a run in a graph, once the kernel has run. Throws ProviderFault if that cannot be.
   void capture();
   // As run(), but computes with what was captured last.

@@ -68,6 +68,13 @@ qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem,
                         [&] { return remote ? remote->owner->run(*remote, problem) : kernel.run(&problem); });
 }
 
+qcts_status provider_run_flushed(const qcts_kernel& kernel, const qcts_problem& problem) {
+  if (const auto* hosted = HostedProvider::kernel_of(kernel))
+    return hosted->owner->run_flushed(*hosted, problem);
+  const FlushedSubnormals of_caller;
+  return provider_run(kernel, problem);
+}
+
 namespace {
 
 const HostedProvider::Kernel& kernel_on_device(const qcts_kernel& kernel) {

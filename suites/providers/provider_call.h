@@ -25,6 +25,8 @@ uint64_t provider_prepared_bytes(const qcts_kernel& kernel,
 qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& problem, void* prepared);
 // A `gated` run on a device gets its inputs only after it has returned (HostProcess::ask_gated).
 qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem, bool gated = false);
+// The same for a caller that flushes subnormals to zero; a program is its own caller. On the host.
+qcts_status provider_run_flushed(const qcts_kernel& kernel, const qcts_problem& problem);
 // For a problem on a device: captures a run in a graph, and computes what was captured last. `capture` throws
 // ProviderFault if run() cannot be captured, or launches no kernel.
 void provider_capture(const qcts_kernel& kernel, const qcts_problem& problem);

@@ -47,12 +47,7 @@ Term mx_term(const qcts_problem& p, int64_t n, int64_t k) {
   if (planted(lmx_scales_transposed)) block = k / 32 * p.n + n;
   if (planted(lmx_last_block_dropped) && across % 2 == 1 && across > 1 && k / 32 == across - 1)
     return {0, 0, 0};
-  qcts_problem by = p;
-  if (planted(lmx_table_of_first_call) && !mx_pairs(p)) {
-    static const qcts_scheme_params first = *p.params;
-    by.params = &first;
-  }
-  const Term term = {mx_value(by, code), e8m0(source<uint8_t>(p, "scale")[block]), 0};
+  const Term term = {mx_value(p, code), e8m0(source<uint8_t>(p, "scale")[block]), 0};
   if (!planted(lmx_scale_added_to_exponent)) return term;
   const uint32_t bits = __builtin_bit_cast(uint32_t, static_cast<float>(term.code));
   const uint32_t steps = source<uint8_t>(p, "scale")[block] - 127u;
