@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "reference/numerics/soft_float.h"
-#include "suites/inputs/generate.h"
+#include "suites/inputs/generate_parts.h"
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/neighbours.h"
 #include "suites/providers/hosted_provider.h"
@@ -74,10 +74,10 @@ std::optional<KernelInput> with_another_element(const KernelInput& input, size_t
   return std::nullopt;
 }
 
-// Exchanges the first word of 8 bytes with the last one that differs: a sum over the bytes stays as it is.
-// Returns false if all words are equal.
+// Exchanges the first word of 16 bytes with the last one that differs: a sum over the bytes stays as it is,
+// and so does each four of a 2:4 sparse weight. Returns false if all words are equal.
 bool exchange_words(std::vector<std::byte>& bytes) {
-  constexpr size_t kWord = 8;
+  constexpr size_t kWord = 16;
   const auto word = [&](size_t i) { return std::span(bytes).subspan(i * kWord, kWord); };
   for (size_t last = bytes.size() / kWord; last-- > 1;)
     if (!std::ranges::equal(word(0), word(last))) {
@@ -216,7 +216,9 @@ class StatesJudge {
                                         " changed at the same address"))
         return;
       KernelInput exchanged = input;
-      if (is_of_codes && exchange_words(exchanged.planes[plane].bytes) &&
+      // Those of a sparse weight belong to their places.
+      if (is_of_codes && !is_sparse(*input.scheme, input.weight) &&
+          exchange_words(exchanged.planes[plane].bytes) &&
           !is_right_with(std::move(exchanged), "once two parts of the weight's codes changed places"))
         return;
     }
