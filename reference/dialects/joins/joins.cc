@@ -21,6 +21,7 @@ namespace {
 #define QCTS_JOIN(name) &kJoin_##name,
 const Join* const kJoins[] = {
 #include "reference/dialects/joins/joins.inc"
+#include "reference/dialects/names/model_names.h"
 };
 #undef QCTS_JOIN
 
@@ -59,7 +60,7 @@ class Joiner {
     std::vector<ModuleWord> words = left_out_;
     if (join_.module_words != nullptr)
       std::ranges::move(join_.module_words(config_.said), std::back_inserter(words));
-    named_ = NamedModules(std::move(words), places_);
+    if (!words.empty()) named_ = NamedModules(std::move(words), places_, modules_in_memory());
     taken_.resize(checkpoint_.tensors.size());
     for (const auto& [name, place] : places_) try_codes(std::string(name), place);
     report_floats();
@@ -74,6 +75,20 @@ class Joiner {
 
  private:
   static constexpr uint64_t kPlaceBytes = 2 * (sizeof(NamedTensor) + 160);
+
+  // A configuration may call modules as transformers does, which stores some under other names.
+  ModulesInMemory modules_in_memory() const {
+    std::vector<std::string> on_disk;
+    for (const auto& [name, place] : places_) on_disk.emplace_back(name);
+    const std::vector<MemoryNames> names = memory_names(checkpoint_.config, on_disk);
+    ModulesInMemory found;
+    for (size_t i = 0; i < names.size(); ++i)
+      for (const std::string& name : names[i].names)
+        if (name != on_disk[i])
+          found.try_emplace(unwrapped_name(module_of_tensor(name)),
+                            unwrapped_name(module_of_tensor(on_disk[i])));
+    return found;
+  }
 
   void try_codes(const std::string& name, size_t place) {
     if (checkpoint_.tensors[place].payload[0].tensor.numel() == 0) return;

@@ -10,11 +10,6 @@ bool is_before_from_the_end(std::string_view a, std::string_view b) {
   return std::lexicographical_compare(a.rbegin(), a.rend(), b.rbegin(), b.rend());
 }
 
-std::string_view module_of(std::string_view tensor) {
-  const size_t dot = tensor.rfind('.');
-  return dot == tensor.npos ? "" : tensor.substr(0, dot);
-}
-
 // Takes the first part off a name. Returns false if it has one part alone.
 bool drop_first_part(std::string_view& name) {
   const size_t dot = name.find('.');
@@ -24,6 +19,11 @@ bool drop_first_part(std::string_view& name) {
 }
 
 }  // namespace
+
+std::string_view module_of_tensor(std::string_view tensor) {
+  const size_t dot = tensor.rfind('.');
+  return dot == tensor.npos ? "" : tensor.substr(0, dot);
+}
 
 std::string unwrapped_name(std::string_view module) {
   constexpr std::string_view kWrappers[] = {"base_layer", "_orig_mod", "_checkpoint_wrapped_module",
@@ -39,9 +39,11 @@ std::string unwrapped_name(std::string_view module) {
   }
 }
 
-NamedModules::NamedModules(std::vector<ModuleWord> words, const PlainPlaces& places) : places_(&places) {
+NamedModules::NamedModules(std::vector<ModuleWord> words, const PlainPlaces& places,
+                           const ModulesInMemory& in_memory)
+    : places_(&places), in_memory_(in_memory) {
   if (words.empty()) return;
-  for (const auto& [name, place] : places) modules_.push_back(unwrapped_name(module_of(name)));
+  for (const auto& [name, place] : places) modules_.push_back(unwrapped_name(module_of_tensor(name)));
   std::ranges::sort(modules_, is_before_from_the_end);
   modules_.erase(std::ranges::unique(modules_).begin(), modules_.end());
   for (const ModuleWord& word : words) resolve(word);
@@ -67,6 +69,8 @@ void NamedModules::resolve(const ModuleWord& word) {
 
 void NamedModules::resolve_name(const ModuleWord& word) {
   if (is_module(word.word)) return add(word.word, word);
+  if (const auto known = in_memory_.find(word.word); known != in_memory_.end())
+    return add(known->second, word);
   std::vector<std::string_view> modules = modules_behind_prefix(word.word);
   for (std::string_view end = word.word; modules.empty() && drop_first_part(end);)
     if (std::ranges::binary_search(modules_, end, is_before_from_the_end)) modules.push_back(end);

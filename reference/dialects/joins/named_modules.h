@@ -15,6 +15,9 @@ namespace qcts {
 // The plain tensors of a checkpoint by name, with their places in the file.
 using PlainPlaces = std::map<std::string_view, size_t>;
 
+// The name on disk of each module, by its name in memory.
+using ModulesInMemory = std::map<std::string, std::string, std::less<>>;
+
 // A word of a configuration that is about modules.
 struct ModuleWord {
   std::string word;
@@ -24,13 +27,17 @@ struct ModuleWord {
                const std::string& name) = nullptr;  // of a pattern; may throw NotJoined
 };
 
+// Returns the name of a tensor's module; "" for a name without a dot.
+std::string_view module_of_tensor(std::string_view tensor);
 // Returns the name of a module without the parts that adapters and compilers put into it: "base_layer",
 // "_orig_mod" and the like.
 std::string unwrapped_name(std::string_view module);
 
 class NamedModules {
  public:
-  NamedModules(std::vector<ModuleWord> words, const PlainPlaces& places);
+  // `in_memory` has the modules by their names in memory, where the model has others there than the file.
+  NamedModules(std::vector<ModuleWord> words, const PlainPlaces& places,
+               const ModulesInMemory& in_memory = {});
 
   // Modules are called by their unwrapped_name() here.
   // Returns the names that are about the module, and the patterns that fit it behind a prefix alone.
@@ -52,6 +59,7 @@ class NamedModules {
   void add(std::string_view module, const ModuleWord& word);
 
   const PlainPlaces* places_;
+  ModulesInMemory in_memory_;
   std::vector<std::string> modules_;  // sorted by their last letters
   std::map<std::string, std::vector<std::string>, std::less<>> words_;
   std::map<std::string, std::string> required_;
