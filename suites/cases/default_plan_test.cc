@@ -44,13 +44,20 @@ TEST_F(DefaultPlan, IsAPartOfTheCompletePlan) {
   EXPECT_GT(2 * part.size(), complete.size());
 }
 
+// But for what it leaves to the complete plan by name.
 TEST_F(DefaultPlan, AsksEveryKernelForEveryKindOfInput) {
+  const std::map<Generator, int64_t> limits = load_plan(plan_path("default")).schemes_a_family;
+  const auto is_left_out = [&](Generator generator) {
+    const auto limit = limits.find(generator);
+    return limit != limits.end() && limit->second == 0;
+  };
+  ASSERT_TRUE(is_left_out(Generator::many_rows));  // "tall" has as many rows
   std::set<AskedPart> asked;
   for (const Case& c : expanded("default"))
     if (c.id.kind != Kind::latency) asked.insert(asked_of(c));
   size_t seen = 0;
   for (const Case& c : expanded("nightly")) {
-    if (c.id.kind == Kind::latency) continue;
+    if (c.id.kind == Kind::latency || is_left_out(c.synthetic()->generator)) continue;
     EXPECT_TRUE(asked.contains(asked_of(c))) << c.full_id();
     ++seen;
   }
