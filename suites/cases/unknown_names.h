@@ -14,7 +14,7 @@ namespace qcts {
 struct UnknownNames {
   // "linear of turbo: no scheme 'int8_rows' (did you mean 'int8_row'?)", once for each name of an offer.
   std::vector<std::string> lines;
-  // Of these, and of known names, the lines of kernels that no case of any plan can ask.
+  // The lines about kernels that no case of any plan can ask, be their names known or not.
   std::vector<std::string> never_asked;
 };
 UnknownNames unknown_names(std::span<const Offer> offers);

@@ -204,7 +204,7 @@ std::string order_text(const Scheme& scheme, const WeightShape& shape) {
          (in_pairs ? "; code 2i is the low nibble of byte i, code 2i + 1 the high one" : "");
 }
 
-// What the shapes of a layout do not tell, because the probes need no padding.
+// Returns how a layout pads, or "". Its shapes do not tell: the probes need no padding.
 std::string padding_text(std::string_view layout) {
   if (!layout.starts_with("tile_packed_4d")) return "";
   return "n and k are padded to multiples of 8 and 1024 with weights of 0, before they are quantized: padded "

@@ -20,7 +20,7 @@ inline constexpr size_t kChunkBytes = (size_t{2} << 20) + 4096;
 // of n; nullopt for other schemes. Its m is 1 and its policy weight_only.
 std::optional<Synthetic> far_input(const Scheme& scheme);
 
-// What a far input is made of.
+// The data of a far input.
 class FarWeight {
  public:
   FarWeight(const Scheme& scheme, const Synthetic& input, uint64_t seed);

@@ -319,7 +319,7 @@ const std::vector<InputFamily>& families() {
        .hunts = "what only the sizes of one model show: every output of a layer of its own n and k",
        .ops = {},
        .excluded_from_sampling = true},
-      // Of some schemes, in plans that name them (Plan::far_schemes).
+      // Asked of the schemes that a plan names (Plan::far_schemes).
       {.generator = Generator::far,
        .hunts = "an offset of 32 bits: more than 2^32 bytes of codes",
        .ops = {},

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "suites/cases/offers.h"
 #include "suites/host/message.h"
 #include "suites/inputs/far_weight.h"
 #include "suites/judge/expected/expectation.h"
@@ -185,6 +186,7 @@ void judge_far_case(const Case& c, const JudgeContext& context, Verdict& verdict
   const Synthetic& far = *c.synthetic();
   const FarWeight weight(*c.scheme, far, context.seed ^ far.seed);
   const KernelInput input = input_of(c, far);
+  verdict.asked = asked_problem(c, input);
   const RepeatedChunk repeated{kBuffersOffset + GuardedBuffer::kForbiddenBytes, kChunkBytes,
                                static_cast<size_t>((weight.code_bytes() + kChunkBytes - 1) / kChunkBytes)};
   const std::unique_ptr<HostedProvider> host = hosted->owner->started_anew(repeated);

@@ -27,7 +27,7 @@ std::optional<WeightShape> shape_of(const Scheme& scheme, Layout layout, std::sp
   return std::nullopt;
 }
 
-// What schemes of a family differ in.
+// Traits in which schemes of a family differ.
 constexpr size_t kTraits = 4;
 std::array<bool, kTraits> differences(const Scheme& a, const Scheme& b) {
   const SchemeParams &p = a.params(), &q = b.params();
@@ -53,10 +53,7 @@ class Neighbours {
     if (const auto other = shape_of(*case_.scheme, case_.layout(), {&own, 1}, synthetic_.weight))
       add(*case_.scheme, *other, synthetic_.activation,
           "n " + std::to_string(other->n) + ", k " + std::to_string(other->k));
-    for (const Policy policy : case_.scheme->activations())
-      if (policy != synthetic_.activation && serves(policy) &&
-          (policy != kWeightOnly || case_.id.op == Op::linear))
-        add(*case_.scheme, synthetic_.weight, policy, "the policy " + std::string(policy.name()));
+    add_policies();
     return std::move(out_);
   }
 
@@ -64,6 +61,19 @@ class Neighbours {
   bool serves(Policy policy) const {
     return (case_.id.op == Op::linear || case_.id.op == Op::quantize_activation) &&
            lists_policy(case_.implementation->kernel->scheme, std::string(policy.name()).c_str());
+  }
+
+  // The next policies of the scheme: a family may have a dozen, which share their kernels.
+  void add_policies() {
+    constexpr size_t kMaxPolicies = 2;
+    std::vector<Policy> policies;
+    for (const Policy policy : case_.scheme->activations()) policies.push_back(policy);
+    std::ranges::rotate(policies, std::ranges::find(policies, synthetic_.activation));
+    size_t added = 0;
+    for (const Policy policy : policies)
+      if (added < kMaxPolicies && policy != synthetic_.activation && serves(policy) &&
+          (policy != kWeightOnly || case_.id.op == Op::linear))
+        added += add(*case_.scheme, synthetic_.weight, policy, "the policy " + std::string(policy.name()));
   }
 
   // For each trait, the next scheme of the family that differs in it.

@@ -16,7 +16,7 @@ struct Neighbour {
 };
 
 // Returns such problems for a case of noise: other schemes of its family that differ in their codes, groups
-// or rounding, and another dtype, shape and policy. The kernel may refuse some.
+// or rounding, and another dtype and shape, and two policies. The kernel may refuse some.
 std::vector<Neighbour> neighbours_of(const Case& c);
 
 // Has the case the first of its scheme's ordinary shapes (suites/inputs/input_shapes.h)?

@@ -119,7 +119,7 @@ class StatesJudge {
  public:
   StatesJudge(const Case& c, const JudgeContext& context, const TestVector& test_vector, Verdict& verdict)
       : case_(c),
-        seed_(context.seed),
+        context_(context),
         kernel_(*c.implementation->kernel),
         verdict_(verdict),
         given_(test_vector, kernel_),
@@ -168,7 +168,9 @@ class StatesJudge {
         !is_right(given, given_, "in a process of its own", Cause::state))
       return;
     for (const Neighbour& neighbour : neighbours_of(case_)) {
-      const Expected other(make_test_vector(neighbour.asked, seed_), kernel);
+      const auto make = [&] { return make_test_vector(neighbour.asked, context_.seed, context_.played); };
+      const Expected other(
+          context_.test_vectors ? context_.test_vectors->beside(neighbour.what, make) : make(), kernel);
       KernelRun run(kernel, other.input(), {});
       if (run.supports().status != QCTS_OK) continue;
       if (!is_right(run, other, "in a problem of " + neighbour.what + " that follows others", Cause::state) ||
@@ -309,7 +311,7 @@ class StatesJudge {
   }
 
   const Case& case_;
-  const uint64_t seed_;
+  const JudgeContext& context_;
   const qcts_kernel& kernel_;
   Verdict& verdict_;
   const Expected given_, other_;

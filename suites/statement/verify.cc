@@ -142,7 +142,7 @@ class Verifier {
     return to_json(row.verdict) == to_json(stated(verdict)) && row.sha256 == text_sha256(line);
   }
 
-  // What the library loads here has to be what it loaded there.
+  // The library has to load the same code here as it loaded there.
   void check_code(const RunHead& head) {
     const auto files_of = [](const RunHead& of) {
       std::map<std::string, std::string> files;

@@ -2,6 +2,7 @@
 #include "reference/dialects/joins/named_modules.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace qcts {
 namespace {
@@ -40,8 +41,8 @@ std::string unwrapped_name(std::string_view module) {
 }
 
 NamedModules::NamedModules(std::vector<ModuleWord> words, const PlainPlaces& places,
-                           const ModulesInMemory& in_memory)
-    : places_(&places), in_memory_(in_memory) {
+                           ModulesInMemory in_memory)
+    : places_(&places), in_memory_(std::move(in_memory)) {
   if (words.empty()) return;
   for (const auto& [name, place] : places) modules_.push_back(unwrapped_name(module_of_tensor(name)));
   std::ranges::sort(modules_, is_before_from_the_end);

@@ -23,8 +23,8 @@ struct ModuleWord {
   std::string word;
   std::string said_by;   // for people: "config_groups.group_0"
   bool required = true;  // false: it may be about no module
-  bool (*fits)(const std::string& word,
-               const std::string& name) = nullptr;  // of a pattern; may throw NotJoined
+  // Of a pattern: does it fit the name? nullptr: the word is a name itself.
+  bool (*fits)(const std::string& word, const std::string& name) = nullptr;
 };
 
 // Returns the name of a tensor's module; "" for a name without a dot.
@@ -36,8 +36,7 @@ std::string unwrapped_name(std::string_view module);
 class NamedModules {
  public:
   // `in_memory` has the modules by their names in memory, where the model has others there than the file.
-  NamedModules(std::vector<ModuleWord> words, const PlainPlaces& places,
-               const ModulesInMemory& in_memory = {});
+  NamedModules(std::vector<ModuleWord> words, const PlainPlaces& places, ModulesInMemory in_memory = {});
 
   // Modules are called by their unwrapped_name() here.
   // Returns the names that are about the module, and the patterns that fit it behind a prefix alone.

@@ -298,11 +298,17 @@ TestVector make_test_vector(const Case& c, uint64_t seed, const PlayedProfiles* 
 const TestVector& TestVectorCache::get(const Case& c, uint64_t seed, const PlayedProfiles* played) {
   if (test_vector_ && case_id_ == c.id && seed_ == seed) return *test_vector_;
   reference_.reset();
+  beside_.clear();
   test_vector_.reset();
   test_vector_ = qcts::make_test_vector(c, seed, played);
   case_id_ = c.id;
   seed_ = seed;
   return *test_vector_;
+}
+
+const TestVector& TestVectorCache::beside(const std::string& name, const std::function<TestVector()>& make) {
+  const auto found = beside_.find(name);
+  return found != beside_.end() ? found->second : beside_.emplace(name, make()).first->second;
 }
 
 const LinearReference& TestVectorCache::reference() {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,12 +84,15 @@ class TestVectorCache {
  public:
   const TestVector& get(const Case& c, uint64_t seed, const PlayedProfiles* played = nullptr);
   const LinearReference& reference();  // of the last test vector, which must be for linear
+  // Returns what `make` returned for this name, as long as get() is asked of one case.
+  const TestVector& beside(const std::string& name, const std::function<TestVector()>& make);
 
  private:
   CaseId case_id_;
   uint64_t seed_ = 0;
   std::optional<TestVector> test_vector_;
   std::optional<LinearReference> reference_;
+  std::map<std::string, TestVector> beside_;
 };
 
 // Returns the rounding stages that a kernel declares for an x of this type. For every op but linear, returns
