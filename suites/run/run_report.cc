@@ -17,6 +17,7 @@
 #include "suites/cases/mustpass.h"
 #include "suites/cases/profiles.h"
 #include "suites/judge/expected/coverage.h"
+#include "suites/run/environment.h"
 #include "suites/run/recounted_report.h"
 #include "suites/run/run.h"
 #include "suites/run/static_rows.h"

@@ -7,6 +7,7 @@
 #include "reference/dialects/directory_files.h"
 #include "reference/dialects/foreign/foreign.h"
 #include "reference/dialects/joins/join.h"
+#include "reference/dialects/names/model_names.h"
 #include "reference/formats/refusal.h"
 #include "reference/numerics/soft_float.h"
 
@@ -21,7 +22,6 @@ namespace {
 #define QCTS_JOIN(name) &kJoin_##name,
 const Join* const kJoins[] = {
 #include "reference/dialects/joins/joins.inc"
-#include "reference/dialects/names/model_names.h"
 };
 #undef QCTS_JOIN
 
