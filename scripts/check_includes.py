@@ -87,6 +87,7 @@ ORDER = {
         "suites/judge/diagnosis",
         "suites/judge/files",
         "suites/judge",
+        "suites/judge/latency",
         "suites/vectors",
         "suites/identify",
         "suites/confirmed",

@@ -18,7 +18,7 @@ ONE_STEP_UP = [(lower, upper) for rooms in check_includes.ORDER.values() for low
     ("kernels/registry.cc", "reference/schemes/scheme.h"),
     ("fixtures/golden.cc", "suites/cases/case.h"),
     ("reports/report.cc", "reference/formats/tensor.h"),
-    ("suites/judge/latency.cc", "ATen/core/Tensor.h"),
+    ("suites/judge/latency/latency.cc", "ATen/core/Tensor.h"),
     ("kernels/linear/int8_row_avx2.cc", "vector"),
     ("kernels/linear/int8_row_avx2.cc", "kernels/registry.h"),
     ("kernels/linear/int8_row_avx2.cc", "kernels/avx512/elements.h"),
@@ -40,7 +40,7 @@ def test_forbidden(path, header):
 
 
 @pytest.mark.parametrize("path, header", [
-    ("suites/judge/latency.cc", "kernels/registry.h"),
+    ("suites/judge/latency/latency.cc", "kernels/registry.h"),
     ("kernels/plugins/aten/linear.cc", "ATen/ops/linear.h"),
     ("kernels/linear/int8_row_avx2.cc", "immintrin.h"),
     ("kernels/linear/int8_row_avx2.cc", "kernels/abi/qcts_kernel.h"),

@@ -15,7 +15,7 @@
 #include "suites/base/paths.h"
 #include "suites/cases/expand.h"
 #include "suites/host/probes.h"
-#include "suites/judge/latency_case.h"
+#include "suites/judge/latency/latency_case.h"
 #include "suites/providers/host_registry.h"
 #include "suites/providers/provider_call.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `qcts block`: times the decoder block of suites/judge/block.h for several schemes and values of m.
+// `qcts block`: times the decoder block of suites/judge/latency/block.h for several schemes and values of m.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "reports/report.h"
-#include "suites/judge/block.h"
+#include "suites/judge/latency/block.h"
 
 namespace qcts {
 

@@ -20,7 +20,7 @@ inline constexpr const char* kDefaultPlan = "default";   // the plan of a run wi
 inline constexpr const char* kCompletePlan = "nightly";  // the plan of mustpass and the floor
 inline constexpr const char* kFullPlan = "full";         // the plan that is searched last for an exact id
 
-// Decoder blocks to time (suites/judge/block.h), with every dimension divided by `shrink`.
+// Decoder blocks to time (suites/judge/latency/block.h), with every dimension divided by `shrink`.
 inline constexpr int64_t kBlockShrinks[] = {1, 2, 4, 8, 16, 32};
 struct LatencyBlocks {
   std::vector<std::string> schemes;  // names

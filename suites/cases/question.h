@@ -44,7 +44,8 @@ struct TimedQuestion {
   bool warm = false;  // one copy of the operands, in the caches, instead of rotating copies
 };
 
-// The time of the seven linear layers of a decoder block, timed together (suites/judge/block.h): latency.
+// The time of the seven linear layers of a decoder block, timed together (suites/judge/latency/block.h):
+// latency.
 struct BlockQuestion {
   Synthetic first_layer;
   int64_t shrink = 1;  // divides every dimension

@@ -9,7 +9,7 @@
 #include "suites/base/run_error.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_measures.h"
 
 namespace qcts::cli {
 namespace {

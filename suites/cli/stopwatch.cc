@@ -12,7 +12,7 @@
 #include "suites/base/terminal.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_measures.h"
 #include "suites/run/progress.h"
 #include "suites/selftest/timer_selftest.h"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <numeric>
 
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_measures.h"
 
 namespace qcts {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "suites/base/run_error.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_measures.h"
 #include "suites/timing/targets.h"
 
 namespace qcts {

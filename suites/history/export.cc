@@ -12,7 +12,7 @@
 #include "reports/failure_title.h"
 #include "suites/comparison/markdown.h"
 #include "suites/comparison/recorded_run.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_measures.h"
 
 namespace qcts {
 namespace {
@@ -96,7 +96,7 @@ std::string number_cell(double value) {
   return std::isfinite(value) ? Json(value).dump() : "";
 }
 
-constexpr const char* kCsvMeasures[] = {"payload_bytes",  "law_bytes",      "file_bytes",
+constexpr const char* kCsvMeasures[] = {"payload_bytes",  "formula_bytes",  "file_bytes",
                                         "worst_of_bound", "median_us",      "share_of_roof",
                                         "ratio_to_dense", "ratio_to_torch", "ratio_to_itself",
                                         "fastest_us",     "fastest_of_roof"};

@@ -10,7 +10,7 @@
 #include "reports/waivers.h"
 #include "suites/base/json_document.h"
 #include "suites/base/printable.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_measures.h"
 
 namespace qcts {
 namespace {

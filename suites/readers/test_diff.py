@@ -9,16 +9,13 @@ import struct
 import sys
 import types
 import zipfile
-from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
-from safetensors.torch import save_file  # noqa: E402
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 from qcts_program import qcts  # noqa: E402
+from safetensors.torch import save_file  # noqa: E402
 
 
 def diff(a, b, *words, code):

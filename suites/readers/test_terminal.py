@@ -2,12 +2,8 @@
 """Names in files never control the terminal: every command escapes them in every line."""
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "readers"))
 from dialect_files import write_safetensors  # noqa: E402
 from qcts_program import qcts  # noqa: E402
 

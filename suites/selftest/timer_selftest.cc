@@ -10,8 +10,8 @@
 #include "suites/cases/expand.h"
 #include "suites/cases/named.h"
 #include "suites/cases/selection.h"
-#include "suites/judge/latency_case.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_case.h"
+#include "suites/judge/latency/latency_measures.h"
 #include "suites/providers/host_registry.h"
 #include "suites/timing/interleaved_timer.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests blocks written by hand. Every type is compared with the package gguf in suites/readers/test_gguf.py.
+// Tests blocks written by hand. Every type is compared with the package gguf in
+// suites/readers/libraries/test_gguf.py.
 #include "reference/dialects/blocks/blocks.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests inconsistent legacy files; rows (L1 ...) are those of the malformed corpus.
-// suites/readers/test_torch_features.py and the goldens cover what torch itself writes.
+// suites/readers/torch_files/test_torch_features.py and the goldens cover what torch itself writes.
 #include "reference/formats/torch/legacy.h"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "reference/schemes/scheme.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_measures.h"
 
 namespace qcts {
 namespace {

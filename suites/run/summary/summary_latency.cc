@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_measures.h"
 #include "suites/run/summary/summary.h"
 
 namespace qcts {

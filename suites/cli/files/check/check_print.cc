@@ -3,7 +3,7 @@
 
 #include "suites/cli/files/check/check_model.h"
 #include "suites/cli/files/file_command.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_measures.h"
 
 namespace qcts::cli {
 namespace {

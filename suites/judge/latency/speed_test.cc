@@ -14,9 +14,9 @@
 #include "reference/numerics/soft_float.h"
 #include "reports/report.h"
 #include "suites/base/paths.h"
-#include "suites/judge/block.h"
 #include "suites/judge/judge.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/block.h"
+#include "suites/judge/latency/latency_measures.h"
 #include "suites/providers/scalar_kernel_test.h"
 #include "suites/timing/targets.h"
 

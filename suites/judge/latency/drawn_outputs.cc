@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/drawn_outputs.h"
+#include "suites/judge/latency/drawn_outputs.h"
 
 #include <algorithm>
 #include <chrono>

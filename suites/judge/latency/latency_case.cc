@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/latency_case.h"
+#include "suites/judge/latency/latency_case.h"
 
 #include <algorithm>
 #include <cmath>

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "suites/cases/case.h"
-#include "suites/judge/drawn_outputs.h"
 #include "suites/judge/expected/test_vector.h"
+#include "suites/judge/latency/drawn_outputs.h"
 #include "suites/timing/roof.h"
 #include "suites/timing/timed_kernel.h"
 

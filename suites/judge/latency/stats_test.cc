@@ -8,7 +8,7 @@
 
 #include "reference/numerics/noise.h"
 #include "reports/latency_trust.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_measures.h"
 
 namespace qcts {
 namespace {

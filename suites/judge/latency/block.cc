@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/block.h"
+#include "suites/judge/latency/block.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/encoders/encode.h"
 #include "reference/numerics/noise.h"
-#include "suites/judge/latency_case.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_case.h"
+#include "suites/judge/latency/latency_measures.h"
 #include "suites/providers/provider_call.h"
 #include "suites/timing/interleaved_timer.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_measures.h"
 
 #include <algorithm>
 #include <cmath>

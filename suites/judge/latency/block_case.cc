@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "reports/latency_trust.h"
-#include "suites/judge/block.h"
 #include "suites/judge/first_answer.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/block.h"
+#include "suites/judge/latency/latency_measures.h"
 
 namespace qcts {
 namespace {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "suites/judge/latency_case.h"
+#include "suites/judge/latency/latency_case.h"
 #include "suites/providers/scalar_kernel_test.h"
 #include "suites/timing/timed_kernel.h"
 

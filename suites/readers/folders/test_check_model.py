@@ -3,17 +3,13 @@
 
 import json
 import re
-import sys
-from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
-from safetensors.torch import save_file  # noqa: E402
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 from qcts_program import qcts  # noqa: E402
+from safetensors.torch import save_file  # noqa: E402
 
 
 def network(device="cpu"):

@@ -17,7 +17,7 @@
 #include "suites/base/paths.h"
 #include "suites/base/process.h"
 #include "suites/judge/judge.h"
-#include "suites/judge/latency_case.h"
+#include "suites/judge/latency/latency_case.h"
 #include "suites/providers/scalar_kernel_test.h"
 #include "suites/timing/busy_threads.h"
 #include "suites/timing/interleaved_timer.h"
