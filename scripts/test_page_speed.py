@@ -122,6 +122,10 @@ def test_the_trend_shows_steps_flips_and_counts(trended, width, dark):
         assert next(pieces for words, _, pieces in lines if "noise_m7_" in words) == 2, "a night without a time parts the line"
         bars = [number for number in range(NIGHTS) if number % 4 == 1 or number == 9]
         assert tab.evaluate("document.querySelectorAll('svg .other').length") == len(bars)
+        family = tab.evaluate("""[...document.querySelectorAll('svg.nights a')].map(row =>
+          [row.getAttribute("aria-label"), row.querySelector(".night-fail")?.getAttribute("d").match(/M/g).length || 0])""")
+        failed = range(1, NIGHTS, 4)
+        assert family == [[f"int8_row: failures on {len(failed)} nights, the last on 2026-01-{failed[-1] + 1:02}", len(failed)]]
         assert tab.evaluate("document.querySelectorAll('*').length") < browser.ELEMENTS
         assert tab.evaluate("document.documentElement.scrollWidth") <= width and tab.evaluate(CONTRASTS) == []
         assert tab.evaluate("typeof hacked") == "undefined" and tab.errors == []

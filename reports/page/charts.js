@@ -70,7 +70,7 @@ const measure = (row, name) => {
 
 // Each file once: the bytes that the formula predicts against the bytes of its payload. On the line they are equal.
 function sizePlot(rows) {
-  const dots = rows.map(row => ({ formula: measure(row, "law_bytes"), payload: measure(row, "payload_bytes"), ok: row.status === "pass" })).filter(dot => dot.formula > 0 && dot.payload > 0);
+  const dots = rows.map(row => ({ formula: measure(row, "formula_bytes"), payload: measure(row, "payload_bytes"), ok: row.status === "pass" })).filter(dot => dot.formula > 0 && dot.payload > 0);
   if (!dots.length) return null;
   const all = dots.flatMap(dot => [dot.formula, dot.payload]);
   const plot = logPlot({ width: phone.matches ? 370 : 560, height: phone.matches ? 300 : 380, xs: all, ys: all, xTitle: "bytes by the scheme's formula", yTitle: "payload bytes", label: `${dots.length} files: payload bytes against the formula's bytes` });

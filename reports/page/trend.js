@@ -47,6 +47,25 @@ function nightsPlot(runs) {
     svg("text", { x: left, y: height - 6 }, dayOf(runs[0])), svg("text", { x: width - right, y: height - 6, "text-anchor": "end" }, dayOf(runs[runs.length - 1])));
 }
 
+// A row of squares for each family, one for each night: red if a case failed, yellow if one is undecided, green if all that
+// were asked passed, empty if nothing was asked.
+function familyStrip({ runs, families }) {
+  const side = phone.matches ? 10 : 12, gap = 2, step = side + gap, left = phone.matches ? 130 : 190, nights = Math.min(runs.length, phone.matches ? 20 : 60), first = runs.length - nights;
+  const toneAt = (family, i) => family.bad[i] ? "fail" : family.undecided[i] ? "warn" : family.pass[i] ? "pass" : "none";
+  const row = (family, y) => {
+    const squares = { fail: [], warn: [], pass: [], none: [] }, failed = runs.filter((_, i) => i >= first && family.bad[i]);
+    for (let i = first; i < runs.length; ++i) squares[toneAt(family, i)].push(`M${left + (i - first) * step} ${y * step}h${side}v${side}h${-side}z`);
+    const words = `${family.family}: ${failed.length ? `failures on ${count(failed.length, "night")}, the last on ${dayOf(failed[failed.length - 1])}` : "no failure"}`;
+    return svg("a", { href: casesHref(`family:${family.family}`), "aria-label": words }, svg("title", {}, words),
+      svg("text", { x: left - 6, y: y * step + side - 2, "text-anchor": "end" }, family.family),
+      Object.entries(squares).filter(([, list]) => list.length).map(([shade, list]) => svg("path", { class: `night-${shade}`, d: list.join("") })));
+  };
+  const width = left + nights * step, height = families.length * step;
+  return [h("h3", {}, "Families by night"),
+    h("div", { class: "scroll" }, svg("svg", { class: "nights", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "families by night" }, families.map(row))),
+    soft(`A square is a family on a night, ${dayOf(runs[first])} to ${dayOf(runs[runs.length - 1])}: red if a case failed, yellow if one is not decided, green if all passed that were asked. Each row opens its cases of this run.`)];
+}
+
 function flipsTable(trend) {
   const nameOf = new Map(trend.runs.map(run => [run.run, run]));
   const words = flip => [statusText(flip.changes.slice(-3)[0].before), flip.changes.slice(-3).map(change => [" → ", statusText(change.after), h("span", { class: "soft" }, ` ${nameOf.has(change.run) ? dayOf(nameOf.get(change.run)) : `run ${change.run}`}`)])];
@@ -80,6 +99,7 @@ function trendView(model) {
     h("h2", {}, `Trend: ${count(trend.runs.length, "night")}`),
     soft(trend.nights_total > trend.runs.length ? `The last of ${grouped(trend.nights_total)}. ` : "", "Runs of this plan and selection on this machine class."),
     nightsPlot(trend.runs), soft("The line: passes. The bars, on the scale to the right: neither passed nor declined."),
+    trend.families.length ? familyStrip(trend) : null,
     rowsTable({ label: "nights", height: "30vh", rows: [...trend.runs].reverse(), columns: [
       { title: "run", width: "4rem", narrow: "2.4rem", number: true, cell: run => String(run.run), value: run => run.run },
       { title: "started", width: "12rem", narrow: "1fr", cell: run => phone.matches ? dayOf(run) : run.started, value: run => run.started },

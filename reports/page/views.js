@@ -159,9 +159,9 @@ function sizeTable(rows, height) {
     label: "sizes", height, rows, columns: [
       { title: "file", width: "28rem", narrow: "1fr", cell: row => link(caseHref(row.case_id), `${row.scheme}/${row.input}`), value: row => `${row.scheme}/${row.input}` },
       { title: "part of dense", width: "9rem", narrow: "140px", value: row => measure(row, "payload_bytes") / measure(row, "dense_bytes"),
-        cell: row => { const dense = measure(row, "dense_bytes"), payload = measure(row, "payload_bytes"), formula = measure(row, "law_bytes"); return dense && payload !== null ? shareBar(payload / dense, formula === null ? null : formula / dense, `payload ${digits(100 * payload / dense)} % of dense, formula ${formula === null ? "none" : `${digits(100 * formula / dense)} %`}`) : ""; } },
+        cell: row => { const dense = measure(row, "dense_bytes"), payload = measure(row, "payload_bytes"), formula = measure(row, "formula_bytes"); return dense && payload !== null ? shareBar(payload / dense, formula === null ? null : formula / dense, `payload ${digits(100 * payload / dense)} % of dense, formula ${formula === null ? "none" : `${digits(100 * formula / dense)} %`}`) : ""; } },
       { title: "smaller by", width: "5.5rem", number: true, cell: row => measure(row, "reduction") ? `${digits(measure(row, "reduction"))}×` : "", value: row => measure(row, "reduction") },
-      { title: "payload", ...bytes("payload_bytes") }, { title: "formula", ...bytes("law_bytes") }, { title: "dense", ...bytes("dense_bytes") }, { title: "container", ...bytes("container_bytes") }, { title: "upstream says", ...bytes("upstream_payload_bytes") },
+      { title: "payload", ...bytes("payload_bytes") }, { title: "formula", ...bytes("formula_bytes") }, { title: "dense", ...bytes("dense_bytes") }, { title: "container", ...bytes("container_bytes") }, { title: "upstream says", ...bytes("upstream_payload_bytes") },
       { title: "status", width: "7rem", cell: row => statusText(row.status), value: row => row.status },
     ],
   })];
@@ -276,7 +276,13 @@ function readersView(model) {
     });
   const shade = counts => {
     const tones = new Set(Object.keys(counts).map(outcome => OUTCOME_TONES[outcome]));
-    return tones.has("fail") ? "fail" : tones.size > 1 ? "warn" : [...tones][0] || "none";
+    return ["fail", "warn", "pass"].find(one => tones.has(one)) || "none";
+  };
+  const square = (writer, i) => {
+    const counts = sums.get(`${writer}\n${i}`) || {}, all = Object.values(counts).reduce((sum, one) => sum + one, 0);
+    const words = `${writer}, ${readers[i]}: ${OUTCOMES.filter(outcome => counts[outcome]).map(outcome => `${counts[outcome]} ${outcome}`).join(", ")}`;
+    return h("a", { href: "#/readers", class: `square is-${shade(counts)}`, title: words, "aria-label": words, style: `--declined: ${Math.round(100 * (counts.refuses || 0) / all)}%`,
+      onclick: event => { event.preventDefault(); show(writer, i); } }, counts.wrong ? "✗" : "");
   };
   const detail = h("div", {});
   const show = (writer, i) => detail.replaceChildren(...[h("h3", {}, `${readers[i]} on the files of ${writer}`), rowsTable({
@@ -285,14 +291,10 @@ function readersView(model) {
       { title: "outcome", width: "8rem", narrow: "6rem", cell: file => h("b", { class: OUTCOME_TONES[file.outcomes[i]] }, file.outcomes[i]), value: file => file.outcomes[i] },
       { title: "why", width: "40rem", cell: file => file.why[i] }] })]);
   return [h("h2", {}, "Who reads whose files"),
-    soft("Files of each writer by what each reader makes of them. dequantizes: the writer's own values; reads: with weights_only and the writer's types; unsafe: only without; parts: plain tensors without what makes them a weight; wrong: other values. A field lists its files."),
-    h("div", { class: "scroll" }, h("table", { class: "heat" },
+    soft("A square is the files of a writer (rows) in the hands of a reader (columns). Green: the writer's own values, or the writer's types with weights_only. Yellow: only without weights_only, or plain tensors without what makes them a weight. Red: other values. Hatched: the share that is refused. Each lists its files."),
+    h("div", { class: "scroll" }, h("table", { class: "heat small" },
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "writer"), readers.map(reader => h("th", { scope: "col" }, reader)))),
-      h("tbody", {}, writers.map(writer => h("tr", {}, h("th", { scope: "row" }, writer), readers.map((reader, i) => {
-        const counts = sums.get(`${writer}\n${i}`) || {};
-        const words = OUTCOMES.filter(outcome => counts[outcome]).map(outcome => `${counts[outcome]} ${outcome}`).join(", ");
-        return h("td", {}, h("a", { href: "#/readers", class: `is-${shade(counts)}`, title: `${writer}, ${reader}: ${words}`, onclick: event => { event.preventDefault(); show(writer, i); } }, words));
-      })))))), detail];
+      h("tbody", {}, writers.map(writer => h("tr", {}, h("th", { scope: "row" }, writer), readers.map((_, i) => h("td", {}, square(writer, i)))))))), detail];
 }
 
 function choicesView(model) {

@@ -10,7 +10,7 @@
 #include "reference/formats/io/sha256.h"
 #include "suites/base/run_error.h"
 #include "suites/history/history_rows.h"
-#include "suites/judge/latency_measures.h"
+#include "suites/judge/latency/latency_measures.h"
 #include "suites/timing/change_points.h"
 
 namespace qcts {
@@ -267,6 +267,10 @@ std::vector<PaceSeries> History::paces(int64_t series) {
     list.push_back(std::move(one));
   }
   return list;
+}
+
+SchemeNights History::scheme_nights(int64_t series, const std::vector<HistoryRun>& runs) {
+  return read_scheme_nights(database_, series, runs);
 }
 
 int64_t History::id_before(const RecordedRun& run) {

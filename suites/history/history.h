@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,13 @@ struct HistoryFlip {
   int64_t run = 0;
   Status before, after;
 };
+
+// How many cases of one scheme passed on one night, failed, stayed undecided and were declined.
+struct NightCounts {
+  uint64_t pass = 0, bad = 0, undecided = 0, declined = 0;
+};
+// By scheme, one NightCounts for each night.
+using SchemeNights = std::map<std::string, std::vector<NightCounts>>;
 
 struct CaseFlips {
   std::string id;
@@ -82,6 +90,9 @@ class History {
   // Returns the cases whose status changed, the ones with the largest number of changes first.
   std::vector<CaseFlips> flips(int64_t series);
   std::vector<PaceSeries> paces(int64_t series);
+  // Counts the cases of each scheme in `runs`, which are runs of the series in their order. Latency cases do
+  // not count.
+  SchemeNights scheme_nights(int64_t series, const std::vector<HistoryRun>& runs);
 
   // Returns the last run of `run`'s series that came before `run`, or nullopt if there is none.
   std::optional<RecordedRun> last_before(const RecordedRun& run);

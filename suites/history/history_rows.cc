@@ -2,6 +2,8 @@
 #include "suites/history/history_rows.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <sstream>
 
 #include "suites/base/run_error.h"
@@ -37,6 +39,19 @@ std::map<std::string, uint64_t> bytes_from(const std::string& text) {
   std::string name;
   for (uint64_t count = 0; words >> name >> count;) bytes[name] = count;
   return bytes;
+}
+
+// "numerics.linear/int8_row/" -> "int8_row"; "" for a latency case.
+std::string scheme_of_cell(const std::string& cell) {
+  const size_t slash = cell.find('/');
+  if (slash == cell.npos || cell.starts_with(kind_name(Kind::latency))) return "";
+  return cell.substr(slash + 1, cell.find('/', slash + 1) - slash - 1);
+}
+
+uint64_t& count_of(NightCounts& counts, Status status) {
+  if (status == Status::pass) return counts.pass;
+  if (status == Status::not_supported) return counts.declined;
+  return is_bad(status) ? counts.bad : counts.undecided;
 }
 
 }  // namespace
@@ -129,6 +144,38 @@ std::vector<CaseState> read_states(Database& database, int64_t series, int64_t r
   }
   std::sort(cases.begin(), cases.end(), [](const CaseState& a, const CaseState& b) { return a.id < b.id; });
   return cases;
+}
+
+SchemeNights read_scheme_nights(Database& database, int64_t series, const std::vector<HistoryRun>& runs) {
+  SchemeNights schemes;
+  Statement rows = database.prepare(
+      "SELECT case_id, text, run, status FROM case_state JOIN case_key ON case_key.id = case_id JOIN word ON "
+      "word.id = cell WHERE series = ? ORDER BY case_id, run");
+  rows.bind(1, series);
+  int64_t case_id = 0, since = 0;
+  std::string scheme;
+  std::optional<Status> status;
+  // Counts the case on the nights from `since` until before run `end`.
+  const auto add_until = [&](int64_t end) {
+    if (scheme.empty() || !status) return;
+    std::vector<NightCounts>& nights = schemes.try_emplace(scheme, runs.size()).first->second;
+    const auto night_of = [&](int64_t run) {
+      return std::ranges::lower_bound(runs, run, {}, &HistoryRun::id) - runs.begin();
+    };
+    for (auto night = night_of(since), last = night_of(end); night < last; ++night)
+      ++count_of(nights[static_cast<size_t>(night)], *status);
+  };
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  while (rows.step()) {
+    const bool same_case = rows.integer(0) == case_id;
+    add_until(same_case ? rows.integer(2) : kNever);
+    case_id = rows.integer(0);
+    since = rows.integer(2);
+    if (!same_case) scheme = scheme_of_cell(rows.text(1));
+    status = rows.is_null(3) ? std::nullopt : status_from_name(rows.text(3));
+  }
+  add_until(kNever);
+  return schemes;
 }
 
 }  // namespace qcts

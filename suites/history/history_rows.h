@@ -46,4 +46,7 @@ HistoryRun write_states(Database& database, int64_t series, int64_t run, const s
 // Returns the cases of a run without their paces, sorted by id.
 std::vector<CaseState> read_states(Database& database, int64_t series, int64_t run);
 
+// See History::scheme_nights().
+SchemeNights read_scheme_nights(Database& database, int64_t series, const std::vector<HistoryRun>& runs);
+
 }  // namespace qcts

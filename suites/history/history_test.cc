@@ -192,6 +192,38 @@ TEST_F(HistoryFile, AnAppendThatFailsHalfwayLeavesTheFileAsItWas) {
   EXPECT_EQ(open().append(changing_night(1)).nights, 2u);
 }
 
+TEST_F(HistoryFile, CountsTheCasesOfEachSchemeByNight) {
+  const auto night = [](Status status, bool second) {
+    std::vector<CaseState> cases = {sample_case("numerics.linear/int8_row/a", status),
+                                    sample_case("numerics.pack/nf4/a", Status::pass),
+                                    sample_case("latency.linear/int8_row/a", Status::fail)};
+    if (second) cases.push_back(sample_case("determinism.linear/int8_row/b", Status::not_supported));
+    return cases;
+  };
+  open().append(sample_run(night(Status::pass, false), night_text(0)));
+  open().append(sample_run(night(Status::fail, true), night_text(1)));
+  open().append(sample_run(night(Status::fail, true), night_text(2)));
+  open().append(sample_run(night(Status::inconclusive, false), night_text(3)));
+  History history = open(Database::Mode::read);
+  std::vector<HistoryRun> runs = history.runs(1);
+  const auto of = [](const std::vector<NightCounts>& nights, uint64_t NightCounts::*count) {
+    std::vector<uint64_t> list;
+    for (const NightCounts& one : nights) list.push_back(one.*count);
+    return list;
+  };
+  using testing::ElementsAre;
+  SchemeNights schemes = history.scheme_nights(1, runs);
+  EXPECT_EQ(schemes.size(), 2u);
+  EXPECT_THAT(of(schemes["int8_row"], &NightCounts::pass), ElementsAre(1, 0, 0, 0));
+  EXPECT_THAT(of(schemes["int8_row"], &NightCounts::bad), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(of(schemes["int8_row"], &NightCounts::undecided), ElementsAre(0, 0, 0, 1));
+  EXPECT_THAT(of(schemes["int8_row"], &NightCounts::declined), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(of(schemes["nf4"], &NightCounts::pass), ElementsAre(1, 1, 1, 1));
+  runs.erase(runs.begin(), runs.begin() + 2);
+  EXPECT_THAT(of(history.scheme_nights(1, runs)["int8_row"], &NightCounts::bad), ElementsAre(1, 0))
+      << "the state of a night that is not asked for lasts";
+}
+
 TEST_F(HistoryFile, ShowsTheStepOfASlowerKernelAndItsNight) {
   for (int night = 0; night < 24; ++night) {
     std::vector<CaseState> cases = eight_timed_cases(static_cast<uint64_t>(night) + 50);

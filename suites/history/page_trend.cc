@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "reference/schemes/scheme.h"
 #include "suites/base/json_document.h"
 #include "suites/history/history_view.h"
 
@@ -59,6 +60,36 @@ Json times_json(const PaceTrend& trend, const std::map<int64_t, size_t>& place) 
           {"values", std::move(values)}, {"trusted", trusted},     {"changes", changes}};
 }
 
+Json counts_json(const std::vector<NightCounts>& nights, uint64_t NightCounts::*count) {
+  Json list = Json::array();
+  for (const NightCounts& night : nights) list.push_back(night.*count);
+  return list;
+}
+
+// A scheme that this qcts does not know is a family of its own.
+Json families_json(const SchemeNights& schemes) {
+  std::map<std::string, std::vector<NightCounts>> families;
+  for (const auto& [name, nights] : schemes) {
+    const Scheme* scheme = find_scheme(name);
+    auto& sums =
+        families.try_emplace(scheme ? std::string(scheme->family()) : name, nights.size()).first->second;
+    for (size_t i = 0; i < nights.size(); ++i) {
+      sums[i].pass += nights[i].pass;
+      sums[i].bad += nights[i].bad;
+      sums[i].undecided += nights[i].undecided;
+      sums[i].declined += nights[i].declined;
+    }
+  }
+  Json list = Json::array();
+  for (const auto& [family, nights] : families)
+    list.push_back({{"family", family},
+                    {"pass", counts_json(nights, &NightCounts::pass)},
+                    {"bad", counts_json(nights, &NightCounts::bad)},
+                    {"undecided", counts_json(nights, &NightCounts::undecided)},
+                    {"declined", counts_json(nights, &NightCounts::declined)}});
+  return list;
+}
+
 Json case_json(const CaseFlips& flips) {
   Json changes = Json::array();
   for (const HistoryFlip& flip : flips.flips)
@@ -76,9 +107,11 @@ Json page_trend(History& history, const RunHead& head) {
   const size_t begin = view.runs.size() - std::min(view.runs.size(), kPageNights);
   std::map<int64_t, size_t> place;
   Json runs = Json::array(), flips = Json::array(), latency = Json::array();
-  for (size_t i = begin; i < view.runs.size(); ++i) {
-    place.emplace(view.runs[i].id, i - begin);
-    runs.push_back(night_json(view.runs[i]));
+  const std::vector<HistoryRun> shown(view.runs.begin() + static_cast<std::ptrdiff_t>(begin),
+                                      view.runs.end());
+  for (const HistoryRun& run : shown) {
+    place.emplace(run.id, place.size());
+    runs.push_back(night_json(run));
   }
   for (size_t i = 0; i < std::min(view.flips.size(), kPageFlips); ++i)
     flips.push_back(case_json(view.flips[i]));
@@ -91,6 +124,7 @@ Json page_trend(History& history, const RunHead& head) {
                                  {"threads", view.series.threads},
                                  {"nights_total", view.runs.size()},
                                  {"runs", runs},
+                                 {"families", families_json(history.scheme_nights(view.series.id, shown))},
                                  {"flips_total", view.flips.size()},
                                  {"flips", flips},
                                  {"latency", latency}});
