@@ -16,7 +16,7 @@ bool use_gguf(Input input) {
     for (const GgufEntry& entry : read.entries) {
       row_major_bytes(entry.tensor);
       if (entry.type->dtype || !can_decode_blocks(*entry.type)) continue;
-      if (block_law_bytes(*entry.type, entry.shape) != entry.tensor.storage->bytes.size())
+      if (block_formula_bytes(*entry.type, entry.shape) != entry.tensor.storage->bytes.size())
         throw Finding("gguf: the size of a tensor differs from its type's formula");
       dense_of_blocks(*entry.type, entry.tensor, entry.shape);
       block_faults(*entry.type, entry.tensor);

@@ -70,7 +70,7 @@ std::string gguf_scheme_name(const GgufType& type) {
   return name;
 }
 
-uint64_t block_law_bytes(const GgufType& type, const std::vector<int64_t>& shape) {
+uint64_t block_formula_bytes(const GgufType& type, const std::vector<int64_t>& shape) {
   return static_cast<uint64_t>(numel_of(shape)) / type.block_elements * type.block_bytes;
 }
 

@@ -26,7 +26,7 @@ Tensor dense_of_blocks(const GgufType& type, const Tensor& blocks, const std::ve
 
 // Returns the bytes that a tensor of this shape takes by the type's formula: elements / block_elements *
 // block_bytes.
-uint64_t block_law_bytes(const GgufType& type, const std::vector<int64_t>& shape);
+uint64_t block_formula_bytes(const GgufType& type, const std::vector<int64_t>& shape);
 
 // Values that no weights of a model have.
 struct BlockFault {

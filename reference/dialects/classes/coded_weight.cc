@@ -155,7 +155,7 @@ bool covers(int64_t blocks, int64_t block, int64_t length) {
 
 }  // namespace
 
-uint64_t law_bytes_of(const CodedWeight& weight) {
+uint64_t formula_bytes_of(const CodedWeight& weight) {
   const auto of_matrix = [](const CodeMatrix& matrix) {
     return static_cast<uint64_t>(matrix.lines * matrix.line_words() * matrix.word_bits / 8);
   };

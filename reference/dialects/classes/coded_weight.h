@@ -109,11 +109,11 @@ struct CodedWeight {
   int64_t experts = 1;              // matrices that are stacked along the rows
   bool transposed = false;          // the model sees each of them as [columns, rows]
   std::vector<int64_t> shape{};     // that the model sees; empty: it follows from the fields above
-  uint64_t law_bytes = 0;           // of all parts, by the format's formula
+  uint64_t formula_bytes = 0;       // of all parts, by the format's formula
 };
 
 // Returns the bytes that the codes, scales and zero points take by their sizes.
-uint64_t law_bytes_of(const CodedWeight& weight);
+uint64_t formula_bytes_of(const CodedWeight& weight);
 // Returns what contradicts the sizes of the weight, such as "scales hold 12 values, not 16". Returns "" if
 // every code, scale and zero point of the weight lies in its part.
 std::string coded_contradiction(const CodedWeight& weight);

@@ -113,9 +113,9 @@ void finish_coded(CodedWeight& weight, std::initializer_list<const Tensor*> othe
     if (std::ranges::count(row_major_view(weight.scales.values, scratch), std::byte{255}) != 0)
       contradict_layer("a scale is 255, which stands for no number");
   }
-  weight.law_bytes = law_bytes_of(weight);
+  weight.formula_bytes = formula_bytes_of(weight);
   for (const Tensor* part : others)
-    if (part != nullptr) weight.law_bytes += bytes_of(part->dtype, part->shape);
+    if (part != nullptr) weight.formula_bytes += bytes_of(part->dtype, part->shape);
 }
 
 }  // namespace qcts

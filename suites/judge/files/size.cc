@@ -89,7 +89,7 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
       WeightSize weight;
       weight.name = named.name;
       weight.expected_bytes = weight.plain_bytes =
-          named.coded ? named.coded->law_bytes : block_law_bytes(*named.blocks, named.shape);
+          named.coded ? named.coded->formula_bytes : block_formula_bytes(*named.blocks, named.shape);
       weight.element_bytes = element_bytes;
       weight.dense_bytes = bytes_of(named.dtype, named.shape);
       count.expected_bytes += weight.expected_bytes - std::min(weight.expected_bytes, shared_bytes);
@@ -171,7 +171,7 @@ void add_size_measures(const SizeCount& count, const Json& targets, Verdict& ver
     verdict.measures.push_back({name, unit, value, {}, {}, {}});
   };
   add("payload_bytes", "bytes", static_cast<double>(count.payload_bytes));
-  add("law_bytes", "bytes", static_cast<double>(count.expected_bytes));
+  add("formula_bytes", "bytes", static_cast<double>(count.expected_bytes));
   if (count.unseen_bytes > 0) add("unseen_bytes", "bytes", static_cast<double>(count.unseen_bytes));
   add("dense_bytes", "bytes", static_cast<double>(count.dense_bytes));
   add("float_bytes", "bytes", static_cast<double>(count.float_bytes));
