@@ -216,7 +216,9 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command->add_option("--threads", options.threads, "threads of each kernel call")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command->add_option("--jobs", options.jobs, "workers at a time (0: one per processor, at most 4)")
+  command
+      ->add_option("--jobs", options.jobs,
+                   "workers at a time (0: one per processor, at most 4, fewer where a container allows less)")
       ->check(not_negative())
       ->capture_default_str();
   command->add_option("--history", words->history,

@@ -86,7 +86,9 @@ void add_verify(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--public-key", request.public_key,
                       "the vendor's key as PEM; otherwise the one that the statement names");
-  command->add_option("--jobs", request.jobs, "workers at a time (0: one per processor, at most 4)")
+  command
+      ->add_option("--jobs", request.jobs,
+                   "workers at a time (0: one per processor, at most 4, fewer where a container allows less)")
       ->check(not_negative())
       ->capture_default_str();
   command->add_flag("--json", words->json, "print JSON");

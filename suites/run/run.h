@@ -47,7 +47,7 @@ struct RunRequest {
   std::filesystem::path seed_file;
   std::string seed_sha256;
   uint32_t threads = 1;
-  unsigned jobs = 0;  // 0: one per logical CPU, at most 4
+  unsigned jobs = 0;  // 0: default_jobs()
   std::string commit;
   std::vector<std::string> arguments;  // the command line, for the report
 };

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "reports/failure_title.h"
+#include "suites/base/cgroup_limits.h"
 #include "suites/cases/case_key.h"
 #include "suites/run/budget.h"
 #include "suites/run/run_report.h"
@@ -18,7 +19,6 @@ namespace qcts {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr unsigned kMaxJobs = 4;         // unless --jobs says more
 constexpr double kLatencyTimeouts = 10;  // timeout of a latency case, in budgets
 
 // Returns the earlier record of this run, whose verdicts go to `report`. Throws UsageError if it belongs to a
@@ -171,9 +171,10 @@ std::vector<Task> repeated(std::vector<Task> tasks, unsigned times) {
 
 void judge_all(const RunRequest& request, RunSetup& setup, const RunChoice& choice, const Tasks& tasks,
                const OnVerdict& on_verdict, const OnWait& on_wait) {
-  const unsigned cpus = std::max(1u, std::thread::hardware_concurrency());
-  judge_tasks(setup.slots, repeated(tasks.correctness, request.repeat),
-              request.jobs != 0 ? request.jobs : std::min(kMaxJobs, cpus), on_verdict, on_wait);
+  const unsigned jobs = request.jobs != 0 ? request.jobs
+                                          : default_jobs(cgroup_limits(), std::thread::hardware_concurrency(),
+                                                         request.memory_limit_bytes);
+  judge_tasks(setup.slots, repeated(tasks.correctness, request.repeat), jobs, on_verdict, on_wait);
   if (tasks.latency.empty() || !on_wait({})) return;
   // One worker at a time, so that nothing else runs during a measurement.
   for (ProviderSlot& slot : setup.slots) {

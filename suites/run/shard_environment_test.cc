@@ -20,12 +20,12 @@ Lookup lookup_in(const Variables& variables) {
   };
 }
 
-struct Asked {
+struct AskedShard {
   const char* name;
   Variables variables;
   uint32_t shard, shards;
 };
-class EngineShard : public testing::TestWithParam<Asked> {};
+class EngineShard : public testing::TestWithParam<AskedShard> {};
 
 TEST_P(EngineShard, IsReadAsTheEngineCounts) {
   const auto found = shard_from_environment(lookup_in(GetParam().variables));
@@ -36,30 +36,31 @@ TEST_P(EngineShard, IsReadAsTheEngineCounts) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, EngineShard,
-    testing::Values(
-        Asked{"ours", {{"QCTS_SHARD_INDEX", "0"}, {"QCTS_SHARDS", "4"}}, 1, 4},
-        Asked{"slurm",
-              {{"SLURM_ARRAY_TASK_ID", "7"}, {"SLURM_ARRAY_TASK_MIN", "5"}, {"SLURM_ARRAY_TASK_COUNT", "4"}},
-              3,
-              4},
-        Asked{"slurm_in_steps",
-              {{"SLURM_ARRAY_TASK_ID", "12"},
-               {"SLURM_ARRAY_TASK_MIN", "0"},
-               {"SLURM_ARRAY_TASK_STEP", "4"},
-               {"SLURM_ARRAY_TASK_COUNT", "4"}},
-              4,
-              4},
-        Asked{"kubernetes", {{"JOB_COMPLETION_INDEX", "0"}, {"QCTS_SHARDS", "3"}}, 1, 3},
-        Asked{"gitlab", {{"CI_NODE_INDEX", "1"}, {"CI_NODE_TOTAL", "3"}}, 1, 3},
-        Asked{"bazel", {{"TEST_SHARD_INDEX", "2"}, {"TEST_TOTAL_SHARDS", "3"}}, 3, 3},
-        Asked{"googletest", {{"GTEST_SHARD_INDEX", "1"}, {"GTEST_TOTAL_SHARDS", "2"}}, 2, 2},
-        Asked{"two_that_agree",
-              {{"TEST_SHARD_INDEX", "1"},
-               {"TEST_TOTAL_SHARDS", "2"},
-               {"GTEST_SHARD_INDEX", "1"},
-               {"GTEST_TOTAL_SHARDS", "2"}},
-              2,
-              2}),
+    testing::Values(AskedShard{"ours", {{"QCTS_SHARD_INDEX", "0"}, {"QCTS_SHARDS", "4"}}, 1, 4},
+                    AskedShard{"slurm",
+                               {{"SLURM_ARRAY_TASK_ID", "7"},
+                                {"SLURM_ARRAY_TASK_MIN", "5"},
+                                {"SLURM_ARRAY_TASK_COUNT", "4"}},
+                               3,
+                               4},
+                    AskedShard{"slurm_in_steps",
+                               {{"SLURM_ARRAY_TASK_ID", "12"},
+                                {"SLURM_ARRAY_TASK_MIN", "0"},
+                                {"SLURM_ARRAY_TASK_STEP", "4"},
+                                {"SLURM_ARRAY_TASK_COUNT", "4"}},
+                               4,
+                               4},
+                    AskedShard{"kubernetes", {{"JOB_COMPLETION_INDEX", "0"}, {"QCTS_SHARDS", "3"}}, 1, 3},
+                    AskedShard{"gitlab", {{"CI_NODE_INDEX", "1"}, {"CI_NODE_TOTAL", "3"}}, 1, 3},
+                    AskedShard{"bazel", {{"TEST_SHARD_INDEX", "2"}, {"TEST_TOTAL_SHARDS", "3"}}, 3, 3},
+                    AskedShard{"googletest", {{"GTEST_SHARD_INDEX", "1"}, {"GTEST_TOTAL_SHARDS", "2"}}, 2, 2},
+                    AskedShard{"two_that_agree",
+                               {{"TEST_SHARD_INDEX", "1"},
+                                {"TEST_TOTAL_SHARDS", "2"},
+                                {"GTEST_SHARD_INDEX", "1"},
+                                {"GTEST_TOTAL_SHARDS", "2"}},
+                               2,
+                               2}),
     [](const auto& info) { return info.param.name; });
 
 TEST(ShardEnvironment, NobodyAsks) {
