@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned kMaxJobs = 4;
+constexpr double kWorkerBytes = 0x1p30;  // all processes of plan quick with one worker: 640 MiB
 
 // Reads the number at `place` (0 is the first) of a file such as "150000 100000"; nullopt for a word or a
 // missing file.
@@ -79,10 +80,8 @@ CgroupLimits cgroup_limits(const fs::path& root, const fs::path& membership) {
   return limits;
 }
 
-unsigned default_jobs(const CgroupLimits& limits, unsigned processors, uint64_t worker_bytes) {
-  const double room = worker_bytes == 0
-                          ? kMaxJobs
-                          : static_cast<double>(limits.memory_bytes) / static_cast<double>(worker_bytes);
+unsigned default_jobs(const CgroupLimits& limits, unsigned processors) {
+  const double room = static_cast<double>(limits.memory_bytes) / kWorkerBytes;
   const double jobs = std::min({static_cast<double>(kMaxJobs), static_cast<double>(processors),
                                 std::floor(limits.cpus), std::floor(room)});
   return static_cast<unsigned>(std::max(1.0, jobs));

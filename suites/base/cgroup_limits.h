@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the control groups of this process allow it: a container's share of a machine.
+// The limits that the control groups of this process set: a container's share of a machine.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ CgroupLimits cgroup_limits(const std::filesystem::path& root = "/sys/fs/cgroup",
                            const std::filesystem::path& membership = "/proc/self/cgroup");
 
 // Returns how many workers run at a time unless the user says otherwise: one for each of `processors` that
-// the limits allow, at most four, and only as many as have room for `worker_bytes` each. At least one.
-unsigned default_jobs(const CgroupLimits& limits, unsigned processors, uint64_t worker_bytes);
+// the limits allow, at most four, and no more than the memory has room for. At least one.
+unsigned default_jobs(const CgroupLimits& limits, unsigned processors);
 
 }  // namespace qcts

@@ -82,13 +82,12 @@ INSTANTIATE_TEST_SUITE_P(, CgroupTree, testing::ValuesIn(kTrees),
 
 TEST(DefaultJobs, FitTheProcessorsTheTimeAndTheMemory) {
   constexpr uint64_t kGiB = uint64_t{1} << 30;
-  EXPECT_EQ(default_jobs({}, 64, 4 * kGiB), 4u);
-  EXPECT_EQ(default_jobs({}, 2, 4 * kGiB), 2u);
-  EXPECT_EQ(default_jobs({.cpus = 2.5}, 64, 4 * kGiB), 2u);
-  EXPECT_EQ(default_jobs({.cpus = 0.5}, 64, 4 * kGiB), 1u) << "a part of a processor runs one worker";
-  EXPECT_EQ(default_jobs({.memory_bytes = 9 * kGiB}, 64, 4 * kGiB), 2u);
-  EXPECT_EQ(default_jobs({.memory_bytes = kGiB}, 64, 4 * kGiB), 1u);
-  EXPECT_EQ(default_jobs({.memory_bytes = kGiB}, 64, 0), 4u) << "workers without a limit";
+  EXPECT_EQ(default_jobs({}, 64), 4u);
+  EXPECT_EQ(default_jobs({}, 2), 2u);
+  EXPECT_EQ(default_jobs({.cpus = 2.5}, 64), 2u);
+  EXPECT_EQ(default_jobs({.cpus = 0.5}, 64), 1u) << "a part of a processor runs one worker";
+  EXPECT_EQ(default_jobs({.memory_bytes = 3 * kGiB}, 64), 3u);
+  EXPECT_EQ(default_jobs({.memory_bytes = kGiB / 2}, 64), 1u);
 }
 
 }  // namespace

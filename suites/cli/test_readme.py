@@ -44,7 +44,7 @@ def test_a_sound_checkpoint_passes(tmp_path):
     assert done.returncode == 0, done.stderr
     *lines, last = filter(None, done.stdout.splitlines())
     verdicts = [line.split()[0] for line in lines if not line.startswith(" ")]
-    assert last.startswith("SOUND: model.pt: ")
+    assert re.match(r"SOUND: model\.pt: \d+ tensors, 2 quantized; \d+ checks passed", last), last
     assert "pass           round_trip.file" in done.stdout and {*verdicts} <= {"pass", "not_supported"}
 
 
@@ -54,6 +54,13 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
     (tmp_path / "model.pt").write_bytes(damaged)
     done = run_in(tmp_path, commands_after("Is my checkpoint sound?"))
     assert done.returncode == 1 and re.fullmatch(r"qcts: refused: CrcMismatch: record data/.*\n", done.stderr), done.stderr
+    assert done.stdout == "NOT SOUND: model.pt: refused (CrcMismatch)\n"
+
+
+@pytest.mark.parametrize("compiler", [["cc", "-std=c11"], ["c++", "-x", "c++", "-std=c++20"]], ids=["c", "cpp"])
+def test_the_sample_compiles_as_c_and_as_cpp(tmp_path, compiler):
+    words = ["-Wall", "-Werror", "-shared", "-fPIC", "-I", ROOT / "kernels/abi", ROOT / "suites/selftest/minimal/minimal.c"]
+    subprocess.run([*compiler, *words, "-o", tmp_path / "minimal.so"], check=True, timeout=300)
 
 
 def test_a_right_kernel_passes(tmp_path):

@@ -90,7 +90,7 @@ def judged(environment, tmp_path_factory):
             sys.path.insert(0, ".")
             import qcts
             answer = qcts.judge("kernels:{function}", op="{op}", scheme="int8_row", plan="quick"{more})
-            print(json.dumps([answer.ok, answer.passed, answer.failed, [cause["title"] for cause in answer.causes], str(answer)]))
+            print(json.dumps([bool(answer), answer.passed, answer.failed, [cause["title"] for cause in answer.causes], str(answer)]))
             """,
         )
 

@@ -171,9 +171,8 @@ std::vector<Task> repeated(std::vector<Task> tasks, unsigned times) {
 
 void judge_all(const RunRequest& request, RunSetup& setup, const RunChoice& choice, const Tasks& tasks,
                const OnVerdict& on_verdict, const OnWait& on_wait) {
-  const unsigned jobs = request.jobs != 0 ? request.jobs
-                                          : default_jobs(cgroup_limits(), std::thread::hardware_concurrency(),
-                                                         request.memory_limit_bytes);
+  const unsigned jobs =
+      request.jobs != 0 ? request.jobs : default_jobs(cgroup_limits(), std::thread::hardware_concurrency());
   judge_tasks(setup.slots, repeated(tasks.correctness, request.repeat), jobs, on_verdict, on_wait);
   if (tasks.latency.empty() || !on_wait({})) return;
   // One worker at a time, so that nothing else runs during a measurement.

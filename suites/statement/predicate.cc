@@ -93,7 +93,7 @@ std::string narrowing_of(const RunHead& head) {
   for (const std::string& word : head.selection)
     if (!word.starts_with("--provider ") && !word.starts_with("--device ") &&
         !(word.starts_with("--kind ") && head.environment.contains("device")))
-      return "it is a selection: " + word;
+      return "it is a selection (" + word + "), and a statement needs a whole run of plan nightly";
   return "";
 }
 

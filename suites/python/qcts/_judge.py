@@ -24,7 +24,7 @@ OPERATIONS = {"quantize": ["w_dtype"], "quantize_activation": ["x_dtype"], "dequ
 
 @dataclass(frozen=True)
 class Judgement:
-    """The answer of judge(). `ok` is true if every judged case passed and at least one was judged."""
+    """The answer of judge(). `ok`, which is also its truth value, is true if every judged case passed and at least one was judged."""
 
     ok: bool
     passed: int
@@ -33,6 +33,9 @@ class Judgement:
     causes: list[dict[str, Any]]  # groups of failures: title, count, reason, example
     report: dict[str, Any] = field(repr=False)  # report.json
     folder: Path = field(repr=False)  # with report.html
+
+    def __bool__(self) -> bool:
+        return self.ok
 
     def __str__(self) -> str:
         lines = [f"{'right' if self.ok else 'wrong'}: {self.passed} passed, {self.failed} failed, {self.declined} declined"]

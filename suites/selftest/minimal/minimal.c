@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The smallest provider that is worth judging: int8_row in float32, in portable C11. Copy it, change the
- * name, replace the loops.
+/* The smallest provider that is worth judging: int8_row in float32, in portable C11 that C++20 compiles too.
+ * Copy it, change the name, replace the loops.
  *
  *     cmake -B build -DCMAKE_PREFIX_PATH=<where qcts is installed> && cmake --build build
  *     qcts run --provider build/minimal.so
@@ -33,9 +33,9 @@ typedef struct Weight {
 
 /* 1 when the problem carries an int8_row weight. A scale may lie at any address: memcpy reads it. */
 static int weight_of(const qcts_problem* p, Weight* w) {
-  w->codes = plane(p, "qdata", QCTS_I8, p->n, p->k);
-  w->scale = plane(p, "scale", QCTS_F32, p->n, 0);
-  w->zero_point = plane(p, "zero_point", QCTS_I8, p->n, 0);
+  w->codes = (const int8_t*)plane(p, "qdata", QCTS_I8, p->n, p->k);
+  w->scale = (const float*)plane(p, "scale", QCTS_F32, p->n, 0);
+  w->zero_point = (const int8_t*)plane(p, "zero_point", QCTS_I8, p->n, 0);
   return w->codes != NULL && w->scale != NULL && w->zero_point != NULL;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Answers the questions about a file that need no manifest: round_trip, assign, size against the formula, and
 // whether all implementations agree on what its bytes mean.
+#include <functional>
 #include <iostream>
 #include <memory>
 
@@ -224,10 +225,24 @@ OpenOptions as_stored(OpenOptions options) {
   return options;
 }
 
+// Opens the checkpoint. If it is refused, the last line of the output says so before the reason goes to
+// stderr.
+Checkpoint opened(const CheckArguments& words) {
+  try {
+    Checkpoint checkpoint = open_checkpoint(words.path, words.file.open);
+    print_findings(checkpoint);
+    if (words.strict) require_no_further(checkpoint);
+    return checkpoint;
+  } catch (const Refused& error) {
+    Printout out(screen_of(STDOUT_FILENO));
+    print_refusal(words.path, error.refusal(), out);
+    if (!words.file.json) std::cout << out.str() << std::flush;
+    throw;
+  }
+}
+
 int check(const CheckArguments& words) {
-  const Checkpoint checkpoint = open_checkpoint(words.path, words.file.open);
-  print_findings(checkpoint);
-  if (words.strict) require_no_further(checkpoint);
+  const Checkpoint checkpoint = opened(words);
   const std::string whole = not_judged(checkpoint);
   const std::vector<std::string> unknown = without_meaning(checkpoint);
   const auto show = [&](const auto& print_to) {
@@ -292,7 +307,10 @@ int check(const CheckArguments& words) {
     show([&](Printout& out) { print_error(*errors, out); });
   }
   show([&](Printout& out) {
-    print_conclusion({words.path, checkpoint.tensors.size(), failed, whole.empty()}, verdicts, out);
+    const auto quantized = std::ranges::count_if(checkpoint.tensors, std::not_fn(is_plain));
+    print_conclusion(
+        {words.path, checkpoint.tensors.size(), static_cast<size_t>(quantized), failed, whole.empty()},
+        verdicts, out);
   });
   const Json passed = failed ? Json(false) : whole.empty() ? Json(true) : Json(nullptr);
   if (words.file.json) {

@@ -80,14 +80,20 @@ void print_conclusion(const Conclusion& conclusion, const std::vector<Verdict>& 
   }
   const size_t wrong = verdicts.size() - passes - declined;
   std::string text = conclusion.path.string() + ": " + grouped(conclusion.tensors) +
-                     (conclusion.tensors == 1 ? " tensor; " : " tensors; ") + grouped(passes) +
-                     (passes == 1 ? " check passed" : " checks passed");
+                     (conclusion.tensors == 1 ? " tensor, " : " tensors, ") +
+                     (conclusion.quantized == 0 ? "none" : grouped(conclusion.quantized)) + " quantized; " +
+                     grouped(passes) + (passes == 1 ? " check passed" : " checks passed");
   if (wrong != 0) text += ", " + grouped(wrong) + " failed";
   if (declined != 0) text += ", " + grouped(declined) + " not supported";
   out.blank();
   if (conclusion.failed) return out.text("NOT SOUND: " + text, 0, Ink::red);
   if (!conclusion.is_judged) return out.text("NOT JUDGED: " + text, 0, Ink::yellow);
   out.text("SOUND: " + text, 0, Ink::green);
+}
+
+void print_refusal(const std::filesystem::path& path, const Refusal& refusal, Printout& out) {
+  out.text("NOT SOUND: " + path.string() + ": refused (" + std::string(refusal_class_name(refusal.cls)) + ")",
+           0, Ink::red);
 }
 
 }  // namespace qcts::cli

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reference/formats/refusal.h"
 #include "reports/verdict.h"
 #include "suites/base/terminal.h"
 #include "suites/cli/files/error_table.h"
@@ -24,10 +25,13 @@ void print_error(const QuantizationErrors& errors, Printout& out);
 
 struct Conclusion {
   std::filesystem::path path;
-  size_t tensors = 0;
+  size_t tensors = 0, quantized = 0;
   bool failed = false, is_judged = true;
 };
-// The last line: "SOUND: model.pt: 231 tensors; 6 checks passed, 2 not supported".
+// The last line: "SOUND: model.pt: 231 tensors, 96 quantized; 6 checks passed, 2 not supported".
 void print_conclusion(const Conclusion& conclusion, const std::vector<Verdict>& verdicts, Printout& out);
+
+// The last line of a checkpoint that is not read: "NOT SOUND: model.pt: refused (Truncated)".
+void print_refusal(const std::filesystem::path& path, const Refusal& refusal, Printout& out);
 
 }  // namespace qcts::cli
