@@ -16,6 +16,7 @@
 #include "kernels/fakecuda/fake_driver.h"
 #include "suites/base/paths.h"
 #include "suites/host/words.h"
+#include "suites/providers/handshake.h"
 
 namespace qcts {
 namespace {
@@ -74,7 +75,7 @@ std::string HostProcess::device_word() const {
 
 HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest& cage,
                          uint64_t memory_limit_bytes, std::optional<int> device,
-                         const RepeatedChunk& repeated)
+                         const RepeatedChunk& repeated, const std::vector<std::string>& environment)
     : device_(device ? std::make_unique<OnDevice>(*device, windows_) : nullptr),
       memory_(windows_, device_ ? std::optional(device_->memory.layout()) : std::nullopt) {
   const LanePipe requests, answers;
@@ -102,8 +103,10 @@ HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest
   for (int to = kFirstDeviceFd;
        device_ && to < kFirstDeviceFd + static_cast<int>(device_->memory.fds().size()); ++to)
     inherited.push_back({device_->memory.fds()[static_cast<size_t>(to - kFirstDeviceFd)], to});
+  std::vector<std::string> settings = kEnvironment;
+  settings.insert(settings.end(), environment.begin(), environment.end());
   child_ = std::make_unique<ChildProcess>(program_path().parent_path() / "qcts_host", words,
-                                          environment_with(kEnvironment), "/proc/self/fd/2", ChildRole::host,
+                                          environment_with(settings), "/proc/self/fd/2", ChildRole::host,
                                           inherited);
   ::close(requests.read_end);
   ::close(answers.write_end);
@@ -111,14 +114,16 @@ HostProcess::HostProcess(const std::filesystem::path& library, const CageRequest
   if (device_) device_->memory.close_fds();
 }
 
-Json HostProcess::read_handshake() {
+std::shared_ptr<const Handshake> HostProcess::read_handshake(std::shared_ptr<const Handshake> known) {
   for (bool open = true;;) {
     if (const auto line = child_->next_line()) {
-      Json table = Json::parse(*line, nullptr, false);
+      if (!known || known->line != *line)
+        known.reset(new Handshake{*line, Json::parse(*line, nullptr, false)});
+      const Json& table = known->table;
       pid_ = last_descendant(child_->pid());  // the child may be its launcher (suites/host/namespaces.h)
       if (device_ && table.is_object() && table.contains("device_memory"))
         device_first_ = table["device_memory"].get<std::array<CuAddress, 2>>();
-      if (table.is_object()) return table;
+      if (table.is_object()) return known;
       throw std::runtime_error("its host's first line is not a handshake: " + line->substr(0, 100));
     }
     if (!open) throw HostFailure{"its worker ended before the handshake: " + child_->wait()};

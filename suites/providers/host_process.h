@@ -15,8 +15,6 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "suites/base/process.h"
 #include "suites/host/cage.h"
 #include "suites/host/device/device_memory.h"
@@ -34,18 +32,22 @@ struct BatchTime {
   double wall_us = 0, cpu_us = 0, events_us = 0;
 };
 
+struct Handshake;  // suites/providers/handshake.h
+
 class HostProcess {
  public:
   // Starts qcts_host, which is next to this program. It computes on the GPU `device`, or on the processor.
-  // Throws std::runtime_error.
+  // `environment` ("NAME=value") is added to this process's. Throws std::runtime_error.
   HostProcess(const std::filesystem::path& library, const CageRequest& cage, uint64_t memory_limit_bytes,
-              std::optional<int> device = {}, const RepeatedChunk& repeated = {});
+              std::optional<int> device = {}, const RepeatedChunk& repeated = {},
+              const std::vector<std::string>& environment = {});
   ~HostProcess();
   HostProcess(const HostProcess&) = delete;
   HostProcess& operator=(const HostProcess&) = delete;
 
-  // Returns the host's first line: the provider's table, or {"error": ...}. Throws HostFailure.
-  nlohmann::ordered_json read_handshake();
+  // Returns the host's first line, or `known` if the line is the same, because a table of a thousand kernels
+  // takes long to read. Throws HostFailure.
+  std::shared_ptr<const Handshake> read_handshake(std::shared_ptr<const Handshake> known = nullptr);
 
   using WriteRequest = std::function<void(HostRequest&, RequestWriter&)>;
   // Sends what `write` puts into the request, and returns a copy of the answer. On a device, a run gets the

@@ -12,6 +12,7 @@
 
 #include "kernels/abi/problem.h"
 #include "suites/base/paths.h"
+#include "suites/providers/handshake.h"
 #include "suites/providers/request_writer.h"
 
 namespace qcts {
@@ -101,17 +102,30 @@ HostedProvider::HostedProvider(const std::filesystem::path& library, const CageR
       cage_(cage),
       memory_limit_bytes_(memory_limit_bytes),
       device_(device),
-      process_(library, cage, memory_limit_bytes, device, repeated) {
-  const Json table = process_.read_handshake();
+      process_(library, cage, memory_limit_bytes, device, repeated),
+      handshake_(process_.read_handshake()) {
+  read_table();
+}
+
+HostedProvider::HostedProvider(const HostedProvider& other, const RepeatedChunk& repeated,
+                               const std::vector<std::string>& environment)
+    : library_(other.library_),
+      cage_(other.cage_),
+      memory_limit_bytes_(other.memory_limit_bytes_),
+      device_(other.device_),
+      process_(library_, cage_, memory_limit_bytes_, device_, repeated, environment),
+      handshake_(process_.read_handshake(other.handshake_)) {
+  read_table();
+}
+
+std::unique_ptr<HostedProvider> HostedProvider::started_anew(
+    const RepeatedChunk& repeated, const std::vector<std::string>& environment) const {
+  return std::unique_ptr<HostedProvider>(new HostedProvider(*this, repeated, environment));
+}
+
+void HostedProvider::read_table() {
+  const Json& table = handshake_->table;
   if (const std::string error = text_from(table, "error"); !error.empty()) throw std::runtime_error(error);
-  read_table(table);
-}
-
-std::unique_ptr<HostedProvider> HostedProvider::started_anew(const RepeatedChunk& repeated) const {
-  return std::make_unique<HostedProvider>(library_, cage_, memory_limit_bytes_, device_, repeated);
-}
-
-void HostedProvider::read_table(const Json& table) {
   name_ = text_from(table, "name");
   version_ = text_from(table, "version");
   url_ = text_from(table, "url");

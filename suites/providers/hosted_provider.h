@@ -37,8 +37,9 @@ class HostedProvider {
   HostedProvider(const HostedProvider&) = delete;
   HostedProvider& operator=(const HostedProvider&) = delete;
   // Starts another host for the same library, which has served no call. It may see a chunk of its inputs
-  // repeatedly. Throws as the constructor.
-  std::unique_ptr<HostedProvider> started_anew(const RepeatedChunk& repeated = {}) const;
+  // repeatedly, or other values of environment variables ("NAME=value"). Throws as the constructor.
+  std::unique_ptr<HostedProvider> started_anew(const RepeatedChunk& repeated = {},
+                                               const std::vector<std::string>& environment = {}) const;
 
   // Valid for the lifetime of this object. Its kernels must be called through provider_call only.
   const qcts_provider& table() const { return table_; }
@@ -105,7 +106,9 @@ class HostedProvider {
     HostOutcome outcome = HostOutcome::answered;
     std::string text;
   };
-  void read_table(const nlohmann::ordered_json& table);
+  HostedProvider(const HostedProvider& other, const RepeatedChunk& repeated,
+                 const std::vector<std::string>& environment);
+  void read_table();
   void read_kernel(const nlohmann::ordered_json& entry);
   HostAnswer ask_kernel(HostCall call, const Kernel& kernel, const qcts_problem& problem,
                         void* prepared = nullptr, bool gated = false, bool flushes = false);
@@ -117,6 +120,7 @@ class HostedProvider {
   const uint64_t memory_limit_bytes_;
   const std::optional<int> device_;
   HostProcess process_;
+  std::shared_ptr<const Handshake> handshake_;
   std::set<uint32_t> taken_graphs_;
   mutable std::mutex mutex_;  // of failures_
   std::unordered_map<std::thread::id, Failure> failures_;
