@@ -30,7 +30,8 @@ struct LatencyBlocks {
 
 // The fields of suites/plans/<name>.json are its keys, and it has no other keys.
 // The optional keys are `cover`, `schemes_per_input`, `determinism_share`, `once_a_family`,
-// `schemes_a_family`, `other_dtypes_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once`,
+// `schemes_a_family`, `other_dtypes_a_family`, `best_variant_alone`, `determinism_once`, `fresh_share`,
+// `emulated_once`,
 // `far_schemes`, `emulated_never`, `emulated_share`, `emulated_once_a_family`, `kills`, `latency_blocks` and
 // `latency_of_emulated`. The keys from
 // latency_ops on are required if the kinds include latency.
@@ -67,6 +68,9 @@ struct Plan {
   // The input is chosen as `once_a_family` chooses, but among the cheapest.
   // One input is enough because determinism is a property of kernels.
   bool determinism_once = false;
+  // Starting a process costs more than its calls. Of the cases that ask how a kernel fares in a process of
+  // its own (suites/judge/fresh_process.h), one in this many does, unless the provider serves few schemes.
+  int64_t fresh_share = 1;
   // If true, emulated variants run on one input of each input family, chosen in the same way.
   bool emulated_once = false;
   // Input families that emulated variants never run, because they take seconds each.

@@ -18,6 +18,7 @@
 #include "suites/cases/named.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/selftest.h"
+#include "suites/judge/beside.h"
 #include "suites/judge/replay.h"
 #include "suites/run/workers/provider_worker.h"
 
@@ -115,9 +116,16 @@ Json shrunk_json(const ReplayArguments& words, const Shrunk& shrunk) {
 Outcome shrink_found(const ReplayArguments& words, const OfferedCase& found, ProviderWorker& worker) {
   const Offer& offer = *found.offer;
   const TestVector test_vector = make_test_vector(found.asked, words.seed);
-  const Replay start{test_vector.input, test_vector.exact_bits, found.asked.id,
-                     offer.provider + "_" + offer.variant};
-  const Verdict first = worker.ask(start, offer, words.timeout_s);
+  Replay start{test_vector.input, test_vector.exact_bits, found.asked.id,
+               offer.provider + "_" + offer.variant};
+  Verdict first = worker.ask(start, offer, words.timeout_s);
+  // A case may fail in a problem that is made of its data and has no id.
+  for (ProblemBeside& problem : problems_beside(found.asked, test_vector.input)) {
+    if (is_failure(first.status)) break;
+    start.input = std::move(problem.input);
+    start.exact_bits = 0;
+    first = worker.ask(start, offer, words.timeout_s);
+  }
   if (!is_failure(first.status)) {
     std::cerr << "qcts: " << found.full_id << " does not fail here\n";
     return Outcome::nothing_proved;

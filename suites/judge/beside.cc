@@ -2,7 +2,6 @@
 #include "suites/judge/beside.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -14,8 +13,9 @@
 #include "suites/inputs/generate_parts.h"
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/expected/test_vector.h"
+#include "suites/judge/fresh_process.h"
+#include "suites/judge/replay.h"
 #include "suites/providers/buffer_trials.h"
-#include "suites/providers/footprint.h"
 #include "suites/providers/hosted_provider.h"
 
 namespace qcts {
@@ -143,23 +143,29 @@ bool shows_threads(const Synthetic& synthetic) {
 // Calls the kernel with one thread, in a host that was never asked for more, and returns what the calls leave
 // behind or which threads they use, or "".
 std::string effect_of_large(const qcts_kernel& kernel, const KernelInput& input) {
-  constexpr size_t kSpans = 3, kCalls = 2;  // after a first span that fills caches
   const HostedProvider::Kernel* hosted = HostedProvider::kernel_of(kernel);
   if (hosted == nullptr || hosted->owner->device() != nullptr) return "";
   const std::unique_ptr<HostedProvider> host = hosted->owner->started_anew();
   const qcts_kernel& alone = *host->table().kernels[hosted->index];
   KernelRun run(alone, input, {});
-  if (run.supports().status != QCTS_OK) return "";
-  run.run(Poison::zeros);
-  std::array<Footprint, kSpans + 1> seen;
-  for (Footprint& footprint : seen) {
-    provider_run_batch(alone, std::vector<qcts_problem>(kCalls, run.problem()), [] {});
-    const std::optional<Footprint> now = provider_footprint(alone);
-    if (!now) return "";
-    footprint = *now;
-    footprint.private_bytes = 0;  // a few calls tell nothing of memory: a heap grows by pages
+  return run.supports().status == QCTS_OK ? effect_of_few_calls(alone, run) : "";
+}
+
+// The case's own problem was right. Judged like a case of its own, this one gets a cause too.
+void explain_beside(const std::string& what, const qcts_kernel& kernel, const TestVector& test_vector,
+                    const JudgeContext& context, Verdict& verdict) {
+  Verdict own;
+  judge_test_vector(kernel, test_vector, context, own);
+  const bool is_same = own.status == Status::fail && own.mismatch.has_value();
+  verdict.status = Status::fail;
+  if (is_same) {
+    verdict.mismatch = own.mismatch;
+    verdict.findings.insert(verdict.findings.end(), own.findings.begin(), own.findings.end());
   }
-  return side_effect(seen, kCalls);
+  verdict.reason = "right on the case's own data, wrong " + what + ": " +
+                   (is_same ? own.reason
+                            : "in irregular buffers: " + verdict.mismatch->where + ": want " +
+                                  verdict.mismatch->want + ", got " + verdict.mismatch->got);
 }
 
 }  // namespace
@@ -196,12 +202,10 @@ void judge_beside(const Case& c, const JudgeContext& context, const KernelInput&
                                   declared_stages(kernel, test_vector.input.x_dtype));
     verdict.mismatch = expectation.judge(run->run(Poison::nan)).mismatch;
     if (!verdict.mismatch) continue;
-    verdict.status = Status::fail;
-    verdict.reason = problem.what + ", in irregular buffers: " + verdict.mismatch->where + ": want " +
-                     verdict.mismatch->want + ", got " + verdict.mismatch->got;
+    explain_beside(problem.what, kernel, test_vector, context, verdict);
     return;
   }
-  if (c.synthetic() == nullptr || !shows_threads(*c.synthetic())) return;
+  if (c.synthetic() == nullptr || !shows_threads(*c.synthetic()) || !is_dealt(c, context.fresh_share)) return;
   verdict.reason = effect_of_large(kernel, input);
   if (!verdict.reason.empty()) verdict.status = Status::fail;
 }

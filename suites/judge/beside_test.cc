@@ -3,11 +3,14 @@
 // own.
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "suites/judge/beside.h"
 #include "suites/judge/judge.h"
+#include "suites/judge/replay.h"
 #include "suites/providers/scalar_kernel_test.h"
 
 namespace qcts {
@@ -53,28 +56,52 @@ struct Beside {
 const Beside kBesides[] = {
     {"rows", Op::linear, QCTS_OP_LINEAR, Generator::rows, 33, right<QCTS_OP_LINEAR>, ""},
     {"dense", Op::linear, QCTS_OP_LINEAR, Generator::rows, 33, takes_32_rows_as_dense,
-     "with the first 32 rows of x alone, in irregular buffers"},
+     "right on the case's own data, wrong with the first 32 rows of x alone: y"},
     {"zeros", Op::quantize, QCTS_OP_QUANTIZE, Generator::zero_rows, 0, right<QCTS_OP_QUANTIZE>, ""},
     {"ones", Op::quantize, QCTS_OP_QUANTIZE, Generator::zero_rows, 0, scales_zeros_by_one,
-     "with a weight of 0 alone, in irregular buffers: scale"},
+     "right on the case's own data, wrong with a weight of 0 alone: scale"},
 };
 
 class ProblemsBeside : public testing::TestWithParam<Beside> {};
 
-TEST_P(ProblemsBeside, AreJudged) {
-  const Beside& beside = GetParam();
+qcts_kernel kernel_of(const Beside& beside) {
   qcts_kernel kernel = scalar_kernel(beside.abi_op);
   kernel.run = beside.run;
-  const Implementation implementation{"acme", &kernel};
+  return kernel;
+}
+
+Case case_of(const Beside& beside, const Implementation& implementation) {
   Case c;
   c.id = {Kind::numerics, beside.op, "int8_row", "beside"};
   c.scheme = find_scheme("int8_row");
   c.question = SyntheticQuestion{{beside.generator, {DType::bfloat16, 37, 216}, beside.m, 1, {}}};
   c.implementation = &implementation;
+  return c;
+}
+
+TEST_P(ProblemsBeside, AreJudged) {
+  const Beside& beside = GetParam();
+  const qcts_kernel kernel = kernel_of(beside);
+  const Implementation implementation{"acme", &kernel};
+  const Case c = case_of(beside, implementation);
   const Verdict verdict = judge(c, {});
   const bool is_right = std::string(beside.reason).empty();
   EXPECT_EQ(verdict.status, is_right ? Status::pass : Status::fail) << verdict.reason;
   EXPECT_THAT(verdict.reason, testing::StartsWith(beside.reason));
+}
+
+// As `qcts shrink` does before it writes one of them to a file.
+TEST_P(ProblemsBeside, AreReplayed) {
+  const Beside& beside = GetParam();
+  const qcts_kernel kernel = kernel_of(beside);
+  const Implementation implementation{"acme", &kernel};
+  const Case c = case_of(beside, implementation);
+  size_t failed = 0;
+  for (ProblemBeside& problem : problems_beside(c, make_test_vector(c, 0).input)) {
+    const Replay replay{std::move(problem.input), 0, c.id, "acme_scalar"};
+    failed += judge_replay(replay, implementation, {}).status == Status::fail;
+  }
+  EXPECT_EQ(failed > 0, beside.run != right<QCTS_OP_LINEAR> && beside.run != right<QCTS_OP_QUANTIZE>);
 }
 
 INSTANTIATE_TEST_SUITE_P(Judge, ProblemsBeside, testing::ValuesIn(kBesides),

@@ -48,12 +48,14 @@ class Neighbours {
       if (dtype != own) {
         WeightShape weight = synthetic_.weight;
         weight.dtype = dtype;
-        add(*case_.scheme, weight, synthetic_.activation, std::string(dtype_name(dtype)));
+        add(*case_.scheme, weight, synthetic_.activation, std::string(dtype_name(dtype)), "the dtype");
       }
     if (const auto other = shape_of(*case_.scheme, case_.layout(), {&own, 1}, synthetic_.weight))
       add(*case_.scheme, *other, synthetic_.activation,
-          "n " + std::to_string(other->n) + ", k " + std::to_string(other->k));
+          "n " + std::to_string(other->n) + ", k " + std::to_string(other->k), "the shape");
     add_policies();
+    if (case_.id.op == Op::linear) out_.push_back({case_, "no bias", "the bias", true});
+    add_operations();
     return std::move(out_);
   }
 
@@ -73,7 +75,41 @@ class Neighbours {
     for (const Policy policy : policies)
       if (added < kMaxPolicies && policy != synthetic_.activation && serves(policy) &&
           (policy != kWeightOnly || case_.id.op == Op::linear))
-        added += add(*case_.scheme, synthetic_.weight, policy, "the policy " + std::string(policy.name()));
+        added += add(*case_.scheme, synthetic_.weight, policy, "the policy " + std::string(policy.name()),
+                     "the policy");
+  }
+
+  // The scheme's other operations, on a weight of the same shape if both take it.
+  void add_operations() {
+    constexpr Op kOps[] = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack,
+                           Op::linear};
+    constexpr int64_t kRows = 5;
+    const Scheme& scheme = *case_.scheme;
+    Policy of_x = synthetic_.activation;
+    for (const Policy policy : scheme.activations())
+      if (of_x == kWeightOnly) of_x = policy;
+    Layout packed = case_.layout();
+    for (const LayoutInfo& layout : scheme.layouts())
+      if (packed == kPlain && layout.name != kPlain.name()) packed = scheme.layout_named(layout.name);
+    for (const Op op : kOps) {
+      const bool is_packing = op == Op::pack || op == Op::unpack,
+                 has_rows = op == Op::quantize_activation || op == Op::linear;
+      if (op == case_.id.op || (is_packing && packed == kPlain)) continue;
+      if (op == Op::quantize_activation ? of_x == kWeightOnly : !scheme.quantizes_weight()) continue;
+      const Layout layout = is_packing ? packed : kPlain;
+      const DType dtype = synthetic_.weight.dtype;
+      const std::optional<WeightShape> weight = takes(scheme, layout, synthetic_.weight)
+                                                    ? synthetic_.weight
+                                                    : shape_of(scheme, layout, {&dtype, 1}, {});
+      if (!weight) continue;
+      Case other = case_;
+      other.id.op = op;
+      other.question = SyntheticQuestion{
+          {Generator::noise, *weight, has_rows ? kRows : 0, synthetic_.seed, has_rows ? of_x : kWeightOnly},
+          layout};
+      if (op == Op::linear) std::get<SyntheticQuestion>(other.question).input.activation = kWeightOnly;
+      out_.push_back({std::move(other), "the operation " + std::string(op_name(op)), "something"});
+    }
   }
 
   // For each trait, the next scheme of the family that differs in it.
@@ -100,10 +136,11 @@ class Neighbours {
     if (!layout || !policy) return false;
     const DType dtypes[] = {synthetic_.weight.dtype, DType::float32, DType::bfloat16, DType::float16};
     const std::optional<WeightShape> weight = shape_of(scheme, *layout, dtypes, {});
-    return weight && add(scheme, *weight, *policy, "the scheme " + std::string(scheme.name()));
+    return weight && add(scheme, *weight, *policy, "the scheme " + std::string(scheme.name()), "the scheme");
   }
 
-  bool add(const Scheme& scheme, const WeightShape& weight, Policy policy, std::string what) {
+  bool add(const Scheme& scheme, const WeightShape& weight, Policy policy, std::string what,
+           std::string_view kept) {
     const std::optional<Layout> layout = scheme.find_layout(case_.layout().name());
     if (!layout || !takes(scheme, *layout, weight)) return false;
     Case other = case_;
@@ -111,7 +148,7 @@ class Neighbours {
     other.id.scheme = scheme.name();
     Synthetic synthetic{Generator::noise, weight, synthetic_.m, synthetic_.seed, policy};
     other.question = SyntheticQuestion{std::move(synthetic), *layout};
-    out_.push_back({std::move(other), std::move(what)});
+    out_.push_back({std::move(other), std::move(what), kept});
     return true;
   }
 

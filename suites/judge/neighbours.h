@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "suites/cases/case.h"
@@ -11,12 +12,15 @@
 namespace qcts {
 
 struct Neighbour {
-  Case asked;        // has synthetic input of noise
-  std::string what;  // "the scheme mxfp8_e4m3_floor", "float32"
+  Case asked;                // has synthetic input of noise; of another operation, another kernel serves it
+  std::string what;          // "the scheme mxfp8_e4m3_floor", "float32"
+  std::string_view kept;     // what a kernel has kept that confuses the two: "the scheme", "the dtype"
+  bool has_no_bias = false;  // the case's own problem without its bias
 };
 
 // Returns such problems for a case of noise: other schemes of its family that differ in their codes, groups
-// or rounding, and another dtype and shape, and two policies. The kernel may refuse some.
+// or rounding, another dtype and shape, two policies, no bias, and the scheme's other operations. The
+// provider may refuse some.
 std::vector<Neighbour> neighbours_of(const Case& c);
 
 // Has the case the first of its scheme's ordinary shapes (suites/inputs/input_shapes.h)?

@@ -9,36 +9,15 @@
 
 #include "reference/numerics/soft_float.h"
 #include "suites/inputs/generate_parts.h"
-#include "suites/judge/expected/expectation.h"
+#include "suites/judge/fresh_process.h"
+#include "suites/judge/judged_problem.h"
 #include "suites/judge/neighbours.h"
-#include "suites/providers/hosted_provider.h"
 
 namespace qcts {
 namespace {
 
 constexpr uint64_t kOtherSeed = 1'000'003;  // of another weight, or of all data
 constexpr int64_t kMiddleRows = 5;          // of noise, which has 1 and more too
-
-// A problem whose answers are judged.
-class Expected {
- public:
-  Expected(TestVector test_vector, const qcts_kernel& kernel) : test_vector_(std::move(test_vector)) {
-    if (test_vector_.input.op == Op::linear) reference_.emplace(test_vector_.input);
-    expectation_.emplace(test_vector_, reference_ ? &*reference_ : nullptr,
-                         declared_stages(kernel, test_vector_.input.x_dtype));
-  }
-  Expected(const Expected&) = delete;
-  Expected& operator=(const Expected&) = delete;
-  const KernelInput& input() const { return test_vector_.input; }
-  std::optional<Mismatch> judge(const KernelAnswer& answer) const {
-    return expectation_->judge(answer).mismatch;
-  }
-
- private:
-  TestVector test_vector_;
-  std::optional<LinearReference> reference_;
-  std::optional<Expectation> expectation_;
-};
 
 // Returns x with the sign of one element in its middle changed, or nullopt if there is only zero and NaN.
 std::optional<KernelInput> with_another_x(const KernelInput& input) {
@@ -141,55 +120,31 @@ class StatesJudge {
     if (!is_right(run_, given_, "with the workspace as the last call left it")) return;
     judge_another_x();
     if (verdict_.status == Status::pass) judge_another_weight();
-    if (verdict_.status == Status::pass && has_neighbours()) judge_neighbours();
+    if (verdict_.status == Status::pass && asks_fresh_process())
+      judge_fresh_process(case_, context_, given_, run_.run(Poison::zeros), verdict_);
   }
 
  private:
   // One shape for many rows is enough: what a process keeps of a problem reaches every shape.
-  bool has_neighbours() const {
+  bool asks_fresh_process() const {
     const Synthetic& synthetic = *case_.synthetic();
-    return synthetic.generator == Generator::noise && !synthetic.is_other_dtype &&
-           (kernel_.claims & QCTS_CLAIM_EMULATED) == 0 && is_first_shape(case_) &&
+    return is_dealt(case_, context_.fresh_share) && synthetic.generator == Generator::noise &&
+           !synthetic.is_other_dtype && (kernel_.claims & QCTS_CLAIM_EMULATED) == 0 &&
+           is_first_shape(case_) &&
            (case_.id.op != Op::linear || (synthetic.m != 1 && synthetic.m != kMiddleRows));
-  }
-
-  // Runs each other problem that the kernel serves, and the given one again. The process has served nothing
-  // before the given one, because what the first call leaves is kept by all that follow.
-  void judge_neighbours() {
-    const HostedProvider::Kernel* hosted = HostedProvider::kernel_of(kernel_);
-    if (hosted == nullptr || run_.problem().device != 0) return judge_neighbours(kernel_);
-    const std::unique_ptr<HostedProvider> host = hosted->owner->started_anew();
-    judge_neighbours(*host->table().kernels[hosted->index]);
-  }
-
-  void judge_neighbours(const qcts_kernel& kernel) {
-    KernelRun given(kernel, given_.input(), {});
-    if (given.supports().status != QCTS_OK ||
-        !is_right(given, given_, "in a process of its own", Cause::state))
-      return;
-    for (const Neighbour& neighbour : neighbours_of(case_)) {
-      const auto make = [&] { return make_test_vector(neighbour.asked, context_.seed, context_.played); };
-      const Expected other(
-          context_.test_vectors ? context_.test_vectors->beside(neighbour.what, make) : make(), kernel);
-      KernelRun run(kernel, other.input(), {});
-      if (run.supports().status != QCTS_OK) continue;
-      if (!is_right(run, other, "in a problem of " + neighbour.what + " that follows others", Cause::state) ||
-          !is_right(given, given_, "after a problem of " + neighbour.what, Cause::state))
-        return;
-    }
   }
 
   void judge_another_x() {
     std::optional<KernelInput> changed = with_another_x(given_.input());
     if (!changed) return;
-    const Expected of_changed(test_vector_for(*std::move(changed)), kernel_);
+    const JudgedProblem of_changed(test_vector_for(*std::move(changed)), kernel_);
     run_.set_x(of_changed.input().x);
     if (!is_right(run_, of_changed, "when one element of x has changed at the same address")) return;
     run_.set_x(given_.input().x);
     if (!is_right(run_, given_, "when x is again as it was at the same address")) return;
     KernelInput exchanged = given_.input();
     if (exchange_words(exchanged.x)) {
-      const Expected of_exchanged(test_vector_for(std::move(exchanged)), kernel_);
+      const JudgedProblem of_exchanged(test_vector_for(std::move(exchanged)), kernel_);
       run_.set_x(of_exchanged.input().x);
       if (!is_right(run_, of_exchanged, "when two parts of x have changed places")) return;
       run_.set_x(given_.input().x);
@@ -197,7 +152,7 @@ class StatesJudge {
     for (std::optional<KernelInput> biased :
          {with_another_bias(given_.input()), with_bias_between_zeros(given_.input())}) {
       if (!biased) continue;
-      const Expected of_biased(test_vector_for(*std::move(biased)), kernel_);
+      const JudgedProblem of_biased(test_vector_for(*std::move(biased)), kernel_);
       run_.set_input("bias", of_biased.input().bias);
       if (!is_right(run_, of_biased, "when the bias has changed at the same address")) return;
       run_.set_input("bias", given_.input().bias);
@@ -236,7 +191,7 @@ class StatesJudge {
   // Judges a call with another weight, and then one with the given weight at the same addresses.
   bool is_right_with(KernelInput other, const std::string& when) {
     write_weight(other);
-    if (!is_right(run_, Expected(test_vector_for(std::move(other)), kernel_), when)) return false;
+    if (!is_right(run_, JudgedProblem(test_vector_for(std::move(other)), kernel_), when)) return false;
     write_weight(given_.input());
     return is_right(run_, given_, "once the weight is again as it was at the same address");
   }
@@ -251,8 +206,8 @@ class StatesJudge {
   void judge_replays() {
     if (run_.problem().device == 0 || (kernel_.claims & QCTS_CLAIM_CAPTURABLE) == 0) return;
     run_.capture();
-    const Expected replaced(test_vector_for(with_data_of(other_.input())), kernel_);
-    for (const Expected* data : {&replaced, &given_}) {
+    const JudgedProblem replaced(test_vector_for(with_data_of(other_.input())), kernel_);
+    for (const JudgedProblem* data : {&replaced, &given_}) {
       write(data->input());
       if (!judge(run_.replay(Poison::zeros), *data, "when a graph is replayed with other data")) return;
     }
@@ -273,16 +228,11 @@ class StatesJudge {
     if (run_.prepared_bytes() == 0) write_weight(input);
   }
 
-  // Is state the cause, or is it asked whether the data are? What a whole process keeps shows in each call.
-  enum class Cause : uint8_t { state, asked };
-
-  bool is_right(KernelRun& run, const Expected& expected, const std::string& when,
-                Cause cause = Cause::asked) {
-    return judge(run.run(Poison::zeros), expected, when, cause);
+  bool is_right(KernelRun& run, const JudgedProblem& expected, const std::string& when) {
+    return judge(run.run(Poison::zeros), expected, when);
   }
 
-  bool judge(const KernelAnswer& answer, const Expected& expected, const std::string& when,
-             Cause cause = Cause::asked) {
+  bool judge(const KernelAnswer& answer, const JudgedProblem& expected, const std::string& when) {
     verdict_.mismatch = expected.judge(answer);
     if (!verdict_.mismatch) {
       before_ = answer;
@@ -293,7 +243,7 @@ class StatesJudge {
     if (is_stale) verdict_.findings.push_back({Caveat::earlier_answer, ""});
     const std::string first =
         verdict_.mismatch->where + ": want " + verdict_.mismatch->want + ", got " + verdict_.mismatch->got;
-    verdict_.reason = !is_stale && cause == Cause::asked && is_wrong_alone(expected, answer)
+    verdict_.reason = !is_stale && is_wrong_alone(expected, answer)
                           ? first + "; with data that the first calls did not have"
                           : "wrong " + when + ": " + first;
     return false;
@@ -301,20 +251,19 @@ class StatesJudge {
 
   // Returns true if a call of its own, with buffers of its own, gives the same wrong answer: then the data
   // are the reason, and nothing that the kernel has seen before.
-  bool is_wrong_alone(const Expected& expected, const KernelAnswer& answer) const {
+  bool is_wrong_alone(const JudgedProblem& expected, const KernelAnswer& answer) const {
     KernelRun alone(kernel_, expected.input(), {});
     if (alone.supports().status != QCTS_OK) return false;
     alone.prepare();
     const KernelAnswer again = alone.run(Poison::zeros);
-    return again.y == answer.y &&
-           std::ranges::equal(again.planes, answer.planes, {}, &Plane::bytes, &Plane::bytes);
+    return is_same(again, answer);
   }
 
   const Case& case_;
   const JudgeContext& context_;
   const qcts_kernel& kernel_;
   Verdict& verdict_;
-  const Expected given_, other_;
+  const JudgedProblem given_, other_;
   KernelRun run_, other_run_;
   KernelAnswer before_;  // of the call before
 };

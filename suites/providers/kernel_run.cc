@@ -315,6 +315,16 @@ KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {
   return answer_now();
 }
 
+const qcts_problem& KernelRun::poisoned(Poison poison) {
+  poison_outputs(poison, nullptr);
+  return problem_;
+}
+
+KernelAnswer KernelRun::answer() const {
+  check_untouched();
+  return answer_now();
+}
+
 void KernelRun::run_flushed() {
   poison_outputs(Poison::zeros, nullptr);
   const qcts_status status = provider_run_flushed(kernel_, problem_);

@@ -78,6 +78,11 @@ class KernelRun {
   // Calls attempt(). Throws ProviderFault for any status other than QCTS_OK.
   KernelAnswer run(Poison poison, const KernelAnswer* previous = nullptr);
 
+  // For calls in a batch: poisons the outputs and prepares once, and returns the problem; after the call,
+  // checks as attempt() does and returns the answer.
+  const qcts_problem& poisoned(Poison poison);
+  KernelAnswer answer() const;
+
   // Calls the kernel as a caller that flushes subnormals to zero. That may change its answer, but the kernel
   // leaves the control state as it found it. Throws as run(). On the host.
   void run_flushed();

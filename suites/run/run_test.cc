@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"sets_ftz_at_load", "fail", "loading the provider"}),
     [](const auto& info) { return std::string(info.param.fault); });
 
-// Faults that change no answer.
+// Faults that change no answer to a problem alone.
 class PlantedSideEffect : public RunProgram, public testing::WithParamInterface<Planted> {};
 TEST_P(PlantedSideEffect, IsSeenInDeterminism) {
   const Result result = run("--provider " + faulty(GetParam().fault) +
@@ -164,7 +164,14 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"keeps_descriptor", "fail", "leaves descriptors open: "},
                     Planted{"says_much", "fail", "writes to its standard output"},
                     Planted{"starts_threads", "fail", "starts threads where 1 was asked"},
-                    Planted{"asks_environment", "fail", "starts threads where 1 was asked"}),
+                    Planted{"asks_environment", "fail", "starts threads where 1 was asked"},
+                    Planted{"keeps_rows", "fail", "keeps memory: "},
+                    Planted{"asks_math_mode", "fail",
+                            "wrong with ONEDNN_DEFAULT_FPMATH_MODE=BF16 in the environment, right without"},
+                    Planted{"wraps_counter", "fail", "wrong 256 calls after a problem of as many rows"},
+                    Planted{"errs_once_in_512", "fail", "and right in the ones before"},
+                    Planted{"keeps_operation", "fail",
+                            "right in a process of its own, wrong after a problem of the operation linear"}),
     [](const auto& info) { return std::string(info.param.fault); });
 
 TEST_F(RunProgram, APoolThatRestsIsNoSideEffect) {

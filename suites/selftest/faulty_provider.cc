@@ -3,10 +3,12 @@
 // qcts_faulty_<fault>.so. It dequantizes int8_row to float32 and is correct except for k = 13, where the
 // fault acts.
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -34,7 +36,8 @@ namespace {
   FAULT(sets_ftz) FAULT(sets_ftz_at_load) FAULT(writes_to_fds) FAULT(writes_past_end) FAULT(writes_far) \
   FAULT(aborts_when_asked) FAULT(hangs_when_asked) FAULT(writes_input) FAULT(patches_host) FAULT(writes_later) FAULT(spawns) \
   FAULT(reads_past_end) FAULT(reads_before_start) FAULT(keeps_child) FAULT(keeps_memory) FAULT(keeps_descriptor) FAULT(says_much) \
-  FAULT(starts_threads) FAULT(asks_environment) FAULT(keeps_pool) \
+  FAULT(starts_threads) FAULT(asks_environment) FAULT(keeps_pool) FAULT(keeps_rows) FAULT(asks_math_mode) FAULT(wraps_counter) \
+  FAULT(errs_once_in_512) FAULT(keeps_operation) \
   /* of load_save */ \
   FAULT(copies_unread) FAULT(refuses_all) FAULT(supports_no_file) FAULT(writes_no_file) FAULT(keeps_failed_output) \
   FAULT(flips_bit) FAULT(changes_input) FAULT(aborts_on_file)
@@ -92,7 +95,9 @@ const Fault kFault = [] {
 }();
 
 const bool kIsInEveryCall = kFault == keeps_memory || kFault == keeps_descriptor || kFault == says_much ||
-                            kFault == starts_threads || kFault == asks_environment || kFault == keeps_pool;
+                            kFault == starts_threads || kFault == asks_environment || kFault == keeps_pool ||
+                            kFault == keeps_rows || kFault == asks_math_mode || kFault == wraps_counter ||
+                            kFault == errs_once_in_512 || kFault == keeps_operation;
 
 // Starts so many threads beside this one, and waits for them.
 void work_in_threads(int count) {
@@ -114,6 +119,28 @@ float scale_of(const qcts_problem* problem, int64_t row) {
 
 void put(const qcts_problem* problem, int64_t row, int64_t column, float value) {
   std::memcpy(static_cast<char*>(problem->y) + row * problem->ldy_bytes + column * 4, &value, 4);
+}
+
+void keep(size_t bytes) {
+  volatile char* const block = static_cast<char*>(std::malloc(bytes));
+  for (size_t i = 0; i < bytes; ++i) block[i] = 1;
+}
+
+bool has_linear_run = false;  // in this process
+
+// Takes the lengths of rows of the call 256 calls ago for those of this one.
+void wrap_counter(const qcts_problem* problem) {
+  constexpr int64_t kRows = 4096;
+  static uint8_t counter = 0, seen[kRows];
+  static int64_t lengths[kRows];
+  ++counter;
+  for (int64_t row = 0; row < std::min(problem->n, kRows); ++row) {
+    if (seen[row] != counter) {
+      seen[row] = counter;
+      lengths[row] = problem->k;
+    }
+    if (lengths[row] != problem->k) put(problem, row, 0, 12345.0f);
+  }
 }
 
 // Says whether a thread runs and a child process ends as it should.
@@ -157,11 +184,24 @@ void strike(const qcts_problem* problem) {
       ::posix_spawnp(&child, name, nullptr, nullptr, words, environ);
       return;
     }
-    case keeps_memory: {
-      volatile char* const block = static_cast<char*>(std::malloc(kKeptBytes));
-      for (size_t i = 0; i < kKeptBytes; ++i) block[i] = 1;
+    case keeps_memory:
+      return keep(kKeptBytes);
+    case keeps_rows:
+      if (problem->ldy_bytes > problem->k * 4) keep(static_cast<size_t>(problem->k) * 4);
+      return;
+    case asks_math_mode:
+      if (std::getenv("ONEDNN_DEFAULT_FPMATH_MODE") != nullptr) put(problem, 0, 0, 12345.0f);
+      return;
+    case wraps_counter:
+      return wrap_counter(problem);
+    case errs_once_in_512: {
+      static std::atomic<int> calls = 0;
+      if (++calls % 512 == 0) put(problem, 0, 0, 12345.0f);
       return;
     }
+    case keeps_operation:
+      if (has_linear_run) put(problem, 0, 0, 12345.0f);
+      return;
     case keeps_descriptor:
       static_cast<void>(::open("/dev/null", O_RDONLY));
       return;
@@ -241,6 +281,30 @@ qcts_status run(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
+qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_size) {
+  if (problem->x_dtype == QCTS_F32 && problem->y_dtype == QCTS_F32 && problem->bias == nullptr)
+    return QCTS_OK;
+  std::snprintf(why, why_size, "only float32 without a bias");
+  return QCTS_UNSUPPORTED;
+}
+
+qcts_status run_linear(const qcts_problem* problem) {
+  has_linear_run = true;
+  const auto* codes = static_cast<const int8_t*>(plane(problem, "qdata"));
+  const auto* zeros = static_cast<const int8_t*>(plane(problem, "zero_point"));
+  for (int64_t m = 0; m < problem->m; ++m) {
+    const auto* x =
+        reinterpret_cast<const float*>(static_cast<const char*>(problem->x) + m * problem->ldx_bytes);
+    for (int64_t n = 0; n < problem->n; ++n) {
+      double sum = 0;
+      for (int64_t k = 0; k < problem->k; ++k)
+        sum += static_cast<double>(x[k]) * (codes[n * problem->k + k] - zeros[n]);
+      put(problem, m, n, static_cast<float>(sum * static_cast<double>(scale_of(problem, n))));
+    }
+  }
+  return QCTS_OK;
+}
+
 qcts_status refuse(char* why, size_t why_size, qcts_status status, const char* reason) {
   std::snprintf(why, why_size, "%s", reason);
   return status;
@@ -287,7 +351,15 @@ const qcts_kernel kDequantize = {
     .align_bytes = 0,
     .row_align_bytes = 0,
 };
-const qcts_kernel* const kKernels[] = {&kDequantize};
+const qcts_kernel kLinear = [] {
+  qcts_kernel kernel = kDequantize;
+  kernel.op = QCTS_OP_LINEAR;
+  kernel.claims = 0;
+  kernel.supports = supports_linear;
+  kernel.run = run_linear;
+  return kernel;
+}();
+const qcts_kernel* const kKernels[] = {&kDequantize, &kLinear};
 const qcts_provider kProvider = {
     .struct_size = sizeof(qcts_provider),
     .abi_version = QCTS_ABI_VERSION,
@@ -295,7 +367,7 @@ const qcts_provider kProvider = {
     .version = "1",
     .url = nullptr,
     .choices = nullptr,
-    .n_kernels = 1,
+    .n_kernels = kFault == keeps_operation ? 2u : 1u,
     .claims = 0,
     .kernels = kKernels,
     .load_save = kFault >= copies_unread ? load_save : nullptr,

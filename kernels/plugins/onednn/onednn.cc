@@ -115,9 +115,12 @@ void multiply(const qcts_problem& p, float* x, const char* prepared, float* sums
   void* codes = const_cast<char*>(prepared) + codes_offset(p);
   dnnl::memory a = matrix(engine, p.m, p.k, type, false, x), b = matrix(engine, p.k, p.n, type, true, codes),
                c = matrix(engine, p.m, p.n, type, false, sums);
+  // Whatever ONEDNN_DEFAULT_FPMATH_MODE says.
+  dnnl::primitive_attr attributes;
+  attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
   // oneDNN keeps what it compiled for these shapes in its own cache.
   const dnnl::matmul::primitive_desc plan(dnnl::matmul::desc(a.get_desc(), b.get_desc(), c.get_desc()),
-                                          engine);
+                                          attributes, engine);
   dnnl::matmul(plan).execute(stream, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}});
   stream.wait();
 }

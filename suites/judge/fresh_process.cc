@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/judge/fresh_process.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "suites/inputs/inputs.h"
+#include "suites/judge/many_calls.h"
+#include "suites/judge/neighbours.h"
+#include "suites/providers/footprint.h"
+#include "suites/providers/hosted_provider.h"
+
+namespace qcts {
+namespace {
+
+using Settings = std::vector<std::string>;
+
+// Variables by which other libraries choose the arithmetic or the threads of their kernels. Those that choose
+// instructions or print are left out: who sets them wants that. HostProcess sets OMP_NUM_THREADS.
+const Settings kOtherSettings = {
+    "OMP_DYNAMIC=true",
+    "OMP_SCHEDULE=dynamic,1",
+    "OMP_MAX_ACTIVE_LEVELS=2",
+    "KMP_BLOCKTIME=0",
+    "KMP_LIBRARY=throughput",
+    "MKL_NUM_THREADS=3",
+    "MKL_DYNAMIC=FALSE",
+    "OPENBLAS_NUM_THREADS=3",
+    "GOTO_NUM_THREADS=3",
+    "BLIS_NUM_THREADS=3",
+    "DNNL_DEFAULT_FPMATH_MODE=ANY",
+    "ONEDNN_DEFAULT_FPMATH_MODE=BF16",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY=1",
+    "TORCH_NUM_THREADS=3",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1",
+    "NVIDIA_TF32_OVERRIDE=1",
+    "CUBLAS_WORKSPACE_CONFIG=:0:0",
+    "VLLM_MARLIN_USE_ATOMIC_ADD=1",
+    "VLLM_MARLIN_INPUT_DTYPE=fp8",
+    "VLLM_CPU_SGL_KERNEL=1",
+    "MARLIN_USE_FP32_REDUCE=0",
+    "GGML_CUDA_FORCE_CUBLAS=1",
+    "GGML_CUDA_F16=1",
+    "GGML_N_THREADS=3",
+    "FBGEMM_NO_JK=1",
+    "TF_ENABLE_ONEDNN_OPTS=1",
+    "ITEX_FP32_MATH_MODE=BF16",
+    "XNN_FORCE_FP16=1",
+    "FLASHINFER_USE_CUDA_NORM=1",
+};
+
+std::string text_of(const Mismatch& mismatch) {
+  return mismatch.where + ": want " + mismatch.want + ", got " + mismatch.got;
+}
+
+// Returns the first kernel of the table for the problem, of the same variant if there is one.
+const qcts_kernel* kernel_for(const qcts_provider& table, const Case& asked, std::string_view variant) {
+  const qcts_kernel* found = nullptr;
+  for (uint32_t i = 0; i < table.n_kernels; ++i) {
+    const qcts_kernel* kernel = table.kernels[i];
+    if (kernel == nullptr || kernel->op != abi_op(asked.id.op)) continue;
+    const Implementation implementation{table.name, kernel};
+    if (implementation.family() != asked.scheme->family() ||
+        !implementation.takes(asked.activation().name()) || !implementation.reads(asked.layout().name()))
+      continue;
+    if (kernel->variant == variant) return kernel;
+    if (found == nullptr && (kernel->claims & QCTS_CLAIM_EMULATED) == 0) found = kernel;
+  }
+  return found;
+}
+
+class FreshProcess {
+ public:
+  FreshProcess(const Case& c, const JudgeContext& context, const JudgedProblem& given,
+               const KernelAnswer& answer, Verdict& verdict)
+      : case_(c),
+        context_(context),
+        hosted_(HostedProvider::kernel_of(*c.implementation->kernel)),
+        given_(given),
+        answer_(answer),
+        verdict_(verdict) {}
+
+  void run() {
+    const std::unique_ptr<HostedProvider> host = started(kOtherSettings);
+    const qcts_kernel& kernel = kernel_in(host.get());
+    KernelRun run(kernel, given_.input(), {});
+    if (run.supports().status != QCTS_OK) return;
+    if (const std::string wrong = fault_of(run.run(Poison::zeros)); !wrong.empty())
+      return fail(why_alone() + wrong);
+    judge_neighbours(kernel, host.get(), run);
+    if (verdict_.status != Status::pass || !host || !asks_many_calls(case_)) return;
+    const auto fault = fault_of_many_calls(case_, context_, kernel, given_.input());
+    if (!fault) return;
+    verdict_.mismatch = fault->mismatch;
+    fail(fault->reason);
+  }
+
+ private:
+  void fail(std::string reason) {
+    verdict_.status = Status::fail;
+    verdict_.reason = std::move(reason);
+  }
+
+  // Returns nullptr for a kernel of this process.
+  std::unique_ptr<HostedProvider> started(const Settings& settings) const {
+    return hosted_ ? hosted_->owner->started_anew({}, settings) : nullptr;
+  }
+  const qcts_kernel& kernel_in(const HostedProvider* host) const {
+    return host ? *host->table().kernels[hosted_->index] : *case_.implementation->kernel;
+  }
+
+  // Returns what is wrong with an answer to the given problem, or "".
+  std::string fault_of(const KernelAnswer& answer) {
+    verdict_.mismatch = given_.judge(answer);
+    if (verdict_.mismatch) return text_of(*verdict_.mismatch);
+    if ((case_.implementation->kernel->claims & QCTS_CLAIM_DETERMINISTIC) == 0 || answer.y == answer_.y)
+      return {};
+    const KernelInput& input = given_.input();
+    const Comparison compared = compare_bitwise(input.y_type(), answer_.y, answer.y);
+    if (compared.equal()) return {};
+    const int64_t columns = input.op == Op::linear ? input.weight.n : input.weight.k;
+    verdict_.mismatch = mismatch_of(compared, place_in_matrix("y", compared.first, columns, 0));
+    return "claims to be deterministic, but " + text_of(*verdict_.mismatch);
+  }
+
+  // Says what it is in a process of its own that makes the given problem's first answer wrong.
+  std::string why_alone() {
+    const auto is_wrong_with = [&](const Settings& settings) {
+      const std::unique_ptr<HostedProvider> host = started(settings);
+      KernelRun run(kernel_in(host.get()), given_.input(), {});
+      return run.supports().status == QCTS_OK && !fault_of(run.run(Poison::zeros)).empty();
+    };
+    const std::optional<Mismatch> found = verdict_.mismatch;
+    std::string why = "wrong in the first call of a process, right in a later one: ";
+    if (hosted_ && !is_wrong_with({})) {
+      Settings blamed = kOtherSettings;
+      while (blamed.size() > 1) {
+        const auto middle = blamed.begin() + std::ssize(blamed) / 2;
+        const Settings first(blamed.begin(), middle), second(middle, blamed.end());
+        if (is_wrong_with(first))
+          blamed = first;
+        else if (is_wrong_with(second))
+          blamed = second;
+        else
+          break;
+      }
+      why = "wrong with " + blamed.front() +
+            (blamed.size() > 1 ? " and " + std::to_string(blamed.size() - 1) + " other variables" : "") +
+            " in the environment, right without: ";
+    }
+    verdict_.mismatch = found;
+    return why;
+  }
+
+  // Runs each other problem that the provider serves, and the given one again. The process has served nothing
+  // before the given one, because what the first call leaves is kept by all that follow.
+  void judge_neighbours(const qcts_kernel& kernel, const HostedProvider* host, KernelRun& given) {
+    std::string served;
+    for (const Neighbour& neighbour : neighbours_of(case_)) {
+      const bool is_own = neighbour.asked.id.op == case_.id.op;
+      const qcts_kernel* asked = is_own ? &kernel
+                                 : host ? kernel_for(host->table(), neighbour.asked, kernel.variant)
+                                        : nullptr;
+      if (asked == nullptr) continue;
+      const auto make = [&] {
+        return neighbour.has_no_bias ? without_bias()
+                                     : make_test_vector(neighbour.asked, context_.seed, context_.played);
+      };
+      const JudgedProblem other(
+          context_.test_vectors ? context_.test_vectors->beside(neighbour.what, make) : make(), *asked);
+      KernelRun run(*asked, other.input(), {});
+      if (other.is_refused() || run.supports().status != QCTS_OK) continue;
+      if ((verdict_.mismatch = other.judge(run.run(Poison::zeros))))
+        return fail(why_beside(neighbour, other) + text_of(*verdict_.mismatch));
+      if (const std::string wrong = fault_of(given.run(Poison::zeros)); !wrong.empty())
+        return fail("right in a process of its own, wrong after a problem of " + neighbour.what + ": keeps " +
+                    std::string(neighbour.kept) + " of an earlier problem; " + wrong);
+    }
+  }
+
+  TestVector without_bias() const {
+    KernelInput input = given_.input();
+    input.bias.clear();
+    return test_vector_for(std::move(input));
+  }
+
+  // Is the other problem right in a process that has served no other?
+  std::string why_beside(const Neighbour& neighbour, const JudgedProblem& other) const {
+    const std::string problem = "in a problem of " + neighbour.what;
+    if (!hosted_) return "wrong " + problem + " that follows others: ";
+    const std::unique_ptr<HostedProvider> host = started(kOtherSettings);
+    const qcts_kernel* alone =
+        neighbour.asked.id.op == case_.id.op
+            ? &kernel_in(host.get())
+            : kernel_for(host->table(), neighbour.asked, case_.implementation->kernel->variant);
+    KernelRun run(*alone, other.input(), {});
+    if (run.supports().status == QCTS_OK && !other.judge(run.run(Poison::zeros)))
+      return "wrong " + problem + " that follows others, right in a process of its own: keeps " +
+             std::string(neighbour.kept) + " of an earlier problem; ";
+    return "wrong " + problem + ", in a process of its own too: ";
+  }
+
+  const Case& case_;
+  const JudgeContext& context_;
+  const HostedProvider::Kernel* const hosted_;  // nullptr: of this process
+  const JudgedProblem& given_;
+  const KernelAnswer& answer_;
+  Verdict& verdict_;
+};
+
+// Returns the number of schemes for which the provider has this operation.
+int64_t schemes_served(const Case& c) {
+  const HostedProvider::Kernel* hosted = HostedProvider::kernel_of(*c.implementation->kernel);
+  if (hosted == nullptr) return 1;
+  const qcts_provider& table = hosted->owner->table();
+  std::set<std::string_view> families;
+  for (uint32_t i = 0; i < table.n_kernels; ++i)
+    if (table.kernels[i] != nullptr && table.kernels[i]->op == hosted->op)
+      families.insert(Implementation{table.name, table.kernels[i]}.family());
+  return std::ranges::count_if(schemes(),
+                               [&](const Scheme* scheme) { return families.contains(scheme->family()); });
+}
+
+}  // namespace
+
+bool is_dealt(const Case& c, int64_t share) {
+  constexpr int64_t kFew = 8;
+  if (share > 1) share = std::min(share, (schemes_served(c) + kFew - 1) / kFew);
+  return share <= 1 || (name_hash(c.full_id()) >> 32) % static_cast<uint64_t>(share) == 0;
+}
+
+void judge_fresh_process(const Case& c, const JudgeContext& context, const JudgedProblem& given,
+                         const KernelAnswer& answer, Verdict& verdict) {
+  FreshProcess(c, context, given, answer, verdict).run();
+}
+
+std::string effect_of_few_calls(const qcts_kernel& kernel, KernelRun& run) {
+  constexpr size_t kSpans = 3, kCalls = 2;  // after a first span that fills caches
+  run.run(Poison::zeros);
+  std::array<Footprint, kSpans + 1> seen;
+  for (Footprint& footprint : seen) {
+    provider_run_batch(kernel, std::vector<qcts_problem>(kCalls, run.problem()), [] {});
+    const std::optional<Footprint> now = provider_footprint(kernel);
+    if (!now) return "";
+    footprint = *now;
+    footprint.private_bytes = 0;  // a few calls tell nothing of memory: a heap grows by pages
+  }
+  return side_effect(seen, kCalls);
+}
+
+}  // namespace qcts

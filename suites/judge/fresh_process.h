@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What only a process shows that has served nothing yet: a kernel that keeps something of one problem and
+// uses it in another, that goes by environment variables of other libraries, or that changes with the number
+// of its calls.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "suites/cases/case.h"
+#include "suites/judge/judge.h"
+#include "suites/judge/judged_problem.h"
+
+namespace qcts {
+
+// Is the case one of those that ask this? One in `share` is, and all of a provider of few schemes.
+bool is_dealt(const Case& c, int64_t share);
+
+// Starts a process for the kernel of `c`, whose answer to `given` was right in another process: `answer`. If
+// the kernel errs there, fills in status, reason and mismatch. A kernel of this process is asked there, and
+// of neither environment nor many calls. Throws ProviderFault.
+void judge_fresh_process(const Case& c, const JudgeContext& context, const JudgedProblem& given,
+                         const KernelAnswer& answer, Verdict& verdict);
+
+// Calls the kernel, which has only been asked for one thread in its process, a few times more. Returns what
+// that leaves behind or which threads it uses, or "". The run must be accepted.
+std::string effect_of_few_calls(const qcts_kernel& kernel, KernelRun& run);
+
+}  // namespace qcts
