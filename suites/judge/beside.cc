@@ -15,6 +15,7 @@
 #include "suites/judge/expected/test_vector.h"
 #include "suites/judge/fresh_process.h"
 #include "suites/judge/replay.h"
+#include "suites/judge/row_numbers.h"
 #include "suites/providers/buffer_trials.h"
 #include "suites/providers/hosted_provider.h"
 
@@ -205,6 +206,8 @@ void judge_beside(const Case& c, const JudgeContext& context, const KernelInput&
     explain_beside(problem.what, kernel, test_vector, context, verdict);
     return;
   }
+  judge_row_numbers(c, context, input, verdict);
+  if (verdict.status != Status::pass) return;
   if (c.synthetic() == nullptr || !shows_threads(*c.synthetic()) || !is_dealt(c, context.fresh_share)) return;
   verdict.reason = effect_of_large(kernel, input);
   if (!verdict.reason.empty()) verdict.status = Status::fail;
