@@ -179,6 +179,67 @@ class Recipes {
     };
     add_input("the row before", rotated(false));
     add_input("the next row", rotated(true));
+    add_partial_maxima();
+  }
+
+  // How many elements have a scale together: all, those of a row or those of a group.
+  size_t elements_a_scale(size_t count, size_t width) const {
+    const auto scales = [](const Planes& planes) {
+      const auto found = std::ranges::find_if(
+          planes, [](const Plane& plane) { return plane.name.find("scale") != plane.name.npos; });
+      return found == planes.end() ? size_t{0} : found->bytes.size() / plane_step(*found);
+    }(got_);
+    return scales == 1 ? count : scales == 0 || count % scales != 0 ? width : std::min(width, count / scales);
+  }
+
+  // A recipe that finds the largest element among a part of them saturates the rest, as if they were in its
+  // range. `is_left_out` gets the index of an element, the number of elements and that in a row.
+  void add_partial_maximum(const std::string& what,
+                           const std::function<bool(size_t, size_t, size_t)>& is_left_out) {
+    add_input("the range is sought without " + what, [&](std::span<double> values, size_t width) {
+      const size_t step = elements_a_scale(values.size(), width);
+      for (size_t begin = 0; begin < values.size(); begin += step) {
+        double low = 0, high = 0, magnitude = 0;
+        const size_t end = std::min(begin + step, values.size());
+        for (size_t i = begin; i < end; ++i) {
+          if (std::isnan(values[i]) || is_left_out(i, values.size(), width)) continue;
+          low = std::min(low, values[i]);
+          high = std::max(high, values[i]);
+          magnitude = std::max(magnitude, std::fabs(values[i]));
+        }
+        const bool is_symmetric = !has_range();
+        for (size_t i = begin; i < end; ++i)
+          if (is_left_out(i, values.size(), width))
+            values[i] = is_symmetric ? std::clamp(values[i], -magnitude, magnitude)
+                                     : std::clamp(values[i], low, high);
+      }
+    });
+  }
+
+  bool has_range() const {
+    return std::ranges::any_of(got_, [](const Plane& plane) {
+      return plane.name.find("zero") != plane.name.npos &&
+             std::ranges::any_of(plane.bytes, [](std::byte byte) { return byte != std::byte{0}; });
+    });
+  }
+
+  void add_partial_maxima() {
+    for (const size_t lanes : {size_t{4}, size_t{8}, size_t{16}, size_t{32}, size_t{64}}) {
+      const std::string vector = " after the last whole " + std::to_string(lanes);
+      add_partial_maximum("the elements" + vector,
+                          [=](size_t i, size_t count, size_t) { return i >= count / lanes * lanes; });
+      add_partial_maximum("the elements of a row" + vector,
+                          [=](size_t i, size_t, size_t width) { return i % width >= width / lanes * lanes; });
+      add_partial_maximum("the rows" + vector, [=](size_t i, size_t count, size_t width) {
+        return count / width > lanes && i / width >= count / width / lanes * lanes;
+      });
+    }
+    add_partial_maximum("every second element", [](size_t i, size_t, size_t) { return i % 2 != 0; });
+    add_partial_maximum("the last element of a row",
+                        [](size_t i, size_t, size_t width) { return i % width == width - 1; });
+    add_partial_maximum("the last row", [](size_t i, size_t count, size_t width) {
+      return count > width && i / width == count / width - 1;
+    });
   }
 
   const KernelInput& input_;

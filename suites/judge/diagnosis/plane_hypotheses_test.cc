@@ -2,8 +2,10 @@
 // Protects the sentence on wrong planes: a quantizer with exactly one mistake gets exactly its name.
 #include "suites/judge/diagnosis/plane_hypotheses.h"
 
+#include <algorithm>
 #include <cmath>
 #include <ostream>
+#include <span>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -121,6 +123,24 @@ INSTANTIATE_TEST_SUITE_P(
         WrongQuantizer{"sibling_even", "mxfp8_e4m3_floor", "qdata and scale are those of mxfp8_e4m3_even",
                        DType::bfloat16, Generator::noise, by_scheme("mxfp8_e4m3_even")}),
     [](const auto& info) { return std::string(info.param.test); });
+
+// The largest element stands in the last of 37 rows, and the scale is that of the first 36.
+TEST(PlaneHypotheses, ARangeThatLeavesOutRowsIsNamed) {
+  KernelInput input = weight_for({"", "int8_tensor", "", DType::float32, Generator::noise, {}}).input;
+  const size_t row = static_cast<size_t>(input.weight.k), last = 36 * row;
+  store_float(DType::float32, input.x, last + 5, 40.0);
+  const TestVector right = test_vector_for(input);
+  std::ranges::fill(std::span(input.x).subspan(last * 4), std::byte{0});
+  Planes got = input.scheme->quantize(matrix_of(input), kPlain);
+  const auto scale = static_cast<float>(load_float(got[1].dtype, got[1].bytes, 0));
+  for (size_t i = last; i < last + row; ++i) {
+    const auto value = static_cast<float>(load_float(DType::float32, right.input.x, i));
+    const double code = std::nearbyint(value * (1 / scale));
+    got[0].bytes[i] = static_cast<std::byte>(static_cast<int8_t>(std::clamp(code, -128.0, 127.0)));
+  }
+  EXPECT_THAT(named_planes(right, got),
+              testing::StartsWith("hypothesis: the range is sought without the rows after the last whole 4"));
+}
 
 TEST(PlaneHypotheses, RightPlanesGetNone) {
   for (const char* scheme : {"int8_row", "mxfp4_floor", "fp8_row", "int4_tinygemm_g32"}) {
