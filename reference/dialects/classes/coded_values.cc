@@ -222,11 +222,21 @@ class ElementSearch {
   std::vector<UnderZero> under_zero_;
 };
 
+// A weight of zeros has 0 for its largest value, and 0 / 0 for its scales.
+bool is_nan_of_zeros(const CodedWeight& weight, const std::vector<float>& scales) {
+  if (!weight.scales.zeros_are_nan || read_floats(*weight.scales.global).at(0) != 0) return false;
+  const std::vector<int64_t> codes = fields_of(weight.codes);
+  return std::ranges::all_of(scales, [](float scale) { return std::isnan(scale); }) &&
+         std::ranges::all_of(codes, [&](int64_t code) { return code == codes[0]; });
+}
+
 }  // namespace
 
 CodedValues coded_values(const CodedWeight& weight) {
   CodedValues found;
   const std::vector<float> scales = effective_scales(weight);
+  found.nan_of_zeros = is_nan_of_zeros(weight, scales);
+  if (found.nan_of_zeros) return found;
   const bool scales_fit = find_scales(weight, scales, found.faults);
   if (weight.biases) {
     CodedFinding biases(CodedFault::Kind::bias, "biases are finite");

@@ -23,7 +23,9 @@ struct CodedFault {
 struct CodedValues {
   std::vector<CodedFault> faults;
   uint64_t lost_scales = 0;  // of 0, where ScaleMatrix::may_underflow explains them
-  uint64_t infinities = 0;   // elements that overflow when they are rounded to the dtype of the weight
+  bool nan_of_zeros =
+      false;  // no scale is a number, as ScaleMatrix::zeros_are_nan explains for a weight of zeros
+  uint64_t infinities = 0;  // elements that overflow when they are rounded to the dtype of the weight
 };
 // Requires that coded_contradiction() is empty.
 CodedValues coded_values(const CodedWeight& weight);

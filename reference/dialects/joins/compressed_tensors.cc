@@ -8,7 +8,8 @@
 //                         weight_global_scale
 //   mxfp4-pack-quantized, mxfp6-pack-quantized, mxfp8-quantized: scales 2^(byte - 127) for 32 columns
 // weight_scale is [n, k / group_size], [n, 1] for a channel, one value for a tensor, or one value a block.
-// Up to 0.12 a word held 32 / b codes, with idle bits above them; the width or these bits tell which it is.
+// Up to 0.17 a word held 32 / b codes, with idle bits above them. The width or these bits tell which it is,
+// or else the version.
 #include <algorithm>
 #include <stdexcept>
 
@@ -61,15 +62,20 @@ bool uses_all_bits(const Tensor& words, int bits) {
   return false;
 }
 
-// The width of the words tells how the codes of pack-quantized are packed, or else their bits or the writer.
-CodePacking packing_of(const Tensor& packed, int bits, int64_t codes, bool padding_writer) {
+// The width of the words tells how the codes of pack-quantized are packed, or else their bits or the version.
+CodePacking packing_of(const Tensor& packed, int bits, int64_t codes,
+                       const std::optional<CodePacking>& of_version) {
   const int64_t words = packed.shape[1];
   const int64_t dense = (codes * bits + 31) / 32, padded = (codes + 32 / bits - 1) / (32 / bits);
   if (words != dense && words != padded)
     contradict_layer("config.json asks for " + std::to_string(bits) + " bits, which take " +
                      std::to_string(dense) + " words, not " + std::to_string(words));
-  if (dense == padded && 32 % bits != 0 && !uses_all_bits(packed, bits)) {
-    if (padding_writer) return CodePacking::padded;
+  if (dense == padded && 32 % bits != 0) {
+    const bool all_bits = uses_all_bits(packed, bits);
+    if (all_bits && of_version == CodePacking::padded)
+      contradict_layer("a bit of its words is set that the version of config.json leaves idle");
+    if (of_version) return *of_version;
+    if (all_bits) return CodePacking::dense;
     leave_apart("its words may be packed densely or padded, and neither their number nor their bits tell");
   }
   return words == dense ? CodePacking::dense : CodePacking::padded;
@@ -141,7 +147,7 @@ CodedWeight read_packed_integers(LayerParts& parts, const CompressedRecipe& reci
   weight.columns = size.columns;
   const Tensor& scale = parts.need(".weight_scale", kScaleFloats);
   weight.dtype = weight.quantized_from = scale.dtype;
-  const CodePacking packing = packing_of(words, recipe.bits, size.columns, recipe.padding_writer);
+  const CodePacking packing = packing_of(words, recipe.bits, size.columns, recipe.packing);
   weight.codes = rows_of_codes(words, recipe.bits, CodeKind::offset_integer, size.rows, size.columns);
   weight.codes.packing = packing;
   weight.codes.line_stride = weight.codes.line_words();

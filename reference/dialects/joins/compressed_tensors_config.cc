@@ -69,13 +69,16 @@ void require_combination(const CompressedRecipe& recipe) {
   }
 }
 
-// "0.9.4" or "0.12.2", but not "0.13.0".
-bool is_padding_version(const std::string& version) {
-  if (!version.starts_with("0.")) return false;
-  const std::string minor = version.substr(2, version.find('.', 2) - 2);
-  const bool number =
-      !minor.empty() && minor.size() <= 2 && minor.find_first_not_of("0123456789") == minor.npos;
-  return number && std::stoi(minor) <= 12;
+// Up to 0.17 ("0.9.4", "0.17.1") pack_to_int32 left bits of a word idle.
+std::optional<CodePacking> packing_of_version(const std::string& version) {
+  const size_t dot = version.find('.');
+  if (dot == 0 || dot == version.npos) return std::nullopt;
+  const std::string minor =
+      version.substr(dot + 1, version.find_first_not_of("0123456789", dot + 1) - dot - 1);
+  const bool known = minor.size() == 1 || minor.size() == 2;
+  if (!known || version.find_first_not_of("0123456789") != dot) return std::nullopt;
+  if (version.substr(0, dot) != "0") return CodePacking::dense;
+  return std::stoi(minor) <= 17 ? CodePacking::padded : CodePacking::dense;
 }
 
 // "local" stands for one static scale of the tensor above scales that are not.
@@ -112,7 +115,7 @@ CompressedRecipe recipe_of(const Json& group, const Json& config) {
   const std::string order = json_text(weights, "actorder");
   recipe.group_order = order == "group" || order == "dynamic";
   recipe.part_of_x = part_of_x(group);
-  recipe.padding_writer = is_padding_version(json_text(config, "version"));
+  recipe.packing = packing_of_version(json_text(config, "version"));
   require_combination(recipe);
   return recipe;
 }

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "reference/dialects/classes/coded_weight.h"
 #include "reference/dialects/joins/named_modules.h"
 #include "reference/formats/tensor.h"
 
@@ -36,7 +38,7 @@ struct CompressedRecipe {
   int64_t block_rows = 0, block_columns = 0;  // of strategy `block`
   bool group_order = false;                   // columns are in no order, and weight_g_idx names their groups
   std::string_view part_of_x = {};            // input_scale, if config.json calls the scales of x static
-  bool padding_writer = false;                // up to 0.12, as far as config.json names a version
+  std::optional<CodePacking> packing = {};    // of the version that config.json names
   bool operator==(const CompressedRecipe&) const = default;
 };
 

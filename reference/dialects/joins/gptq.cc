@@ -22,6 +22,8 @@ std::string version_word(const nlohmann::ordered_json& config) {
   return word.empty() ? json_text(config, "format") : word;
 }
 
+bool is_known_width(int64_t bits) { return bits == 2 || bits == 3 || bits == 4 || bits == 8; }
+
 std::string refuse_gptq(const nlohmann::ordered_json& config) {
   for (const char* key : {"checkpoint_format", "format"})
     if (config.contains(key) && !config[key].is_null() && !config[key].is_string())
@@ -36,28 +38,66 @@ std::string refuse_gptq(const nlohmann::ordered_json& config) {
     return "marlin's tiles are not read";
   const std::optional<int64_t> bits = json_integer(config, "bits");
   if (!bits) return lacks_integer(config, "bits");
-  if (bits != 2 && bits != 3 && bits != 4 && bits != 8) return std::to_string(*bits) + " bits are not read";
+  if (!is_known_width(*bits)) return std::to_string(*bits) + " bits are not read";
   if (!json_integer(config, "group_size")) return lacks_integer(config, "group_size");
   const auto dynamic = config.find("dynamic");
-  if (dynamic != config.end() && dynamic->is_object())
-    for (const auto& [pattern, rule] : dynamic->items())
-      if (!pattern.starts_with("-:")) return "the rules of dynamic are not read";
-  return "";
+  const bool known = dynamic == config.end() || dynamic->is_null() || dynamic->is_object();
+  return known ? "" : "dynamic of config.json is no object";
 }
 
-// Rules that begin with "-:" name modules that GPTQModel leaves as they are.
-void require_not_excluded(const nlohmann::ordered_json& config, const std::string& module) {
-  const auto dynamic = config.find("dynamic");
-  if (dynamic == config.end() || !dynamic->is_object()) return;
-  for (const auto& [rule, ignored] : dynamic->items()) {
-    bool excludes = false;
-    try {
-      excludes = NamePattern({"^(" + rule.substr(2) + ")"}).search(module).has_value();
-    } catch (const std::invalid_argument&) {
-      leave_apart("the rule " + rule + " of config.json is not understood");
-    }
-    if (excludes) contradict_layer("config.json excludes it by " + rule + ", but it holds codes");
+// A rule of `dynamic` without operators of a pattern names one module in full.
+// Returns nullopt for any other rule.
+std::optional<std::string> literal_of_rule(std::string_view rule) {
+  std::string literal;
+  for (size_t i = 0; i < rule.size(); ++i) {
+    const bool escaped = rule[i] == '\\' && i + 1 < rule.size();
+    if (escaped) ++i;
+    const char c = rule[i];
+    const bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool is_operator = std::string_view(".^$*+?{}[]()|").find(c) != std::string_view::npos;
+    if (escaped ? alphanumeric : is_operator) return std::nullopt;
+    literal += c;
   }
+  return literal;
+}
+
+bool fits_rule(const std::string& rule, const std::string& module) {
+  if (const std::optional<std::string> literal = literal_of_rule(rule)) return module == *literal;
+  try {
+    return NamePattern({"^(" + rule + ")"}).search(module).has_value();
+  } catch (const std::invalid_argument&) {
+    leave_apart("the rule " + rule + " of config.json is not understood");
+  }
+}
+
+// Returns what config.json says of a module: the first rule of `dynamic` that fits takes the place of the
+// words of the whole model. Rules that begin with "-:" name modules that stay as they are.
+nlohmann::ordered_json said_of_gptq_module(const nlohmann::ordered_json& config, const std::string& module) {
+  // These tell how a weight is quantized, and change no part of the file.
+  constexpr std::string_view kOfTheRecipe[] = {"damp_percent", "mse",     "static_groups", "act_group_aware",
+                                               "fallback",     "hessian", "gptaq",         "foem",
+                                               "smoother",     "smooth"};
+  nlohmann::ordered_json said = config;
+  const auto dynamic = config.find("dynamic");
+  if (dynamic == config.end() || dynamic->is_null()) return said;
+  for (const auto& [rule, own] : dynamic->items()) {
+    const bool excludes = rule.starts_with("-:");
+    if (!fits_rule(rule.substr(excludes || rule.starts_with("+:") ? 2 : 0), module)) continue;
+    if (excludes) contradict_layer("config.json excludes it by " + rule + ", but it holds codes");
+    if (!own.is_object()) leave_apart("the rule " + rule + " of config.json is no object");
+    for (const auto& [key, value] : own.items()) {
+      const bool decides = key == "bits" || key == "group_size" || key == "sym" || key == "desc_act";
+      if (!decides && !(key == "pack_dtype" && value == "int32") &&
+          std::ranges::find(kOfTheRecipe, key) == std::end(kOfTheRecipe))
+        leave_apart("the rule " + rule + " of config.json says " + key + ", which is not read");
+      said[key] = value;
+    }
+    for (const char* key : {"bits", "group_size"})
+      if (!json_integer(said, key)) leave_apart(lacks_integer(said, key));
+    if (!is_known_width(*json_integer(said, "bits"))) leave_apart(said["bits"].dump() + " bits are not read");
+    return said;
+  }
+  return said;
 }
 
 // GPTQModel quantizes the head by this word alone, which its own file had from the start.
@@ -118,10 +158,11 @@ void set_group_order(CodedWeight& weight, const Tensor& order, const nlohmann::o
 }
 
 std::optional<CodedWeight> read_gptq(LayerParts& parts, const QuantConfig& config) {
+  const nlohmann::ordered_json said = said_of_gptq_module(config.said, parts.module());
   const Tensor& words = parts.need(".qweight", {DType::int32});
   if (words.shape.size() != 2) leave_apart("a weight that is not two-dimensional");
-  const auto bits = static_cast<int>(*json_integer(config.said, "bits"));
-  const int64_t group_size = *json_integer(config.said, "group_size");
+  const auto bits = static_cast<int>(*json_integer(said, "bits"));
+  const int64_t group_size = *json_integer(said, "group_size");
   CodedWeight weight;
   weight.rows = words.shape[1];
   weight.columns = words.shape[0] * 32 / bits;
@@ -135,15 +176,14 @@ std::optional<CodedWeight> read_gptq(LayerParts& parts, const QuantConfig& confi
   weight.scales.may_underflow = true;  // they are narrowed after the codes are rounded
   set_groups(weight, scales, parts.need(".qzeros", {DType::int32}), group_size);
   const Tensor* order = parts.find(".g_idx");
-  if (order == nullptr && json_flag(config.said, "desc_act").value_or(false))
+  if (order == nullptr && json_flag(said, "desc_act").value_or(false))
     leave_apart("config.json says desc_act, but it has no g_idx");
-  if (order != nullptr) set_group_order(weight, *order, config.said);
+  if (order != nullptr) set_group_order(weight, *order, said);
   parts.require_no_others({"bias"});
-  require_not_excluded(config.said, parts.module());
-  require_head_said(config.said, parts);
+  require_head_said(said, parts);
   finish_coded(weight, {});
-  set_version(weight, config.said);
-  const bool symmetric = json_flag(config.said, "sym").value_or(false);
+  set_version(weight, said);
+  const bool symmetric = json_flag(said, "sym").value_or(false);
   weight.scheme =
       "gptq_int" + std::to_string(bits) + "_" + group_word(group_size) + (symmetric ? "_sym" : "_asym");
   return weight;

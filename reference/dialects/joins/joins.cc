@@ -149,7 +149,7 @@ class Joiner {
       const auto found = places_.find(weight);
       if (found == places_.end() || taken_[found->second]) continue;
       const DType dtype = checkpoint_.tensors[found->second].dtype;
-      if (is_float(dtype))
+      if (is_float(dtype) && dtype_bits(dtype) > 8)  // float8 are codes, which a join has judged
         note(weight,
              NotJoined(NotJoined::Cause::contradiction,
                        "config.json says " + said + " of it, but it is " + std::string(dtype_name(dtype))));

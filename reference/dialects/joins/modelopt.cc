@@ -2,9 +2,9 @@
 // Joins the weights that NVIDIA ModelOpt 0.47.0 exports (torch/quantization/qtensor/*.py), by quant_algo:
 //   FP8                        weight float8_e4m3fn [n, k], weight_scale float32
 //   FP8_PER_CHANNEL_PER_TOKEN  weight_scale float32 [n]
-//   NVFP4, W4A16_NVFP4         weight uint8 [n, k / 2], low nibble first, weight_scale float8_e4m3fn [n, k /
-//   16],
-//                              weight_scale_2 float32, which is multiplied by; a code of -0 is read as 0
+//   NVFP4, W4A16_NVFP4         weight uint8 [n, k / 2], low nibble first; a code of -0 is read as 0;
+//                              weight_scale float8_e4m3fn [n, k / 16], weight_scale_2 float32: a factor
+//   MIXED_PRECISION            one of these for each module, named in quantized_layers
 // The scales of float8 are rounded to bfloat16 before they are multiplied by.
 #include <algorithm>
 
@@ -18,18 +18,54 @@ constexpr int64_t kNvfp4Block = 16;
 
 enum class ModeloptAlgorithm : uint8_t { none, fp8, fp8_row, nvfp4 };
 
-ModeloptAlgorithm algorithm_of(const nlohmann::ordered_json& config) {
-  const std::string word = json_text(config, "quant_algo");
+ModeloptAlgorithm algorithm_of(const std::string& word) {
   if (word == "FP8") return ModeloptAlgorithm::fp8;
   if (word == "FP8_PER_CHANNEL_PER_TOKEN") return ModeloptAlgorithm::fp8_row;
   if (word == "NVFP4" || word == "W4A16_NVFP4") return ModeloptAlgorithm::nvfp4;
   return ModeloptAlgorithm::none;
 }
 
+// A model of several recipes has one for each module in `quantized_layers`.
+bool is_mixed(const nlohmann::ordered_json& config) {
+  return json_text(config, "quant_algo") == "MIXED_PRECISION";
+}
+
 std::string refuse_modelopt(const nlohmann::ordered_json& config) {
-  if (algorithm_of(config) != ModeloptAlgorithm::none) return "";
   const std::string word = json_text(config, "quant_algo");
+  if (is_mixed(config)) {
+    const bool named = config.contains("quantized_layers") && config["quantized_layers"].is_object();
+    return named ? "" : "quant_algo is MIXED_PRECISION, but config.json names no quantized_layers";
+  }
+  if (algorithm_of(word) != ModeloptAlgorithm::none) return "";
   return word.empty() ? "no quant_algo is named" : "quant_algo " + word + " is not read";
+}
+
+std::vector<ModuleWord> modelopt_words(const nlohmann::ordered_json& config) {
+  std::vector<ModuleWord> words;
+  if (is_mixed(config))
+    for (const auto& [module, recipe] : config["quantized_layers"].items())
+      words.push_back({.word = module, .said_by = "quantized_layers"});
+  return words;
+}
+
+// Returns what config.json says of one module: quant_algo and group_size.
+const nlohmann::ordered_json& said_of_modelopt(const nlohmann::ordered_json& config,
+                                               const LayerParts& parts) {
+  if (!is_mixed(config)) return config;
+  const nlohmann::ordered_json& layers = config["quantized_layers"];
+  const nlohmann::ordered_json* own = nullptr;
+  for (const std::string& word : parts.words()) {
+    const auto found = layers.find(word);
+    if (found == layers.end()) continue;
+    if (own != nullptr && *own != *found)
+      contradict_layer("config.json says one thing of " + parts.words()[0] + " and another of " + word);
+    own = &*found;
+  }
+  if (own == nullptr) contradict_layer("quantized_layers do not name it, but it holds codes");
+  const std::string word = json_text(*own, "quant_algo");
+  if (algorithm_of(word) == ModeloptAlgorithm::none)
+    leave_apart(word.empty() ? "no quant_algo is named" : "quant_algo " + word + " is not read");
+  return *own;
 }
 
 void set_rows(CodedWeight& weight, ModeloptAlgorithm algorithm) {
@@ -75,27 +111,42 @@ void require_not_left_out(const std::string& module, const nlohmann::ordered_jso
   }
 }
 
-void require_group_size(const nlohmann::ordered_json& config) {
+// Returns the config_groups that may be about the module: all of them, or those that name it.
+std::vector<nlohmann::ordered_json> groups_of(const nlohmann::ordered_json& config, const LayerParts& parts) {
+  std::vector<nlohmann::ordered_json> found;
+  const auto groups = config.find("config_groups");
+  if (groups == config.end() || !groups->is_object()) return found;
+  const auto names_module = [&](const nlohmann::ordered_json& group) {
+    return group.is_object() && group.contains("targets") && group["targets"].is_array() &&
+           std::ranges::any_of(group["targets"], [&](const nlohmann::ordered_json& target) {
+             return target.is_string() &&
+                    std::ranges::find(parts.words(), target.get<std::string>()) != parts.words().end();
+           });
+  };
+  for (const auto& [name, group] : groups->items())
+    if (!is_mixed(config) || names_module(group)) found.push_back(group);
+  return found;
+}
+
+void require_group_size(const nlohmann::ordered_json& said,
+                        const std::vector<nlohmann::ordered_json>& groups) {
   const auto require = [](const std::optional<int64_t>& size) {
     if (size && size != kNvfp4Block)
       contradict_layer("blocks of NVFP4 are of 16, but config.json says group_size " + std::to_string(*size));
   };
-  require(json_integer(config, "group_size"));
-  const auto groups = config.find("config_groups");
-  if (groups == config.end() || !groups->is_object()) return;
-  for (const auto& [name, group] : groups->items())
+  require(json_integer(said, "group_size"));
+  for (const nlohmann::ordered_json& group : groups)
     if (group.is_object() && group.contains("weights")) require(json_integer(group["weights"], "group_size"));
 }
 
-// Scales of x that every group of config.json calls static lie in the file.
-void require_input_scale(const LayerParts& parts, const nlohmann::ordered_json& config, bool has_scale) {
-  const auto groups = config.find("config_groups");
-  if (has_scale || groups == config.end() || !groups->is_object() || groups->empty()) return;
+// Scales of x that every group of config.json calls static lie in the file. ModelOpt calls those of
+// FP8_PER_CHANNEL_PER_TOKEN static too, but has one for each token, and stores none.
+void require_input_scale(const LayerParts& parts, const std::vector<nlohmann::ordered_json>& groups) {
   const auto is_static = [](const nlohmann::ordered_json& group) {
     return group.is_object() && group.contains("input_activations") &&
            json_flag(group["input_activations"], "dynamic") == false;
   };
-  if (std::ranges::all_of(*groups, is_static))
+  if (!groups.empty() && std::ranges::all_of(groups, is_static))
     parts.lack("config.json says input_activations that are not dynamic, but it has no input_scale");
 }
 
@@ -106,11 +157,13 @@ std::optional<CodedWeight> read_modelopt(LayerParts& parts, const QuantConfig& c
     if (codes->dtype == DType::int8) leave_apart("int8 weights are not read");
     return std::nullopt;
   }
-  const ModeloptAlgorithm algorithm = algorithm_of(config.said);
+  const nlohmann::ordered_json& said = said_of_modelopt(config.said, parts);
+  const ModeloptAlgorithm algorithm = algorithm_of(json_text(said, "quant_algo"));
   if (pairs != (algorithm == ModeloptAlgorithm::nvfp4))
     contradict_layer("its codes are not those of quant_algo");
   require_not_left_out(parts.module(), config.said);
-  if (pairs) require_group_size(config.said);
+  const std::vector<nlohmann::ordered_json> groups = groups_of(config.said, parts);
+  if (pairs) require_group_size(said, groups);
   if (codes->shape.size() != 2) leave_apart("a weight that is not two-dimensional");
   CodedWeight weight;
   weight.dtype = config.dtype.value_or(DType::bfloat16);
@@ -121,11 +174,12 @@ std::optional<CodedWeight> read_modelopt(LayerParts& parts, const QuantConfig& c
   weight.scales.values = parts.need(".weight_scale", {pairs ? DType::float8_e4m3fn : DType::float32});
   weight.scales.rounded_first = !pairs;
   weight.plain_zero = pairs;
+  weight.scales.zeros_are_nan = pairs;
   if (pairs) weight.scales.global = parts.need(".weight_scale_2", {DType::float32});
   weight.scales.may_underflow = pairs;  // former versions narrow any scale of a block
   set_rows(weight, algorithm);
   const Tensor* of_input = parts.find(".input_scale");
-  require_input_scale(parts, config.said, of_input != nullptr);
+  if (of_input == nullptr && algorithm != ModeloptAlgorithm::fp8_row) require_input_scale(parts, groups);
   parts.require_no_others({"bias", "k_scale", "v_scale", "k_bias", "v_bias"});
   finish_coded(weight, {of_input});
   weight.scheme = pairs                                 ? "modelopt_nvfp4"
@@ -136,6 +190,11 @@ std::optional<CodedWeight> read_modelopt(LayerParts& parts, const QuantConfig& c
 
 }  // namespace
 
-extern const Join kJoin_modelopt = {"modelopt", kModeloptCodes, ".weight", refuse_modelopt, read_modelopt};
+extern const Join kJoin_modelopt = {.format = "modelopt",
+                                    .codes = kModeloptCodes,
+                                    .weight = ".weight",
+                                    .refuse = refuse_modelopt,
+                                    .read = read_modelopt,
+                                    .module_words = modelopt_words};
 
 }  // namespace qcts
