@@ -362,7 +362,8 @@ std::vector<ChoiceEntry> make_ledger() {
          "bitsandbytes on a CPU without AVX-512; qcts reads files so",
          "bitsandbytes 0.50.2, cdequantize_blockwise_cpu_fp4_*; goldens bitsandbytes_0_50_2/fp4*"},
         {"bnb_fp4_positive_zero", "0, as quant_map has it", "",
-         "bitsandbytes with AVX-512 where the columns are a multiple of 16; its torch code",
+         "bitsandbytes with AVX-512 where the columns are a multiple of 16 or a block has 2048; its torch "
+         "code",
          "bitsandbytes 0.50.2, backends/default/ops.py, _dequantize_4bit_compute; the kernel, run"}}},
       {"mlx_affine_rounding",
        "where does MLX round code * scale + bias",

@@ -127,22 +127,34 @@ def test_a_module_that_quantized_layers_name_is_missed(tmp_path):
     assert lost in qcts("check", model.write(), code=1, COLUMNS="1000").stderr
 
 
-def zeros_by_modelopt(model, name, one_scale=b"\x7f"):
-    """Makes a weight what ModelOpt 0.47.0 writes for zeros: 0 / 0 for every scale of a block, and the code of the largest value."""
-    for part, value in (("weight", b"\x77"), ("weight_scale", b"\x7f"), ("weight_scale_2", b"\0")):
-        dtype, shape, data = model.tensors[f"{name}.{part}"]
-        model.tensors[f"{name}.{part}"] = dtype, shape, value * len(data)
-    dtype, shape, data = model.tensors[f"{name}.weight_scale"]
-    model.tensors[f"{name}.weight_scale"] = dtype, shape, one_scale + data[1:]
+def zeros_by_modelopt(model, values):
+    """Makes a weight what ModelOpt 0.47.0 writes for zeros, part by part: each element of a part is the same."""
+    for part, value in values.items():
+        name = f"model.layers.0.mlp.up_proj.{part}"
+        dtype, shape, data = model.tensors[name]
+        model.tensors[name] = dtype, shape, value * (len(data) // len(value))
 
 
-@pytest.mark.parametrize("one_scale, code", [(b"\x7f", 0), (b"\x38", 1)])
-def test_a_weight_of_zeros_of_modelopt_is_noted(one_scale, code, tmp_path):
-    """Protects: NaN that the library writes is no fault of the file, and is told; any other NaN is found."""
-    model = Model(MODELOPT, tmp_path)
-    zeros_by_modelopt(model, "model.layers.0.mlp.up_proj", one_scale)
-    said = qcts("check", model.write(), code=code, COLUMNS="1000").stderr
-    assert ("weights that dequantize to NaN, as the recipe writes them for zeros alone" in said) == (code == 0)
+# golden -> the parts of zeros, and a part of which one element may not differ
+ZEROS = {
+    MODELOPT: ({"weight": b"\x77", "weight_scale": b"\x7f", "weight_scale_2": bytes(4)}, "weight_scale"),
+    "modelopt_0_47_0/fp8": ({"weight": b"\xff", "weight_scale": bytes(4)}, "weight"),
+    ROWS: ({"weight": b"\xff", "weight_scale": bytes(4)}, "weight"),
+}
+
+
+@pytest.mark.parametrize("other", [False, True])
+@pytest.mark.parametrize("id", ZEROS)
+def test_zeros_of_modelopt_are_noted(id, other, tmp_path):
+    """Protects: NaN that the library itself writes is no fault of the file, and is told; any other NaN is found."""
+    values, part = ZEROS[id]
+    model = Model(id, tmp_path)
+    zeros_by_modelopt(model, values)
+    if other:
+        model.change(f"model.layers.0.mlp.up_proj.{part}", 3, 0x38)
+    said = qcts("check", model.write(), code=int(other), COLUMNS="1000").stderr
+    assert ("finding: model.layers.0.mlp.up_proj" in said) == other
+    assert other or "weights that dequantize to NaN, as the recipe writes them for zeros alone" in said
 
 
 VERSIONS = {"0.9.4": "padded", "0.12.2": "padded", "0.17.1": "padded", "0.18.0": "dense", "0.20.1.a20260101": "dense", "1.2": "dense"}

@@ -178,7 +178,9 @@ class ElementSearch {
         const CodedElement& element = elements[column];
         const int64_t index = row * weight_.columns + static_cast<int64_t>(column);
         const auto code = static_cast<double>(element.code);
-        nan.look_at(index, code, !std::isnan(code));
+        const bool of_zeros = weight_.scales.zeros_are_nan && element.scale == 0 && std::isnan(code);
+        found.nan_of_zeros |= of_zeros;
+        nan.look_at(index, code, !std::isnan(code) || of_zeros);
         if (allowed)
           range.look_at(index, code, element.code >= allowed->least && element.code <= allowed->greatest);
         if (element.scale == 0) note_code(first + groups_[column], element.code);
@@ -200,7 +202,8 @@ class ElementSearch {
 
   void note_code(size_t scale, float code) {
     UnderZero& seen = under_zero_[scale];
-    seen.others |= seen.code.value_or(code) != code;
+    const float first = seen.code.value_or(code);
+    seen.others |= first != code && !(std::isnan(first) && std::isnan(code));
     seen.code = code;
   }
 
@@ -222,9 +225,10 @@ class ElementSearch {
   std::vector<UnderZero> under_zero_;
 };
 
-// A weight of zeros has 0 for its largest value, and 0 / 0 for its scales.
+// A weight of zeros has 0 for its global scale, and 0 / 0 for its scales.
 bool is_nan_of_zeros(const CodedWeight& weight, const std::vector<float>& scales) {
-  if (!weight.scales.zeros_are_nan || read_floats(*weight.scales.global).at(0) != 0) return false;
+  if (!weight.scales.zeros_are_nan || !weight.scales.global || read_floats(*weight.scales.global).at(0) != 0)
+    return false;
   const std::vector<int64_t> codes = fields_of(weight.codes);
   return std::ranges::all_of(scales, [](float scale) { return std::isnan(scale); }) &&
          std::ranges::all_of(codes, [&](int64_t code) { return code == codes[0]; });

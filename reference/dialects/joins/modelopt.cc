@@ -174,7 +174,7 @@ std::optional<CodedWeight> read_modelopt(LayerParts& parts, const QuantConfig& c
   weight.scales.values = parts.need(".weight_scale", {pairs ? DType::float8_e4m3fn : DType::float32});
   weight.scales.rounded_first = !pairs;
   weight.plain_zero = pairs;
-  weight.scales.zeros_are_nan = pairs;
+  weight.scales.zeros_are_nan = true;
   if (pairs) weight.scales.global = parts.need(".weight_scale_2", {DType::float32});
   weight.scales.may_underflow = pairs;  // former versions narrow any scale of a block
   set_rows(weight, algorithm);
