@@ -32,6 +32,10 @@ std::string input_scale_words(const std::optional<InputScale>& scale) {
   return scale->factors.size() == 1 ? "one factor" : std::to_string(scale->factors.size()) + " factors";
 }
 
+bool is_of_unknown_pack(const NamedTensor& tensor, const std::string& cpu_layout) {
+  return !tensor.scheme.empty() && !tensor.layout && cpu_layout.empty();
+}
+
 std::string dtype_word_of(DType dtype) { return std::string(dtype_name(dtype)); }
 
 class Meanings {
@@ -41,6 +45,10 @@ class Meanings {
 
   void compare(const NamedTensor& a, const NamedTensor& b) {
     if (layout_a_ == layout_b_ && is_same_payload(a, b)) return;
+    if (is_of_unknown_pack(a, layout_a_) || is_of_unknown_pack(b, layout_b_)) {
+      found.undecided.push_back(a.name + ": which CPU packed it is not known (--cpu-pack)");
+      return;
+    }
     const std::optional<Tensor> left = dense_of(a, layout_a_), right = dense_of(b, layout_b_);
     if (!left || !right) {
       found.undecided.push_back(a.name + ": " + why_not_dense(left ? b : a));

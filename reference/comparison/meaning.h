@@ -15,7 +15,8 @@ struct MeaningFindings {
   std::vector<std::string> undecided;  // tensors that cannot be compared, each with the reason
 };
 // Compares dequantized tensors by name, bit for bit except for NaN payloads, and the scales of their x.
-// `cpu_layout_a` and `cpu_layout_b` are assumed for CPU int4 weights whose file does not record the pack.
+// `cpu_layout_a` and `cpu_layout_b` are assumed for CPU int4 weights whose file does not record the pack. If
+// they are empty, such weights are equal if their parts are, and undecided otherwise.
 MeaningFindings compare_meaning(const Checkpoint& a, const Checkpoint& b, const std::string& cpu_layout_a,
                                 const std::string& cpu_layout_b);
 

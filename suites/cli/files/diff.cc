@@ -124,6 +124,14 @@ int print_error(const DiffArguments& words, const QuantizationErrors& errors) {
   return errors.layers.empty() ? 3 : 0;
 }
 
+// Equal bytes are equal whatever they mean, so that weights of an unknown pack are compared too.
+std::string layout_to_compare(const Checkpoint& checkpoint, const std::string& asked) {
+  std::string why_not;
+  std::string layout = layout_if_shown(checkpoint, asked, why_not);
+  if (!why_not.empty()) print_notes({why_not});
+  return layout;
+}
+
 int run_diff(const DiffArguments& words) {
   for (const std::string& pack : {words.pack_a, words.pack_b})
     if (!pack.empty()) cpu_layout(pack);
@@ -135,8 +143,10 @@ int run_diff(const DiffArguments& words) {
     print_notes(notes);
   }
   const std::string pack_b = words.pack_b.empty() ? words.pack_a : words.pack_b;
-  const std::string layout_a = assumed_layout(a, words.pack_a), layout_b = assumed_layout(b, pack_b);
-  if (words.error) return print_error(words, quantization_errors(a, b, layout_a, layout_b));
+  if (words.error)
+    return print_error(words,
+                       quantization_errors(a, b, assumed_layout(a, words.pack_a), assumed_layout(b, pack_b)));
+  const std::string layout_a = layout_to_compare(a, words.pack_a), layout_b = layout_to_compare(b, pack_b);
   const Content left = content_of(a, layout_a), right = content_of(b, layout_b);
   const MeaningFindings e1 = compare_meaning(a, b, layout_a, layout_b);
   ContentFindings found = compare_content(left, right);

@@ -250,18 +250,26 @@ std::string pack_text(const CpuPack& pack) {
   return "of " + grouped(pack.groups) + " groups reach both ends: " + text;
 }
 
-std::string assumed_layout(const Checkpoint& checkpoint, const std::string& asked) {
+std::string layout_if_shown(const Checkpoint& checkpoint, const std::string& asked, std::string& why_not) {
   if (!asked.empty()) return undeclared_pack(checkpoint) ? cpu_layout(asked) : "";
   const CpuPack pack = find_cpu_pack(checkpoint);
   if (pack.tensor.empty()) return "";
   const std::string where = checkpoint.path.string() + ": " + pack.tensor + ": ";
-  if (pack.decided.empty())
-    throw UsageError(where +
-                     "the file does not say which CPU packed it, and neither do its codes: " + pack.why_not +
-                     " (" + pack_text(pack) + "); name the pack with --cpu-pack avx512|avx2|default");
+  if (pack.decided.empty()) {
+    why_not = where + "the file does not say which CPU packed it, and neither do its codes: " + pack.why_not +
+              " (" + pack_text(pack) + "); name the pack with --cpu-pack avx512|avx2|default";
+    return "";
+  }
   print_notes({where + "the file does not say which CPU packed it; its codes show " + pack.decided + " (" +
                pack_text(pack) + "); --cpu-pack overrides it"});
   return pack.decided;
+}
+
+std::string assumed_layout(const Checkpoint& checkpoint, const std::string& asked) {
+  std::string why_not;
+  std::string layout = layout_if_shown(checkpoint, asked, why_not);
+  if (!why_not.empty()) throw UsageError(why_not);
+  return layout;
 }
 
 }  // namespace qcts::cli

@@ -75,5 +75,7 @@ std::string pack_text(const CpuPack& pack);
 // Otherwise the result is the layout that the codes show, with a note on stderr.
 // Returns "" if no tensor needs a layout. Throws UsageError if the codes show none.
 std::string assumed_layout(const Checkpoint& checkpoint, const std::string& asked);
+// The same, but says in `why_not` that the codes show none, and returns "" then.
+std::string layout_if_shown(const Checkpoint& checkpoint, const std::string& asked, std::string& why_not);
 
 }  // namespace qcts::cli

@@ -53,13 +53,26 @@ def test_a_small_weight_needs_the_flag(pack, tmp_path):
     assert inspect(file)["cpu_pack"]["decided"] is None
     assert "undecided: " in qcts("inspect", file).stdout
     out = tmp_path / "out.safetensors"
-    for words in (["dequantize", file, out], ["check", file], ["diff", file, file]):
+    for words in (["dequantize", file, out], ["check", file]):
         refused = qcts(*words, code=2).stderr
         assert "--cpu-pack avx512|avx2|default" in refused and "by chance" in refused
         qcts(*words, "--cpu-pack", pack)
     out.unlink()
     qcts("dequantize", file, out, code=2)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("other", PACKS)
+def test_equal_bytes_of_an_unknown_pack_are_equal(other, tmp_path):
+    """Protects: a file equals itself whatever CPU packed it, and one of other codes does not."""
+    first, second = packed(tmp_path, "avx2", 48, 128, group=128), packed(tmp_path, other, 48, 128, group=128)
+    same = other == "avx2"
+    done = qcts("diff", first, second, code=0 if same else 1)
+    assert ("E1 meaning  equal" if same else "E1 meaning  undecided") in done.stdout
+    assert "--cpu-pack avx512|avx2|default" in done.stderr
+    assert "E1 meaning  equal" in qcts("diff", first, second, "--cpu-pack", "avx2", "--cpu-pack-b", other, code=int(not same)).stdout
+    refused = qcts("diff", tmp_path / "float.safetensors", first, "--error", code=2).stderr
+    assert "--cpu-pack avx512|avx2|default" in refused
 
 
 def test_packs_that_agree_need_no_flag(tmp_path):
