@@ -4,6 +4,7 @@
 // What their recipe writes besides is not known here.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "reference/dialects/blocks/blocks.h"
 #include "reference/dialects/classes/affine.h"
@@ -97,21 +98,27 @@ void ValueCollector::add_affine(const NamedTensor& named) {
 }
 
 // torch refuses to dequantize zero points outside of the codes' range.
+// torch's observers keep scales above an epsilon and divide the range of a weight by three codes at least.
+// add_finite_part() looks for scales by channel that are no numbers.
 void ValueCollector::add_qtensor(const NamedTensor& named) {
   if (!is_qtensor(named)) return;
-  if (const Json scale = attribute_at(named, "scale"); scale.is_number()) {
-    PartFinding finding(ValueRule::scale, named, "scale", "scales are finite and not negative");
-    finding.look_at(scale.get<double>(), std::isfinite(scale.get<double>()) && scale.get<double>() >= 0);
-    finding.add_to(found_.findings);
-  }
+  constexpr double kMost = 2.0 / 3 * static_cast<double>(std::numeric_limits<float>::max());
+  PartFinding finding(ValueRule::scale, named, "scale", "scales are positive, and finite weights have them");
+  if (const Json scale = attribute_at(named, "scale"); scale.is_number())
+    finding.look_at(scale.get<double>(), scale.get<double>() > 0 && scale.get<double>() <= kMost);
+  for (const InnerTensor& inner : named.payload)
+    if (is_scale(inner.name))
+      for (const double value : doubles_of(inner.tensor))
+        finding.look_at(value, value != 0 && !(std::isfinite(value) && value > kMost));
+  finding.add_to(found_.findings);
   const std::optional<ZeroPointRange> range = qtensor_zero_points(named);
   if (!range) return;
-  PartFinding finding(
+  PartFinding zeros(
       ValueRule::zero_point, named, "zero_point",
       "zero points lie in " + number_text(range->least) + " .. " + number_text(range->greatest));
   for (const double zero : range->zero_points)
-    finding.look_at(zero, zero >= range->least && zero <= range->greatest);
-  finding.add_to(found_.findings);
+    zeros.look_at(zero, zero >= range->least && zero <= range->greatest);
+  zeros.add_to(found_.findings);
 }
 
 void ValueCollector::add_finite_part(const NamedTensor& named, const InnerTensor& inner) {

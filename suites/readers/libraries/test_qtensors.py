@@ -48,6 +48,12 @@ NO_VALUES = {
     "zero_point_of_a_tensor": (torch._make_per_tensor_quantized_tensor(BYTES, 0.1, 256), "zero_point"),
     "zero_point_of_a_channel": (by_channel([0.1, 0.2, 0.3], [0, -1, 255]), "zero_point"),
     "infinite_scale": (torch._make_per_tensor_quantized_tensor(BYTES, float("inf"), 0), "scale"),
+    "no_scale": (torch._make_per_tensor_quantized_tensor(BYTES, 0.0, 3), "scale"),
+    "negative_scale": (torch._make_per_tensor_quantized_tensor(BYTES, -0.1, 3), "scale"),
+    "large_scale": (torch._make_per_tensor_quantized_tensor(BYTES, 3e38, 3), "scale"),
+    "no_scale_of_a_channel": (by_channel([0.1, 0.0, 0.3], [0, 1, 2]), "scale"),
+    "large_scale_of_a_channel": (by_channel([0.1, 0.2, 3e38], [0, 1, 2]), "scale"),
+    "negative_scale_of_a_channel": (by_channel([0.1, -0.2, 0.3], [0, 1, 2]), "scale"),
     "scale_of_a_channel": (by_channel([0.1, float("nan"), 0.3], [0, 1, 2]), "scale"),
 }
 

@@ -106,7 +106,9 @@ int convert_to_dense(const Checkpoint& checkpoint, const ConvertArguments& words
   else
     require_ending(words.out);
   if (std::ranges::all_of(checkpoint.tensors, is_plain))
-    throw Failure(words.in + ": no tensor in it is quantized: qcts convert --to plain, or qcts resave");
+    throw Failure(words.in + ": no tensor in it is quantized: " +
+                  (checkpoint.ggufs.empty() ? "qcts convert --to plain, or qcts resave"
+                                            : "qcts dequantize makes a safetensors file of it"));
   require_names_and_tensors(checkpoint);
   require_no_input_parts(checkpoint, "floats");
   const DenseTensors dense(checkpoint, assumed_layout(checkpoint, words.pack));
