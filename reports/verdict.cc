@@ -73,7 +73,19 @@ Mismatch mismatch_from(const Json& json) {
   return mismatch;
 }
 
+std::string output_hash_from(const Json& json) {
+  std::string text = field<std::string>(json, "output_hash");
+  if (!is_output_hash(text))
+    throw std::runtime_error("verdict: field 'output_hash' is not " + std::to_string(kOutputHashDigits) +
+                             " hexadecimal digits: '" + text + "'");
+  return text;
+}
+
 }  // namespace
+
+bool is_output_hash(std::string_view text) {
+  return text.size() == kOutputHashDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
 
 std::string_view status_name(Status status) { return kStatusNames[static_cast<size_t>(status)]; }
 
@@ -116,6 +128,7 @@ Json to_json(const Verdict& verdict) {
   if (!verdict.input_kind.empty()) json["input_kind"] = verdict.input_kind;
   if (verdict.asked) json["asked"] = to_json(*verdict.asked);
   if (!verdict.problem.empty()) json["problem"] = verdict.problem;
+  if (!verdict.output_hash.empty()) json["output_hash"] = verdict.output_hash;
   for (const VerdictFinding& finding : verdict.findings)
     json["findings"].push_back({{"caveat", caveat_name(finding.caveat)}, {"text", finding.text}});
   json["rerun"] = verdict.rerun;
@@ -154,6 +167,7 @@ Verdict verdict_from_json(const Json& json) {
   if (json.contains("input_kind")) verdict.input_kind = field<std::string>(json, "input_kind");
   if (json.contains("asked")) verdict.asked = asked_from_json(json["asked"]);
   if (json.contains("problem")) verdict.problem = field<std::string>(json, "problem");
+  if (json.contains("output_hash")) verdict.output_hash = output_hash_from(json);
   if (json.contains("findings"))
     for (const Json& finding : json["findings"]) verdict.findings.push_back(finding_from(finding));
   verdict.rerun = field<std::string>(json, "rerun");

@@ -18,6 +18,8 @@
 
 namespace qcts {
 
+inline constexpr size_t kOutputHashDigits = 16;
+
 enum class Status : uint8_t {
   pass,
   fail,
@@ -80,6 +82,9 @@ struct Verdict {
   std::optional<Asked> asked;
   // The problem, if it was drawn from the run's seed: "seed 7: m 3, n 37, k 216, bfloat16, 5 threads, bias".
   std::string problem;
+  // The first 64 bits of the SHA-256 of the answer, in hexadecimal (suites/judge/output_hash.h). Empty unless
+  // the case passed and the answer follows from the input alone.
+  std::string output_hash;
   std::vector<VerdictFinding> findings;
   std::string rerun;  // one shell line
   double wall_us = 0;
@@ -90,6 +95,9 @@ struct Verdict {
   bool has(Caveat caveat) const;
   std::string full_id() const;  // case_id, followed by "/provider_variant" if there is a variant
 };
+
+// Returns true for a text of kOutputHashDigits lower-case hexadecimal digits.
+bool is_output_hash(std::string_view text);
 
 nlohmann::ordered_json to_json(const Verdict& verdict);  // numbers that are not finite become null
 // throws std::runtime_error that names the field

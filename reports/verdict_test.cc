@@ -30,6 +30,7 @@ Verdict full_verdict(Status status) {
   verdict.speed = {
       {"faster", "int8_row m=1", "dense bfloat16 (aten_aten)", 2.1, 1.9, 2.3, 60, 1.01, true, Status::pass}};
   verdict.is_peer = true;
+  verdict.output_hash = "00ff00ff00ff00ff";
   return verdict;
 }
 
@@ -88,6 +89,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(std::pair{"case_id", Json(Json::value_t::discarded)}, std::pair{"status", Json("passed")},
                     std::pair{"status", Json(3)}, std::pair{"reason", Json(nullptr)},
                     std::pair{"evidence", Json("golden")}, std::pair{"peer", Json("yes")},
+                    std::pair{"output_hash", Json("00ff")},
+                    std::pair{"output_hash", Json("00FF00FF00FF00FF")},
                     std::pair{"speed", Json::array({Json::object()})}, std::pair{"speed", Json::array({3})},
                     std::pair{"measures", Json(Json::value_t::discarded)}));
 

@@ -18,6 +18,7 @@
 #include "suites/judge/expected/test_vector.h"
 #include "suites/judge/first_answer.h"
 #include "suites/judge/judge.h"
+#include "suites/judge/output_hash.h"
 #include "suites/judge/states.h"
 #include "suites/providers/footprint.h"
 #include "suites/providers/provider_call.h"
@@ -77,6 +78,7 @@ class DeterminismJudge {
     std::optional<KernelAnswer> tried = first_answer(base, kind_, verdict_);
     if (!tried) return;
     first_ = *std::move(tried);
+    verdict_.output_hash = output_hash(kernel_, test_vector_.input, first_);
     const KernelAnswer last = again(base);
     other_threads();
     base.check_unchanged_by_children(last);

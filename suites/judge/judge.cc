@@ -127,6 +127,7 @@ Verdict judge(const Case& c, const JudgeContext& context) {
     if (verdict.input_kind == input_kind_name(InputKind::hostile) && c.promised != InputKind::hostile)
       verdict.findings.push_back({Caveat::hostile_input, ""});
     conclude(verdict, context.purpose);
+    if (verdict.status != Status::pass) verdict.output_hash.clear();
   }
   add_evidence(c, verdict);
   if (verdict.status != Status::pass && verdict.reason.empty()) {

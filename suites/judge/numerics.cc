@@ -22,6 +22,7 @@
 #include "suites/judge/first_answer.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/no_rows.h"
+#include "suites/judge/output_hash.h"
 #include "suites/judge/replay.h"
 #include "suites/providers/buffer_trials.h"
 
@@ -102,6 +103,7 @@ class NumericsJudge {
     const std::optional<KernelAnswer> tried = first_answer(first, kind_, verdict_);
     if (!tried) return;
     const KernelAnswer& answer = *tried;
+    verdict_.output_hash = output_hash(kernel_, test_vector_.input, answer);
     if (!judged({"aligned and dense buffers, outputs poisoned with NaN", first, Poison::nan, answer, dense}))
       return;
     is_first_ = false;

@@ -28,12 +28,14 @@ Json row_json(const StatedVerdict& row) {
                {"status", status_name(row.verdict.status)}};
   if (!row.verdict.input_kind.empty()) json["input_kind"] = row.verdict.input_kind;
   if (row.verdict.asked) json["asked"] = to_json(*row.verdict.asked);
+  if (!row.verdict.output_hash.empty()) json["output_hash"] = row.verdict.output_hash;
   json["sha256"] = row.sha256;
   return json;
 }
 
 StatedVerdict row_from(const Json& json, const std::string& provider) {
-  require_fields(json, "verdicts", {"case", "variant", "status", "sha256"}, {"input_kind", "asked"});
+  require_fields(json, "verdicts", {"case", "variant", "status", "sha256"},
+                 {"input_kind", "asked", "output_hash"});
   StatedVerdict row;
   const std::string id = field(json, "case"), status = field(json, "status");
   const std::optional<CaseId> case_id = parse_case_id(id);
@@ -49,6 +51,11 @@ StatedVerdict row_from(const Json& json, const std::string& provider) {
     row.verdict.asked = asked_from_json(json["asked"]);
     if (to_json(*row.verdict.asked) != json["asked"])
       throw std::runtime_error("verdicts: 'asked' of " + id + " has unknown fields");
+  }
+  if (json.contains("output_hash")) {
+    row.verdict.output_hash = field(json, "output_hash");
+    if (!is_output_hash(row.verdict.output_hash))
+      throw std::runtime_error("verdicts: 'output_hash' of " + id + " is no hash");
   }
   row.sha256 = field(json, "sha256");
   return row;
@@ -148,6 +155,7 @@ Verdict stated(const Verdict& verdict) {
   kept.status = verdict.status;
   kept.input_kind = verdict.input_kind;
   kept.asked = verdict.asked;
+  kept.output_hash = verdict.output_hash;
   return kept;
 }
 

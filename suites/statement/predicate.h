@@ -20,7 +20,7 @@ inline constexpr std::string_view kPredicateType = "urn:qcts:verdict:v1";
 
 // A verdict of the record, reduced to what decides a claim, and the SHA-256 of its line there.
 struct StatedVerdict {
-  Verdict verdict;  // id, provider, variant, status, kind of input and what was asked
+  Verdict verdict;  // id, provider, variant, status, kind of input, what was asked, and the output's hash
   std::string sha256;
 };
 

@@ -282,7 +282,7 @@ def applied(edit, document):
     elif edit["op"] == "add" and isinstance(place, list):
         place.insert(last, edit["value"])
     else:
-        assert (last in place if isinstance(place, dict) else last < len(place)) == (edit["op"] == "replace"), edit["name"]
+        assert edit["op"] == "add" or (last in place if isinstance(place, dict) else last < len(place)), edit["name"]
         place[last] = edit["value"]
     return document
 
@@ -400,6 +400,112 @@ def test_a_sample_is_judged_anew(made):
     (line,) = [line for line in said if "judged anew" in line]
     count = int(re.match(r"(\d+) cases, drawn at random, were judged anew and are equal", line)[1])
     assert count >= 50
+    bits, sums, status = outputs_of(said)
+    assert bits + sums + status == count and bits > 20 and sums == 0, "what was declined has no output"
+
+
+def outputs_of(said):
+    """How many outputs of the sample are equal, how many of linear were not compared, and how many have no hash."""
+    (line,) = [line for line in said if line.startswith("outputs: ")]
+    pattern = r"outputs: (\d+) equal bit for bit; (\d+) of linear status only \(.*\); (\d+) status only \(no output_hash\)"
+    return map(int, re.fullmatch(pattern, line).groups())
+
+
+def passed(line):
+    return line["status"] == "pass" and not line["case_id"].startswith("latency.")
+
+
+def hashes(folder):
+    """By full id, of the cases that passed, but for times."""
+    lines = [json.loads(line) for line in gzip.decompress((folder / "run.jsonl.gz").read_bytes()).splitlines()[1:]]
+    return {(line["case_id"], line["variant"]): line.get("output_hash") for line in lines if passed(line)}
+
+
+def test_a_record_grows_by_few_bytes(made):
+    """A night of 136,000 verdicts by at most 4 MB."""
+    lines = gzip.decompress((made["run"] / "run.jsonl.gz").read_bytes())
+    without = re.sub(rb'"output_hash":"[0-9a-f]{16}",', b"", lines)
+    count = len(hashes(made["run"]))
+    assert len(lines) - len(without) == count * len('"output_hash":"0123456789abcdef",') and count > 50
+    grown = len(gzip.compress(lines)) - len(gzip.compress(without))
+    assert 0 < grown * 136_000 < 4e6 * count, (grown, count)
+
+
+def test_two_runs_have_the_same_hashes(made, tmp_path):
+    again = hashes(run(tmp_path / "again", made["library"], "--jobs", 2))
+    assert again == hashes(made["run"]) and None not in again.values()
+
+
+@pytest.mark.parametrize("forged", ["0" * 16, None], ids=["changed", "removed"])
+def test_a_forged_hash_is_found_out_by_judging_anew(made, tmp_path, forged):
+    """The record was changed before the statement was signed, so that both agree."""
+
+    def forge(lines):
+        for line in lines[1:]:
+            if line.pop("output_hash", None) and forged:
+                line["output_hash"] = forged
+        return lines
+
+    folder = edited(made["run"], tmp_path / "forged", forge)
+    state(folder, "--key", key_file(tmp_path))
+    assert verified(folder / "statement.json", "--run", folder)["lines"][0].startswith("CONFORMANT: ")
+    faults = verified(folder / "statement.json", "--provider", made["library"], code=1)["faults"]
+    told = f" has output_hash {forged or 'none'} in the statement, and "
+    assert len(faults) > 20 and all(fault.startswith("verdicts: ") and told in fault for fault in faults), faults[:3]
+
+
+@pytest.fixture(scope="module")
+def linear_made(tmp_path_factory):
+    """Two right libraries with a linear, of which one adds up as the clock says and claims nothing."""
+    folder = tmp_path_factory.mktemp("linear")
+    made = {}
+    for name, macros in {"fixed": {"LINEAR": "QCTS_CLAIM_DETERMINISTIC"}, "either": {"LINEAR": "0", "EITHER_ORDER": True}}.items():
+        library = vendor(folder / name, **macros)
+        state(run(folder / name / "run", library))
+        made[name] = {"library": library, "run": folder / name / "run"}
+    return made
+
+
+def of_linear(hashed):
+    return {key: value for key, value in hashed.items() if ".linear/" in key[0]}
+
+
+def test_a_right_library_that_adds_up_in_either_order_is_accepted(linear_made):
+    of = linear_made["either"]
+    assert set(of_linear(hashes(of["run"])).values()) == {None}
+    said = verified(of["run"] / "statement.json", "--provider", of["library"], "--sample", "30%")["lines"]
+    _, _, status = outputs_of(said)
+    assert status > 10
+
+
+def with_features(lines):
+    return [lines[0] | {"environment": lines[0]["environment"] | {"features": ["other"]}}, *lines[1:]]
+
+
+def test_a_linear_is_compared_where_the_processor_is_the_same(linear_made, tmp_path):
+    """Its hashes were forged. With other features, only its status counts; all other outputs are compared."""
+    of = linear_made["fixed"]
+    without = {key[0] for key, value in of_linear(hashes(of["run"])).items() if value is None}
+    assert all("/far_" in case or "_m0_" in case for case in without), without
+    words = ["--provider", of["library"], "--sample", "30%"]
+    bits, sums, _ = outputs_of(verified(of["run"] / "statement.json", *words)["lines"])
+    assert bits > 20 and sums == 0
+
+    def forge(lines):
+        for line in lines[1:]:
+            if ".linear/" in line["case_id"] and "output_hash" in line:
+                line["output_hash"] = "0" * 16
+        return lines
+
+    here = edited(of["run"], tmp_path / "here", forge)
+    state(here)
+    faults = verified(here / "statement.json", *words, code=1)["faults"]
+    assert all("numerics.linear/" in fault or "determinism.linear/" in fault for fault in faults), faults
+    elsewhere = edited(here, tmp_path / "elsewhere", with_features)
+    state(elsewhere)
+    bits, sums, _ = outputs_of(verified(elsewhere / "statement.json", *words)["lines"])
+    assert bits > 10 and sums > 10
+
 
 
 def test_another_library_is_refused(made, tmp_path):

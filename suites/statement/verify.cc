@@ -179,13 +179,47 @@ class Verifier {
     if (anew.size() != ids.size())
       return fault("verdicts: of " + std::to_string(ids.size()) + " drawn cases, " +
                    std::to_string(anew.size()) + " could be judged anew");
+    const bool sums_are_equal = gives_equal_sums(predicate_.head, record.head);
+    Recomputed counts;
     for (const Verdict& verdict : anew)
-      if (const Verdict& before = *stated_ones.at(verdict.full_id()); before.status != verdict.status)
-        fault("verdicts: " + verdict.full_id() + " is " + std::string(status_name(before.status)) +
-              " in the statement, and " + std::string(status_name(verdict.status)) + " judged anew" +
-              (verdict.reason.empty() ? "" : ": " + verdict.reason.substr(0, 200)));
+      compare(*stated_ones.at(verdict.full_id()), verdict, sums_are_equal, counts);
     say(std::to_string(ids.size()) + " cases, drawn at random, were judged anew" +
         (result_.faults.empty() ? " and are equal" : ""));
+    say("outputs: " + std::to_string(counts.bits) + " equal bit for bit; " +
+        std::to_string(counts.other_sums) + " of linear status only (other processor features, device or " +
+        "threads here); " + std::to_string(counts.status) + " status only (no output_hash)");
+  }
+
+  struct Recomputed {
+    size_t bits = 0, other_sums = 0, status = 0;
+  };
+
+  // A linear may add in another order where it finds another machine.
+  static bool gives_equal_sums(const RunHead& there, const RunHead& here) {
+    const auto device_of = [](const RunHead& head) {
+      const Json device = head.environment.value("device", Json());
+      return device.is_object() ? device.value("name", Json()) : Json();
+    };
+    return there.environment.value("features", Json()) == here.environment.value("features", Json()) &&
+           device_of(there) == device_of(here) && there.threads == here.threads;
+  }
+
+  void compare(const Verdict& before, const Verdict& now, bool sums_are_equal, Recomputed& counts) {
+    if (before.status != now.status)
+      return fault("verdicts: " + now.full_id() + " is " + std::string(status_name(before.status)) +
+                   " in the statement, and " + std::string(status_name(now.status)) + " judged anew" +
+                   (now.reason.empty() ? "" : ": " + now.reason.substr(0, 200)));
+    if (before.output_hash.empty() && now.output_hash.empty()) {
+      ++counts.status;
+    } else if (now.case_id.op == Op::linear && !sums_are_equal) {
+      ++counts.other_sums;
+    } else if (before.output_hash != now.output_hash) {
+      const auto text = [](const std::string& hash) { return hash.empty() ? "none" : hash; };
+      fault("verdicts: " + now.full_id() + " has output_hash " + text(before.output_hash) +
+            " in the statement, and " + text(now.output_hash) + " judged anew");
+    } else {
+      ++counts.bits;
+    }
   }
 
   const VerifyRequest& request_;

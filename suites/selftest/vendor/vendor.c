@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* A provider with one right kernel, dequantize of int8_row, for tests of what a run says of a provider. Each
- * macro changes what it declines or promises:
+ * macro changes what it declines, offers or promises:
  *   DECLINES=...  a C expression over `p`, the problem; nonzero declines it
  *   FAMILY=...    the family of schemes that it is offered for, instead of int8_row
  *   WRONG         one element is wrong
  *   PROFILE=...   the text of qcts_provider.profile
+ *   LINEAR=...    offers linear of int8_row too, with these claims
+ *   EITHER_ORDER  that linear adds up in one order or another, as the clock says
  */
 #include <qcts_kernel.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #ifndef DECLINES
 #define DECLINES 0
@@ -75,14 +79,89 @@ static const qcts_kernel kDequantize = {
     .run = dequantize,
 };
 
+#ifdef LINEAR
+static float load(uint32_t dtype, const void* row, int64_t k) {
+  if (dtype == QCTS_F16) {
+    _Float16 half;
+    memcpy(&half, (const char*)row + 2 * k, 2);
+    return (float)half;
+  }
+  const int64_t bytes = dtype == QCTS_F32 ? 4 : 2; /* bfloat16 has the upper half of a float32 */
+  float value = 0;
+  memcpy((char*)&value + 4 - bytes, (const char*)row + bytes * k, (size_t)bytes);
+  return value;
+}
+
+static int is_backwards(void) {
+#ifdef EITHER_ORDER
+  struct timespec now;
+  timespec_get(&now, TIME_UTC);
+  return now.tv_nsec / 64 % 2 == 1;
+#else
+  return 0;
+#endif
+}
+
+enum { kSums = 16 };
+
+/* The sum of x times the codes of a row, as kSums sums that are added up forwards or backwards. */
+static float product_of(const float* x, const int8_t* codes, int8_t zero_point, int64_t k, int backwards) {
+  float sums[kSums] = {0}, sum = 0;
+  for (int64_t i = 0; i < k; i += kSums)
+    for (int64_t j = 0; j < kSums && i + j < k; ++j) {
+      const float product = x[i + j] * (float)(codes[i + j] - zero_point);
+      sums[j] += product;
+    }
+  for (int j = 0; j < kSums; ++j) sum += sums[backwards ? kSums - 1 - j : j];
+  return sum;
+}
+
+static qcts_status linear(const qcts_problem* p) {
+  const int8_t *codes = data_of(p, "qdata"), *zero_points = data_of(p, "zero_point");
+  const char* scales = data_of(p, "scale");
+  const int backwards = is_backwards();
+  float* x = malloc((size_t)p->k * sizeof(float));
+  if (x == NULL) return QCTS_FAILED;
+  for (int64_t m = 0; m < p->m; ++m) {
+    for (int64_t k = 0; k < p->k; ++k) x[k] = load(p->x_dtype, (const char*)p->x + m * p->ldx_bytes, k);
+    for (int64_t n = 0; n < p->n; ++n) {
+      float scale;
+      memcpy(&scale, scales + 4 * n, 4);
+      float y = product_of(x, codes + n * p->k, zero_points[n], p->k, backwards) * scale;
+      if (p->bias != NULL) y += load(p->bias_dtype, p->bias, n);
+      store(p->y_dtype, (char*)p->y + m * p->ldy_bytes, n, y);
+    }
+  }
+  free(x);
+  return QCTS_OK;
+}
+
+static const qcts_kernel kLinear = {
+    .struct_size = sizeof(qcts_kernel),
+    .op = QCTS_OP_LINEAR,
+    .scheme = "int8_row",
+    .variant = "scalar",
+    .claims = LINEAR,
+    .numerics = {.struct_size = sizeof(qcts_numerics),
+                 .product_cast = QCTS_F32,
+                 .accumulator = QCTS_F32,
+                 .partial_cast = QCTS_F32,
+                 .output_cast = QCTS_F32,
+                 .flags = QCTS_NUM_SCALE_AFTER_SUM | QCTS_NUM_BIAS_IN_OUTPUT_CAST},
+    .supports = supports,
+    .run = linear,
+};
+static const qcts_kernel* const kKernels[] = {&kDequantize, &kLinear};
+#else
 static const qcts_kernel* const kKernels[] = {&kDequantize};
+#endif
 
 static const qcts_provider kProvider = {
     .struct_size = sizeof(qcts_provider),
     .abi_version = QCTS_ABI_VERSION,
     .name = "acme",
     .version = "1",
-    .n_kernels = 1,
+    .n_kernels = sizeof kKernels / sizeof kKernels[0],
     .kernels = kKernels,
     .profile = PROFILE,
 };
