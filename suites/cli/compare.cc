@@ -9,6 +9,7 @@
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/comparison/comparison.h"
+#include "suites/comparison/digests.h"
 #include "suites/history/history.h"
 
 namespace qcts::cli {
@@ -19,7 +20,7 @@ constexpr size_t kLines = 20;
 struct CompareArguments {
   std::vector<std::string> runs;
   std::string history;
-  bool json = false, markdown = false, all = false, no_latency = false;
+  bool json = false, markdown = false, all = false, no_latency = false, digests = false;
 };
 
 RunComparison comparison_of(const CompareArguments& words) {
@@ -40,7 +41,16 @@ RunComparison comparison_of(const CompareArguments& words) {
   return compare(*before, now, options, history.pace_history(now));
 }
 
+Outcome print_digests(const CompareArguments& words) {
+  if (words.runs.size() != 2)
+    throw UsageError("--digests wants two runs: one on a device, then one of the executor");
+  const Digests digests = compare_digests(words.runs[0], words.runs[1]);
+  std::cout << printable(digests.text()) << "\n";
+  return digests.differing() == 0 ? Outcome::conformant : Outcome::failed;
+}
+
 Outcome print_comparison(const CompareArguments& words) {
+  if (words.digests) return print_digests(words);
   const RunComparison comparison = comparison_of(words);
   const size_t lines = words.all ? 0 : kLines;
   if (words.json)
@@ -70,7 +80,14 @@ void add_compare(CLI::App& app, int& exit_code) {
   command->add_flag("--no-latency", words->no_latency, "compare everything but latency");
   command->add_flag("--all", words->all, "print all cases, not the first 20 of each list");
   CLI::Option* json = command->add_flag("--json", words->json, "print JSON (reports/comparison.schema.json)");
-  command->add_flag("--markdown", words->markdown, "print Markdown")->excludes(json);
+  CLI::Option* markdown = command->add_flag("--markdown", words->markdown, "print Markdown")->excludes(json);
+  command
+      ->add_flag(
+          "--digests", words->digests,
+          "compare the outputs of a run on a device, the first, with those of provider cudaemu bit for bit")
+      ->excludes(json)
+      ->excludes(markdown)
+      ->excludes("--history");
   command->footer(
       "Exit code: 1 if a case fails newly, is gone, is newly not supported, or is slower beyond its "
       "interval; 4 if only "

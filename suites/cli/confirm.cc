@@ -5,6 +5,7 @@
 
 #include "reference/formats/io/mapped_file.h"
 #include "suites/base/paths.h"
+#include "suites/base/printable.h"
 #include "suites/base/run_error.h"
 #include "suites/base/terminal.h"
 #include "suites/cli/command_line.h"
@@ -30,7 +31,8 @@ Outcome confirm(ConfirmArguments& words) {
     request.library = *own;
   }
   if (!fs::is_regular_file(request.library)) throw UsageError("no library " + request.library.string());
-  const Ledger ledger = confirmed(request);
+  const Confirmation confirmation = confirmed(request);
+  const Ledger& ledger = confirmation.ledger;
   uint64_t failed = 0;
   for (const LedgerRow& row : ledger.rows) failed += row.failed != 0;
   const fs::path into = words.into.empty() ? request.root / "suites/confirmed" : words.into;
@@ -40,7 +42,8 @@ Outcome confirm(ConfirmArguments& words) {
   std::cout << (into / ledger_name(ledger.gpu)).string() << ": " << ledger.rows.size() << " rows on "
             << ledger.gpu << (ledger.complete ? ", the complete plan" : ", a part of the plan") << "; "
             << failed << (failed == 1 ? " row has failures\n" : " rows have failures\n");
-  return failed == 0 ? Outcome::conformant : Outcome::failed;
+  if (!request.executor_runs.empty()) std::cout << printable(confirmation.digests.text()) << "\n";
+  return failed + confirmation.digests.differing() == 0 ? Outcome::conformant : Outcome::failed;
 }
 
 }  // namespace
@@ -53,6 +56,9 @@ void add_confirm(CLI::App& app, int& exit_code) {
       ->required();
   command->add_option("--library", words->request.library,
                       "the libqcts_cuda.so that was judged; default: that of this build");
+  command->add_option(
+      "--executor", words->request.executor_runs,
+      "runs of the same cases by provider cudaemu, whose outputs have to be equal bit for bit");
   command->add_option("--into", words->into, "the ledger's folder; default: suites/confirmed");
   command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return confirm(*words); }); });
 }

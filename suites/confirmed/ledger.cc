@@ -43,6 +43,8 @@ void for_each_row_field(Row& row, Visit visit) {
   visit("failed", row.failed);
   visit("declined", row.declined);
   visit("mustpass", row.mustpass);
+  visit("equal_digests", row.equal_digests);
+  visit("differing_digests", row.differing_digests);
 }
 
 template <class Field>
@@ -83,6 +85,9 @@ Proof proof_of(const Ledger& ledger, const LedgerRow& then, const LedgerRow& now
   if (!same_sources && !same_code) return {};
   if (then.failed != 0)
     return {1, "failed " + std::to_string(then.failed) + " of " + std::to_string(then.asked) + where};
+  if (then.differing_digests != 0)
+    return {1, "other bits than the executor's in " + std::to_string(then.differing_digests) + " of " +
+                   std::to_string(then.equal_digests + then.differing_digests) + " outputs" + where};
   if (then.passed == 0) return {};
   const std::string what = ledger.complete ? "confirmed"
                                            : "confirmed in part (" + std::to_string(then.passed) + " of " +

@@ -22,8 +22,10 @@ struct LedgerRow {
   std::string scheme, variant;  // the family "int8_row", "sm80"
   std::string sources_sha256;   // row_sources_sha256()
   uint64_t asked = 0, passed = 0, failed = 0, declined = 0;
-  uint64_t mustpass =
-      0;  // cases of the row's operation and family in mustpass, of the kinds a device is asked
+  // Cases of the row's operation and family in mustpass, of the kinds a device is asked.
+  uint64_t mustpass = 0;
+  // Outputs that are those of the executor bit for bit, and those that are not; 0 if none were compared.
+  uint64_t equal_digests = 0, differing_digests = 0;
 };
 
 struct Ledger {
@@ -50,8 +52,9 @@ std::string ledger_name(const std::string& gpu);
 std::string row_sources_sha256(const std::filesystem::path& root, Op op, const std::string& variant);
 
 // Returns what the ledgers say of a row: "confirmed on NVIDIA H200, 2026-12-03", "confirmed in part (120 of
-// 431) on ...", either with ", sources changed since, same machine code"; "failed 3 of 431 on ..."; "emulated
-// only". `library_sha256` is that of the library which computes now.
+// 431) on ...", either with ", sources changed since, same machine code"; "failed 3 of 431 on ..."; "other
+// bits than the executor's in 3 of 431 outputs on ..."; "emulated only". `library_sha256` is that of the
+// library which computes now.
 std::string confirmation_of(const std::vector<Ledger>& ledgers, const LedgerRow& row,
                             const std::string& library_sha256);
 

@@ -12,12 +12,12 @@ Ledger a_ledger(bool complete, uint64_t failed) {
   ledger.date = "2026-12-03";
   ledger.library_sha256 = "library";
   ledger.complete = complete;
-  ledger.rows = {{Op::linear, "int8_row", "sm80", "sources", 120, 100 - failed, failed, 20, 431}};
+  ledger.rows = {{Op::linear, "int8_row", "sm80", "sources", 120, 100 - failed, failed, 20, 431, 90, 0}};
   return ledger;
 }
 
 LedgerRow now_of(const std::string& sources) {
-  return {Op::linear, "int8_row", "sm80", sources, 0, 0, 0, 0, 0};
+  return {Op::linear, "int8_row", "sm80", sources, 0, 0, 0, 0, 0, 0, 0};
 }
 
 struct Question {
@@ -48,6 +48,13 @@ INSTANTIATE_TEST_SUITE_P(
                  "confirmed in part (100 of 431) on NVIDIA H200, 2026-12-03"},
         Question{"Failed", true, 3, "sources", "library", "failed 3 of 120 on NVIDIA H200, 2026-12-03"}),
     [](const auto& info) { return info.param.name; });
+
+TEST(Ledger, OtherBitsThanTheExecutorConfirmNothing) {
+  Ledger ledger = a_ledger(true, 0);
+  ledger.rows[0].differing_digests = 2;
+  EXPECT_EQ(confirmation_of({ledger}, now_of("sources"), "library"),
+            "other bits than the executor's in 2 of 92 outputs on NVIDIA H200, 2026-12-03");
+}
 
 TEST(Ledger, OtherRowsProveNothing) {
   LedgerRow now = now_of("sources");

@@ -107,7 +107,25 @@ std::map<std::pair<Op, std::string>, uint64_t> mustpass_counts(const fs::path& r
   return counts;
 }
 
-void count(const std::vector<RunRecord>& records, const fs::path& root, Ledger& ledger) {
+// A case that several records have counts once, and differs if it differs in any.
+Digests joined_digests(const ConfirmRequest& request) {
+  Digests all;
+  std::map<std::string, ComparedDigest> joined;
+  for (const fs::path& run : request.runs)
+    for (const fs::path& executor : request.executor_runs) {
+      const Digests digests = compare_digests(run, executor);
+      all.other_sums += digests.other_sums;
+      for (const ComparedDigest& digest : digests.cases) {
+        ComparedDigest& kept = joined.try_emplace(digest.id, digest).first->second;
+        if (!digest.is_equal()) kept = digest;
+      }
+    }
+  for (auto& [id, digest] : joined) all.cases.push_back(std::move(digest));
+  return all;
+}
+
+void count(const std::vector<RunRecord>& records, const Digests& digests, const fs::path& root,
+           Ledger& ledger) {
   std::map<RowKey, LedgerRow> rows;
   for (const auto& [full_id, verdict] : joined_verdicts(records)) {
     LedgerRow& row = rows[{verdict.case_id.op, family_of(verdict.case_id.scheme), verdict.variant}];
@@ -115,6 +133,10 @@ void count(const std::vector<RunRecord>& records, const fs::path& root, Ledger& 
     row.passed += verdict.status == Status::pass;
     row.failed += blocks_conformance(verdict, false);
     row.declined += verdict.status == Status::not_supported;
+  }
+  for (const ComparedDigest& digest : digests.cases) {
+    LedgerRow& row = rows[{digest.op, family_of(digest.scheme), digest.variant}];
+    ++(digest.is_equal() ? row.equal_digests : row.differing_digests);
   }
   const auto mustpass = mustpass_counts(root);
   for (auto& [key, row] : rows) {
@@ -128,8 +150,9 @@ void count(const std::vector<RunRecord>& records, const fs::path& root, Ledger& 
 
 }  // namespace
 
-Ledger confirmed(const ConfirmRequest& request) {
-  Ledger ledger;
+Confirmation confirmed(const ConfirmRequest& request) {
+  Confirmation confirmation;
+  Ledger& ledger = confirmation.ledger;
   ledger.library_sha256 = file_sha256(request.library);
   std::vector<RunRecord> records;
   for (const fs::path& run : request.runs) {
@@ -149,8 +172,9 @@ Ledger confirmed(const ConfirmRequest& request) {
     ledger.complete = ledger.complete || is_complete(records.back().head);
     ledger.records_sha256.push_back(file_sha256(file));
   }
-  count(records, request.root, ledger);
-  return ledger;
+  confirmation.digests = joined_digests(request);
+  count(records, confirmation.digests, request.root, ledger);
+  return confirmation;
 }
 
 }  // namespace qcts

@@ -142,6 +142,37 @@ def test_a_ledger_is_written_and_told(fake_run, library, tmp_path, complete, fai
             assert text.startswith("confirmed on NVIDIA H200, 20" if complete else f"confirmed in part ({row['passed']} of "), text
 
 
+def rows_of(folder):
+    return json.loads((folder / "ledger/nvidia_h200.json").read_text())["rows"]
+
+
+def test_digests_join_the_ledger(fake_run, library, tmp_path):
+    """The fake run is one of the executor, too."""
+    run = as_of_a_gpu(fake_run, library, tmp_path / "run")
+    into = ["--library", library, "--into", tmp_path / "ledger"]
+    assert qcts("confirm", run, *into).returncode == 0
+    assert all(row["equal_digests"] == row["differing_digests"] == 0 for row in rows_of(tmp_path)), "nothing was compared"
+    done = qcts("confirm", run, *into, "--executor", fake_run)
+    assert done.returncode == 0, done.stderr
+    passed = sum(row["passed"] for row in rows_of(tmp_path))
+    assert passed > 20 and f"digests: {passed} equal, 0 differ\n" in done.stdout
+    assert all(row["equal_digests"] == row["passed"] and row["differing_digests"] == 0 for row in rows_of(tmp_path))
+
+
+def test_another_output_than_the_executor_s_is_a_fault(fake_run, library, tmp_path):
+    struck = []
+
+    def change(lines):
+        struck.append(next(line for line in lines[1:] if "output_hash" in line))
+        struck[0]["output_hash"] = "0" * 16
+
+    run = as_of_a_gpu(fake_run, library, tmp_path / "run", change)
+    done = qcts("confirm", run, "--library", library, "--into", tmp_path / "ledger", "--executor", fake_run)
+    assert done.returncode == 1 and ", 1 differ" in done.stdout, done.stdout + done.stderr
+    assert f"first {struck[0]['case_id']}, {struck[0]['variant']}: {'0' * 16} on the device" in done.stdout
+    assert sum(row["differing_digests"] for row in rows_of(tmp_path)) == 1
+
+
 def test_one_kind_alone_is_a_part(fake_run, library, tmp_path):
     run = as_of_a_gpu(fake_run, library, tmp_path / "run", spoiled_head(plan="nightly", selection=["--kind numerics", "--device cuda:0"]))
     assert qcts("confirm", run, "--library", library, "--into", tmp_path / "ledger").returncode == 0
