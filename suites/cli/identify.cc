@@ -21,26 +21,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One kernel on one scheme, or on one policy of x.
+// One kernel on one scheme, on one policy of x and one layout if it has them.
 struct Identified {
   std::string kernel;  // "acme_scalar"
   Op op = Op::quantize;
   const Scheme* scheme = nullptr;
   Policy policy = {};
+  Layout layout = {};
   Identification answers;
 
   std::string asked() const {
-    return policy == kWeightOnly ? std::string(scheme->name())
-                                 : std::string(scheme->name()) + ":" + std::string(policy.name());
+    return std::string(scheme->name()) + (policy == kWeightOnly ? "" : ":" + std::string(policy.name())) +
+           (layout == kPlain ? "" : ", " + std::string(layout.name()));
   }
   bool is_as_asked() const {
     return answers.faults() == 0 && answers.answered() > 0 && answers.fits(answers.options().front());
   }
 };
-
-bool is_identified(Op op) {
-  return op == Op::quantize || op == Op::quantize_activation || op == Op::dequantize;
-}
 
 bool is_chosen(const Scheme& scheme, const std::vector<std::string>& wanted) {
   return wanted.empty() || std::ranges::any_of(wanted, [&](const std::string& word) {
@@ -49,27 +46,46 @@ bool is_chosen(const Scheme& scheme, const std::vector<std::string>& wanted) {
 }
 
 std::vector<Policy> policies_of(const Offer& offer, const Scheme& scheme) {
-  if (offer.op != Op::quantize_activation) return {kWeightOnly};
+  if (offer.op != Op::quantize_activation && offer.op != Op::linear) return {kWeightOnly};
   std::vector<Policy> policies;
   for (const Policy policy : scheme.activations())
-    if (policy != kWeightOnly && offer.takes(policy)) policies.push_back(policy);
+    if (offer.takes(policy) && (policy != kWeightOnly || offer.op == Op::linear)) policies.push_back(policy);
   return policies;
+}
+
+// A linear that reads layout "plain" is asked in that alone.
+std::vector<Layout> layouts_of(const Offer& offer, const Scheme& scheme) {
+  const bool packs = offer.op == Op::pack || offer.op == Op::unpack;
+  if (!packs && (offer.op != Op::linear || offer.reads(kPlain))) return {kPlain};
+  std::vector<Layout> layouts;
+  for (const LayoutInfo& info : scheme.layouts())
+    if (const Layout layout = scheme.layout_named(info.name);
+        layout != kPlain && (packs || offer.reads(layout)))
+      layouts.push_back(layout);
+  return layouts;
+}
+
+Identified identified(const Offer& offer, const Scheme& scheme, Policy policy, Layout layout,
+                      const IdentifyRequest& request, ProviderWorker& worker) {
+  Identified one{offer.provider + "_" + offer.variant, offer.op, &scheme, policy, layout, {}};
+  const std::vector<KernelInput> inputs = identifying_inputs(offer.op, scheme, policy, layout);
+  const std::vector<Verdict> verdicts = worker.ask_for_shares(inputs, offer, request.timeout_s);
+  for (size_t i = 0; i < inputs.size(); ++i) one.answers.add(inputs[i], verdicts[i]);
+  return one;
 }
 
 std::vector<Identified> identified(const IdentifyRequest& request, ProviderWorker& worker) {
   std::vector<Identified> all;
   for (const Offer& offer : worker.offers()) {
-    if (!is_identified(offer.op) || !offer.is_runnable) continue;
+    if (offer.op == Op::file || !offer.is_runnable) continue;
     if (!request.variant.empty() && offer.variant != request.variant) continue;
     for (const Scheme* scheme : schemes()) {
       if (scheme->family() != offer.family() || !is_chosen(*scheme, request.schemes)) continue;
-      for (const Policy policy : policies_of(offer, *scheme)) {
-        Identified one{offer.provider + "_" + offer.variant, offer.op, scheme, policy, {}};
-        const std::vector<KernelInput> inputs = identifying_inputs(offer.op, *scheme, policy);
-        const std::vector<Verdict> verdicts = worker.ask_for_shares(inputs, offer, request.timeout_s);
-        for (size_t i = 0; i < inputs.size(); ++i) one.answers.add(inputs[i], verdicts[i]);
-        all.push_back(std::move(one));
-      }
+      for (const Policy policy : policies_of(offer, *scheme))
+        for (const Layout layout : layouts_of(offer, *scheme)) {
+          Identified one = identified(offer, *scheme, policy, layout, request, worker);
+          if (one.answers.asked() > 0) all.push_back(std::move(one));
+        }
     }
   }
   return all;
@@ -141,6 +157,7 @@ Json one_json(const Identified& one) {
           {"op", op_name(one.op)},
           {"scheme", one.scheme->name()},
           {"policy", one.policy.name()},
+          {"layout", one.layout.name()},
           {"inputs", one.answers.asked()},
           {"answered", one.answers.answered()},
           {"faults", one.answers.faults()},
@@ -171,9 +188,7 @@ Outcome identify(const IdentifyRequest& request) {
   ProviderWorker worker(located_provider(request.provider), settings);
   const std::vector<Identified> all = identified(request, worker);
   if (all.empty())
-    throw RunError(
-        Outcome::nothing_proved,
-        request.provider + " has no kernel of these schemes for quantize, quantize_activation or dequantize");
+    throw RunError(Outcome::nothing_proved, request.provider + " has no kernel of these schemes");
   if (request.json) {
     Json kernels = Json::array();
     for (const Identified& one : all) kernels.push_back(one_json(one));

@@ -18,7 +18,7 @@ struct IdentifyRequest {
   bool json = false;
 };
 
-// Asks every kernel for quantize, quantize_activation and dequantize, and prints what it computes.
+// Asks every kernel and prints what it computes.
 // Returns failed if a kernel computes another option than it was asked for, or none, and nothing_proved if
 // none answered. Throws UsageError and std::runtime_error.
 Outcome identify(const IdentifyRequest& request);

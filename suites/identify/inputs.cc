@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kMostElems = 1 << 14;
 constexpr int64_t kMostRowElems = 1 << 13;
+constexpr int64_t kMostProducts = 1 << 17;  // m * n * k of a linear, of which every option takes a sum
 
 bool is_finite_input(const KernelInput& input) {
   if (!input.has_x()) return true;
@@ -21,7 +22,10 @@ bool is_finite_input(const KernelInput& input) {
       [](double value) { return std::isfinite(value); });
 }
 
-bool is_asked(const Synthetic& input, Policy policy) {
+bool is_asked(Op op, const Synthetic& input, Policy policy) {
+  if (op == Op::linear &&
+      (input.generator != Generator::noise || input.m * input.weight.n * input.weight.k > kMostProducts))
+    return false;
   const int64_t rows = std::max(input.weight.n, input.m);
   return input.activation == policy && input.m > 0 && rows * input.weight.k <= kMostElems &&
          input.generator != Generator::drawn && input.generator != Generator::not_sparse;
@@ -41,12 +45,12 @@ void add_special_rows(const Scheme& scheme, const WeightShape& shape, std::vecto
 
 }  // namespace
 
-std::vector<KernelInput> identifying_inputs(Op op, const Scheme& scheme, Policy policy) {
+std::vector<KernelInput> identifying_inputs(Op op, const Scheme& scheme, Policy policy, Layout layout) {
   std::vector<KernelInput> inputs;
   std::vector<WeightShape> smallest;  // one a type
-  for (const Synthetic& synthetic : synthetic_inputs(Kind::numerics, op, scheme, kPlain, InputSet::all)) {
-    if (!is_asked(synthetic, policy)) continue;
-    KernelInput input = generate(scheme, op, kPlain, synthetic, synthetic.seed).input;
+  for (const Synthetic& synthetic : synthetic_inputs(Kind::numerics, op, scheme, layout, InputSet::all)) {
+    if (!is_asked(op, synthetic, policy)) continue;
+    KernelInput input = generate(scheme, op, layout, synthetic, synthetic.seed).input;
     if (is_finite_input(input)) inputs.push_back(std::move(input));
     const WeightShape& shape = synthetic.weight;
     const auto known = std::ranges::find(smallest, shape.dtype, &WeightShape::dtype);

@@ -31,7 +31,10 @@ void for_each_element(const Plane& want, const Plane& got, bool has_halves, cons
   }
 }
 
-bool is_codes_plane(const Plane& plane) { return plane.name == "qdata" || plane.name == "int_data"; }
+// Packed codes have other names in each layout.
+bool is_codes_plane(const Plane& plane) {
+  return plane.name.find("scale") == std::string::npos && plane.name.find("zero") == std::string::npos;
+}
 
 bool has_halves(const Plane& plane, int64_t elements) {
   return is_codes_plane(plane) && plane.bytes.size() * 2 == static_cast<size_t>(elements);
@@ -45,10 +48,18 @@ std::string hash_of(const KernelAnswer& answer) {
 
 }  // namespace
 
-OptionShare share_of(const RecipeOption& option, const KernelInput& input, const KernelAnswer& got) {
+OptionShare share_of(const IdentifyOption& option, const KernelInput& input, const LinearStages& stages,
+                     const KernelAnswer& got) {
   OptionShare share;
   share.name = option.name;
   share.choice = option.choice;
+  share.inputs = 1;
+  if (input.op == Op::linear) {
+    const std::vector<bool> wrong = wrong_elements(option.bounds(input, stages), input.y_dtype, got.y);
+    share.codes = wrong.size();
+    share.equal = static_cast<uint64_t>(std::ranges::count(wrong, false));
+    return share;
+  }
   const KernelAnswer want = option.play(input);
   const auto count = [](uint64_t& all, uint64_t& equal) {
     return [&](bool is_equal) {
@@ -72,7 +83,6 @@ OptionShare share_of(const RecipeOption& option, const KernelInput& input, const
     else
       for_each_element(plane, other, false, count(share.scales, share.equal_scales));
   }
-  share.inputs = 1;
   return share;
 }
 
@@ -84,10 +94,11 @@ Verdict ask_for_shares(const Replay& replay, const Implementation& kernel, const
   KernelRun run(*kernel.kernel, replay.input, {context.threads, 0, 0});
   if (is_declined(run.supports(), verdict)) return verdict;
   const KernelAnswer got = run.run(Poison::nan);
-  for (const RecipeOption& option : recipe_options(replay.input)) {
+  const LinearStages stages = declared_stages(*kernel.kernel, replay.input.x_dtype);
+  for (const IdentifyOption& option : identify_options(replay.input)) {
     OptionShare share;
     try {
-      share = share_of(option, replay.input, got);
+      share = share_of(option, replay.input, stages, got);
     } catch (const std::exception&) {  // the option cannot take this input
       continue;
     }
@@ -109,7 +120,7 @@ void Identification::add(const KernelInput& input, const Verdict& verdict) {
     return;
   }
   ++answered_;
-  for (const RecipeOption& option : recipe_options(input)) {
+  for (const IdentifyOption& option : identify_options(input)) {
     auto found = std::ranges::find(options_, option.name, &OptionShare::name);
     if (found == options_.end()) {
       options_.push_back({});

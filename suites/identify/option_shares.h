@@ -9,24 +9,28 @@
 
 #include "kernels/registry.h"
 #include "reports/verdict.h"
+#include "suites/identify/options.h"
 #include "suites/judge/context/judge_context.h"
-#include "suites/judge/diagnosis/recipe_options.h"
 #include "suites/judge/replay.h"
 
 namespace qcts {
 
-// Elements of a kernel's answers that are those of an option. All NaNs of a floating plane are equal.
+// Elements of a kernel's answers that are those of an option. All NaNs of a floating plane are equal. An
+// element of a linear's y is equal if it lies in the option's range, by the roundings that the kernel
+// declares.
 struct OptionShare {
   std::string name, choice;               // as RecipeOption has them
-  uint64_t codes = 0, equal = 0;          // elements of the codes, or values of dequantize
+  uint64_t codes = 0, equal = 0;          // elements of the codes, or values of y
   uint64_t scales = 0, equal_scales = 0;  // elements of all other planes
   size_t inputs = 0;                      // that the option could take
 
   double share() const { return codes == 0 ? 0 : static_cast<double>(equal) / static_cast<double>(codes); }
 };
 
-// Compares an answer with the option's. Codes of two in a byte are counted one by one.
-OptionShare share_of(const RecipeOption& option, const KernelInput& input, const KernelAnswer& got);
+// Compares an answer with the option's. Codes of two in a byte are counted one by one. `stages` counts for
+// linear alone.
+OptionShare share_of(const IdentifyOption& option, const KernelInput& input, const LinearStages& stages,
+                     const KernelAnswer& got);
 
 // Runs the kernel once on the input, in a worker. The verdict has two measures an option that could take the
 // input: its name with the unit "codes" (value: equal ones, samples: all) and with the unit "scales". A
@@ -45,7 +49,7 @@ class Identification {
   size_t faults() const { return faults_; }
   // Returns the reason of the first fault, or else why an input was declined, or "".
   const std::string& why_not() const { return fault_.empty() ? declined_ : fault_; }
-  // Options in the order of recipe_options(): what was asked comes first.
+  // Options in the order of identify_options(): what was asked comes first.
   const std::vector<OptionShare>& options() const { return options_; }
   // Returns true if nothing differs, in any answer.
   bool fits(const OptionShare& option) const;
@@ -63,8 +67,9 @@ class Identification {
   std::string fault_, declined_;
 };
 
-// Returns the inputs of one op and scheme that identify a kernel: finite values, not large. `policy` is
-// weight_only unless the op is quantize_activation.
-std::vector<KernelInput> identifying_inputs(Op op, const Scheme& scheme, Policy policy);
+// Returns the inputs of one op and scheme that identify a kernel: finite values, not large; of a linear,
+// noise alone. `policy` is weight_only unless the op is quantize_activation or linear. `layout` is that of
+// pack, unpack, and of the planes that a linear reads.
+std::vector<KernelInput> identifying_inputs(Op op, const Scheme& scheme, Policy policy, Layout layout);
 
 }  // namespace qcts

@@ -11,7 +11,12 @@ enum { kBlock = 32 };
 static qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
   const int is_mx = strcmp(p->scheme, "mx") == 0;
   const uint32_t dtype = p->op == QCTS_OP_QUANTIZE_ACTIVATION ? p->x_dtype : p->w_dtype;
-  if (p->device == 0 && dtype == QCTS_F32 && (!is_mx || strncmp(p->scheme_name, "mxfp4_", 6) == 0))
+  const int packs = p->op == QCTS_OP_PACK || p->op == QCTS_OP_UNPACK;
+  if (packs && p->w_dtype == QCTS_BF16) return QCTS_OK;
+  const int is_narrow = p->op == QCTS_OP_LINEAR && (p->x_dtype != QCTS_F32 || p->y_dtype != QCTS_F32 ||
+                                                    (p->bias != NULL && p->bias_dtype != QCTS_F32));
+  if (p->device == 0 && !packs && !is_narrow && dtype == QCTS_F32 &&
+      (!is_mx || strncmp(p->scheme_name, "mxfp4_", 6) == 0))
     return QCTS_OK;
   snprintf(why, why_size, "float32 alone, and mxfp4 alone of mx");
   return QCTS_UNSUPPORTED;
@@ -149,10 +154,74 @@ static qcts_status int4_two_roundings(const qcts_problem* p) {
   return QCTS_OK;
 }
 
-#define KERNEL(OP, SCHEME, VARIANT, RUN)                                                         \
-  {                                                                                              \
-    .struct_size = sizeof(qcts_kernel), .op = OP, .scheme = SCHEME, .variant = VARIANT,          \
-    .description = "follows the option that its variant names", .supports = supports, .run = RUN \
+/* Linear of int8_row: x as it is, or the scale of the first row for all. */
+static qcts_status int8_linear(const qcts_problem* p, int of_first_row) {
+  const char *codes = in_plane(p, "qdata"), *scales = in_plane(p, "scale"),
+             *zeros = in_plane(p, "zero_point");
+  if (!codes || !scales || !zeros) return QCTS_INVALID;
+  for (int64_t m = 0; m < p->m; ++m)
+    for (int64_t n = 0; n < p->n; ++n) {
+      float sum = 0;
+      for (int64_t k = 0; k < p->k; ++k)
+        sum += load((const char*)p->x + m * p->ldx_bytes, k) *
+               (float)((signed char)codes[n * p->k + k] - (signed char)zeros[n]);
+      sum *= load(scales, of_first_row ? 0 : n);
+      store((char*)p->y + m * p->ldy_bytes, n, p->bias ? sum + load(p->bias, n) : sum);
+    }
+  return QCTS_OK;
+}
+static qcts_status linear_as_asked(const qcts_problem* p) { return int8_linear(p, 0); }
+static qcts_status linear_first_scale(const qcts_problem* p) { return int8_linear(p, 1); }
+
+/* Linear of mxfp4, whose first code of a pair it takes from the high half of the byte. */
+static qcts_status linear_nibbles(const qcts_problem* p) {
+  static const float kValues[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  const char *codes = in_plane(p, "qdata"), *scales = in_plane(p, "scale");
+  if (!codes || !scales) return QCTS_INVALID;
+  for (int64_t m = 0; m < p->m; ++m)
+    for (int64_t n = 0; n < p->n; ++n) {
+      float sum = 0;
+      for (int64_t k = 0; k < p->k; ++k) {
+        const int byte = (unsigned char)codes[(n * p->k + k) / 2], code = k % 2 ? byte & 15 : byte >> 4;
+        const int exponent = (unsigned char)scales[(n * p->k + k) / kBlock] - 127;
+        const float value = ldexpf(code & 8 ? -kValues[code & 7] : kValues[code & 7], exponent);
+        sum += load((const char*)p->x + m * p->ldx_bytes, k) * value;
+      }
+      store((char*)p->y + m * p->ldy_bytes, n, p->bias ? sum + load(p->bias, n) : sum);
+    }
+  return QCTS_OK;
+}
+
+/* Pack and unpack that copy the planes as they are, or with the halves of each byte of codes exchanged. */
+static qcts_status copied(const qcts_problem* p, int exchanges) {
+  for (uint32_t i = 0; i < p->n_out_planes; ++i) {
+    const char* from = in_plane(p, p->out_planes[i].name);
+    unsigned char* to = p->out_planes[i].data;
+    if (!from) return QCTS_INVALID;
+    const int is_codes = strcmp(p->out_planes[i].name, "qdata") == 0;
+    const int64_t bytes = is_codes ? p->n * p->k / 2 : p->n * (p->k / p->group) * 2;
+    for (int64_t b = 0; b < bytes; ++b) {
+      const unsigned char byte = (unsigned char)from[b];
+      to[b] = is_codes && exchanges ? (unsigned char)(byte << 4 | byte >> 4) : byte;
+    }
+  }
+  return QCTS_OK;
+}
+static qcts_status copies(const qcts_problem* p) { return copied(p, 0); }
+static qcts_status exchanges(const qcts_problem* p) { return copied(p, 1); }
+
+/* A product may be rounded before it is added. */
+#define SUMS                                         \
+  .numerics = {.struct_size = sizeof(qcts_numerics), \
+               .product_cast = QCTS_F32,             \
+               .accumulator = QCTS_F32,              \
+               .partial_cast = QCTS_F32,             \
+               .flags = QCTS_NUM_SCALE_AFTER_SUM}
+
+#define KERNEL(OP, SCHEME, VARIANT, RUN)                                                               \
+  {                                                                                                    \
+    .struct_size = sizeof(qcts_kernel), .op = OP, .scheme = SCHEME, .variant = VARIANT,                \
+    .description = "follows the option that its variant names", .supports = supports, .run = RUN, SUMS \
   }
 
 static const qcts_kernel kKernels[] = {
@@ -171,6 +240,13 @@ static const qcts_kernel kKernels[] = {
     KERNEL(QCTS_OP_QUANTIZE, "mx", "nibbles", mx_nibbles),
     KERNEL(QCTS_OP_QUANTIZE, "mx", "onemore", mx_one_more),
     KERNEL(QCTS_OP_DEQUANTIZE, "int4_plain", "tworoundings", int4_two_roundings),
+    KERNEL(QCTS_OP_LINEAR, "int8_row", "rightlinear", linear_as_asked),
+    KERNEL(QCTS_OP_LINEAR, "int8_row:dyn_row_sym", "floatx", linear_as_asked),
+    KERNEL(QCTS_OP_LINEAR, "int8_row", "firstscale", linear_first_scale),
+    KERNEL(QCTS_OP_LINEAR, "mx", "linearnibbles", linear_nibbles),
+    KERNEL(QCTS_OP_PACK, "int4_plain", "copies", copies),
+    KERNEL(QCTS_OP_UNPACK, "int4_plain", "copiesback", copies),
+    KERNEL(QCTS_OP_PACK, "int4_plain", "exchanges", exchanges),
 };
 enum { kCount = sizeof kKernels / sizeof kKernels[0] };
 static const qcts_kernel* pointers[kCount];
