@@ -37,9 +37,9 @@ def reads_the_judge(planes, problem):
         try:
             open(path, "r+b").close()
             raise SystemError("opened " + path)
-        except (PermissionError, FileNotFoundError, OSError):
+        except OSError:
             pass
-    return first_scale(planes, problem)
+    return floats(planes, problem).float().to(getattr(torch, problem.w_dtype))
 
 def reads_the_goldens(planes, problem):
     import os
@@ -60,10 +60,23 @@ def looks_at_frames(planes, problem):
         frame = frame.f_back
     return first_scale(planes, problem)
 
-def patches_torch(planes, problem):
-    torch.empty = lambda *a, **k: (_ for _ in ()).throw(SystemError("patched"))
-    torch.Tensor.float = lambda self: self
+def searches_objects(planes, problem):
+    import gc
+    for value in gc.get_objects():
+        if type(value).__name__ in ("TestVector", "Expectation"):
+            return value.y.clone()
     return first_scale(planes, problem)
+
+def patches_torch(planes, problem):
+    y = floats(planes, problem).float().to(getattr(torch, problem.w_dtype))
+    torch.empty = lambda *a, **k: y
+    torch.Tensor.float = lambda self: self
+    return y
+
+def looks_at_its_caller(planes, problem):
+    import gc, sys
+    assert sys._getframe().f_back and gc.get_objects()
+    return dequantize(planes, problem)
 """
 
 
@@ -100,6 +113,7 @@ def judged(environment, tmp_path_factory):
 def test_a_right_callable_passes(judged):
     for words in (
         ("dequantize",),
+        ("looks_at_its_caller",),
         (
             "linear",
             "linear",
@@ -115,10 +129,11 @@ def test_a_right_callable_passes(judged):
     [
         ("first_scale", "scale of the first row"),
         ("other_dtype", "the weight is torch.float64"),
-        ("reads_the_judge", "scale of the first row"),
+        ("reads_the_judge", "it opens the memory of a process (/proc/N/mem)"),
         ("reads_the_goldens", "scale of the first row"),
-        ("looks_at_frames", "scale of the first row"),
-        ("patches_torch", "scale of the first row"),
+        ("looks_at_frames", "which is a bait"),
+        ("searches_objects", "which is a bait"),
+        ("patches_torch", "it replaces torch.empty, torch.Tensor.float"),
     ],
 )
 def test_a_wrong_callable_is_named(judged, function, title):

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ._watch import Watch
+
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -68,12 +70,20 @@ def dtypes_of(request_planes: dict[str, Any]) -> dict[str, str]:
     return {name: tensor["dtype"] for name, tensor in request_planes.items()}
 
 
+def outputs_of(problem: Any, op: str) -> dict[str, tuple[np.ndarray, str]]:
+    """Where each output goes, and its dtype; one that is no plane is named y."""
+    if op in ("linear", "dequantize"):
+        return {"y": (problem.y, problem.y_dtype if op == "linear" else problem.w_dtype)}
+    return {name: (place, problem.plane_dtypes[name]) for name, place in problem.out_planes.items()}
+
+
 def main() -> None:
     spec = json.loads(Path(sys.argv[0]).with_suffix(".json").read_text())
     sys.path[:0] = [*spec["path"], spec["adapter"]]
     from qcts_provider import Provider
 
     arrays = Torch(spec["device"]) if spec["arrays"] == "torch" else Numpy()
+    watch = Watch(arrays.give)
     function = load(spec["function"])
 
     class Judged(Provider):
@@ -98,15 +108,18 @@ def main() -> None:
         planes = {name: arrays.give(array, problem.plane_dtypes[name]) for name, array in problem.planes.items()}
         hidden = ("x", "y", "bias", "planes", "out_planes")
         shown = SimpleNamespace(**{name: value for name, value in vars(problem).items() if name not in hidden})
+        outputs = outputs_of(problem, spec["op"])
         if spec["op"] == "linear":
             bias = None if problem.bias is None else arrays.give(problem.bias, problem.bias_dtype)
-            arrays.take(function(arrays.give(problem.x, problem.x_dtype), planes, bias, shown), problem.y, problem.y_dtype, "y")
+            arguments: tuple[Any, ...] = (arrays.give(problem.x, problem.x_dtype), planes, bias, shown)
         elif spec["op"] == "dequantize":
-            arrays.take(function(planes, shown), problem.y, problem.w_dtype, "the weight")
+            arguments = (planes, shown)
         else:
-            x = arrays.give(problem.x, problem.w_dtype if spec["op"] == "quantize" else problem.x_dtype)
-            answer = function(x, shown)
-            for name, place in problem.out_planes.items():
-                arrays.take(answer[name], place, problem.plane_dtypes[name], name)
+            arguments = (arrays.give(problem.x, problem.w_dtype if spec["op"] == "quantize" else problem.x_dtype), shown)
+        answer = watch.call(function, arguments, outputs)
+        for name, (place, dtype) in outputs.items():
+            what = name if name != "y" or spec["op"] == "linear" else "the weight"
+            arrays.take(answer if name == "y" else answer[name], place, dtype, what)
+        watch.check(outputs)
 
     provider.serve()
