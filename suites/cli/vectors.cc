@@ -42,6 +42,8 @@ struct ExportedScheme {
   std::string name;
   size_t vectors = 0, bytes = 0;
   std::map<std::string, std::pair<size_t, size_t>> agreeing;  // of a library: agreeing, asked
+  std::map<std::string, std::map<std::string, size_t>>
+      by_choice;  // of a library: how many differ by an option
 };
 
 size_t write_to(const std::filesystem::path& file, const std::string& text) {
@@ -71,6 +73,7 @@ ExportedScheme export_scheme(const Scheme& scheme, const Fixtures& fixtures, con
       auto& [agreeing, asked] = done.agreeing[row->library];
       agreeing += row->asked - row->differing.size();
       asked += row->asked;
+      for (const auto& [choice, ids] : row->by_choice) done.by_choice[row->library][choice] += ids.size();
     }
     for (const std::string& library : agreement.outdated(group))
       std::cerr << "qcts: note: whether " << library << " agrees on " << scheme.name()
@@ -87,6 +90,7 @@ Json exported_json(const std::vector<ExportedScheme>& all, const std::string& ou
     Json agreeing = Json::object();
     for (const auto& [library, counts] : one.agreeing)
       agreeing[library] = {{"agreeing", counts.first}, {"asked", counts.second}};
+    for (const auto& [library, by_choice] : one.by_choice) agreeing[library]["by_choice"] = by_choice;
     rows.push_back(
         {{"scheme", one.name}, {"vectors", one.vectors}, {"bytes", one.bytes}, {"agree", agreeing}});
   }
@@ -99,8 +103,12 @@ void print_exported(const std::vector<ExportedScheme>& all, const std::string& o
   for (const ExportedScheme& one : all) {
     std::string line = one.name + ": " + with_commas(static_cast<double>(one.vectors)) + " vectors, " +
                        with_commas(static_cast<double>(one.bytes)) + " bytes";
-    for (const auto& [library, counts] : one.agreeing)
+    for (const auto& [library, counts] : one.agreeing) {
       line += "; " + library + " agrees on " + of_words(counts.first, counts.second);
+      if (const auto found = one.by_choice.find(library); found != one.by_choice.end())
+        for (const auto& [choice, count] : found->second)
+          line += ", " + with_commas(static_cast<double>(count)) + " others are " + choice;
+    }
     text.text(line);
     vectors += one.vectors;
   }
@@ -142,8 +150,11 @@ Json judgement_json(const std::string& file, const std::vector<GroupJudgement>& 
     Json wrong = Json::array(), flags = Json::array();
     for (const VectorFlag flag : group.flags_of_all_wrong()) flags.push_back(flag_name(flag));
     for (const WrongAnswer& one : group.wrong)
-      wrong.push_back(
-          {{"id", one.id}, {"part", part_name(one.part)}, {"difference", one.what}, {"hunts", one.hunts}});
+      wrong.push_back({{"id", one.id},
+                       {"part", part_name(one.part)},
+                       {"difference", one.what},
+                       {"hunts", one.hunts},
+                       {"choices", one.choices}});
     rows.push_back({{"scheme", group.scheme->name()},
                     {"dtype", dtype_name(group.dtype)},
                     {"vectors", group.vectors},
@@ -175,6 +186,7 @@ void print_group(const GroupJudgement& group, Printout& out) {
     const WrongAnswer& wrong = group.wrong[i];
     out.text(wrong.id + ": " + std::string(part_name(wrong.part)) + ": " + wrong.what, 2, Ink::red);
     out.text("hunts: " + wrong.hunts, 4);
+    for (const std::string& choice : wrong.choices) out.text("that is " + choice + " of the ledger", 4);
   }
   for (const std::string& option : group.computes)
     out.text("all finite vectors have the codes and scales of " + option, 2);

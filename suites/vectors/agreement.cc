@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/vectors/agreement.h"
 
+#include <algorithm>
+
 #include "fixtures/manifest_entry.h"
+#include "reference/schemes/choices.h"
 
 namespace qcts {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+bool is_choice(std::string_view id) {
+  return std::ranges::any_of(choice_ledger(), [&](const ChoiceEntry& entry) {
+    return std::ranges::find(entry.options, id, &ChoiceOption::id) != entry.options.end();
+  });
+}
+
 Agreement agreement_of(const Json& json, const std::string& where) {
   const ManifestEntry entry(json, where);
   entry.only({"library", "version", "commit", "date", "compared", "scheme", "dtype", "vectors_sha256",
-              "asked", "agreeing", "differing"});
+              "asked", "agreeing", "differing", "by_choice"});
   Agreement row;
   row.library = entry.text("library");
   row.version = entry.text("version");
@@ -27,6 +36,13 @@ Agreement agreement_of(const Json& json, const std::string& where) {
   for (std::string& id : entry.words("differing")) row.differing.insert(std::move(id));
   if (entry.number("agreeing") + row.differing.size() != row.asked)
     entry.fail("agreeing", "with `differing` it is not `asked`");
+  if (!json.contains("by_choice")) return row;
+  for (const auto& [choice, ids] : entry.at("by_choice", Json::value_t::object).items())
+    for (const Json& id : ids) {
+      if (!id.is_string() || !row.differing.contains(id) || !is_choice(choice))
+        entry.fail("by_choice", "'" + choice + "' is no option of the ledger for ids of `differing`");
+      row.by_choice[choice].insert(id);
+    }
   return row;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ struct Agreement {
   std::string vectors_sha256;  // VectorGroup::sha256() of what it ran on
   size_t asked = 0;
   std::set<std::string> differing;  // ids
+  // Those ids by the option of the ledger that gives all that the library computes of them; the others, of
+  // which no option does, are absent. Empty in rows that were measured before options were.
+  std::map<std::string, std::set<std::string>> by_choice;
 };
 
 // A library that could not be run on these schemes.

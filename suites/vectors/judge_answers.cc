@@ -71,20 +71,52 @@ class GroupJudge {
       throw std::runtime_error(vector.id + ": x is not that of the vector");
     const size_t codes = codes_plane_of(vector.planes);
     if (answer.codes)
-      count(vector, AnswerPart::codes, difference(vector, vector.planes[codes], *answer.codes));
-    if (answer.scales) count(vector, AnswerPart::scales, scales_difference(vector, *answer.scales));
+      count(vector, AnswerPart::codes, difference(vector, vector.planes[codes], *answer.codes), answer);
+    if (answer.scales) count(vector, AnswerPart::scales, scales_difference(vector, *answer.scales), answer);
     if (answer.y)
-      count(vector, AnswerPart::outputs,
-            difference(vector, {"y", vector.shape.dtype, {vector.shape.n, vector.shape.k}, vector.y},
-                       *answer.y));
+      count(vector, AnswerPart::outputs, difference(vector, y_plane(vector, vector.y), *answer.y), answer);
   }
 
-  void count(const ExportedVector& vector, AnswerPart part, const std::string& difference) {
+  static Plane y_plane(const ExportedVector& vector, const std::vector<std::byte>& y) {
+    return {"y", vector.shape.dtype, {vector.shape.n, vector.shape.k}, y};
+  }
+
+  void count(const ExportedVector& vector, AnswerPart part, const std::string& difference,
+             const VectorAnswer& answer) {
     ++score(part).answered;
     if (difference.empty())
       ++score(part).right;
     else
-      judged_.wrong.push_back({vector.id, part, difference, vector.hunts, vector.flags});
+      judged_.wrong.push_back(
+          {vector.id, part, difference, vector.hunts, vector.flags, choices_of(vector, part, answer)});
+  }
+
+  std::vector<std::string> choices_of(const ExportedVector& vector, AnswerPart part,
+                                      const VectorAnswer& answer) const {
+    KernelInput input;
+    input.op = part == AnswerPart::outputs ? Op::dequantize : Op::quantize;
+    input.scheme = group_.scheme;
+    input.weight = vector.shape;
+    input.x = vector.x;
+    input.planes = vector.planes;
+    std::vector<std::string> choices;
+    for (const RecipeOption& option : recipe_options(input))
+      if (!option.choice.empty() && gives(option, input, vector, part, answer))
+        choices.push_back(option.choice);
+    return choices;
+  }
+
+  bool gives(const RecipeOption& option, const KernelInput& input, const ExportedVector& vector,
+             AnswerPart part, const VectorAnswer& answer) const try {
+    const KernelAnswer played = option.play(input);
+    if (part == AnswerPart::outputs) return difference(vector, y_plane(vector, played.y), *answer.y).empty();
+    ExportedVector other = vector;
+    other.planes = played.planes;
+    return part == AnswerPart::codes
+               ? difference(other, other.planes[codes_plane_of(other.planes)], *answer.codes).empty()
+               : scales_difference(other, *answer.scales).empty();
+  } catch (const std::invalid_argument&) {  // the option does not take this x
+    return false;
   }
 
   // Returns the first difference, or "". All NaNs of a float type are equal.

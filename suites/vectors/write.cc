@@ -45,13 +45,16 @@ Json scheme_json(const Scheme& scheme, const ExportedVector& sample) {
 }
 
 Json library_json(const Agreement& row) {
+  Json by_choice = Json::object();
+  for (const auto& [choice, ids] : row.by_choice) by_choice[choice] = ids.size();
   return {{"library", row.library},
           {"version", row.version},
           {"commit", row.commit.empty() ? Json(nullptr) : Json(row.commit)},
           {"date", row.date},
           {"compared", row.compared},
           {"asked", row.asked},
-          {"agreeing", row.asked - row.differing.size()}};
+          {"agreeing", row.asked - row.differing.size()},
+          {"by_choice", by_choice}};
 }
 
 Json vector_json(const ExportedVector& vector, const std::vector<const Agreement*>& rows) {
