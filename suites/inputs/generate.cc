@@ -257,6 +257,7 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   Floats x = noise_rows(types.x, m, k, seed + 1, scale);
   if (generator == Generator::half_subnormal) make_half_subnormal(x);
   if (generator == Generator::tiny_sums) make_tiny_x(x);
+  if (generator == Generator::subnormal_x) make_subnormal_x(x);
   if (synthetic.generator == Generator::zero_rows)
     for (int64_t c = 0; c < k; ++c) x.at(0, c) = 0;
   if (synthetic.generator == Generator::hard_x) harden_x(x, has_rows_apart(scheme, synthetic));
@@ -270,7 +271,7 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   if (synthetic.has_full_nan() && !is_sparse(scheme, shape)) put_full_nan(input.x, (m - 1) * k + k / 2);
   // A bias would hide small answers.
   const bool is_small = generator == Generator::half_subnormal || generator == Generator::hard_x ||
-                        generator == Generator::tiny_sums;
+                        generator == Generator::tiny_sums || generator == Generator::subnormal_x;
   const bool has_bias = synthetic.draw
                             ? synthetic.draw->has_bias
                             : generator == Generator::tiles || generator == Generator::panels || is_long ||
@@ -317,6 +318,7 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   if (synthetic.generator == Generator::tiles && is_plain) fill_near_max(w);
   if (stretches_groups(scheme, synthetic)) stretch_groups(scheme, w);
   if (synthetic.generator == Generator::tiny_sums) make_tiny_weight(w);
+  if (synthetic.generator == Generator::subnormal_x) make_huge_weight(w);
   if (synthetic.generator == Generator::huge_weights) fill_to_max(w);
   input.planes = quantized(scheme, shape, w.bytes());
   if (has_all_codes) {

@@ -112,6 +112,10 @@ bool has_end_pairs(const Scheme& scheme, Policy policy);
 
 // Makes every other element of a float16 x subnormal.
 void make_half_subnormal(Floats& x);
+// Make every other row of a bfloat16 or float32 x subnormal, and a weight of noise so large that sums are
+// not.
+void make_subnormal_x(Floats& x);
+void make_huge_weight(Floats& w);
 // Scale a weight and an x of noise so that sums are subnormal and elements of x are not. Every other row of x
 // stays larger, by 2^30 or, in float16, 2^10: a kernel that declares that it flushes shows its codes there.
 void make_tiny_weight(Floats& w);

@@ -291,7 +291,7 @@ bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape
                                [](const PlaneSpec& spec) { return may_be_odd(spec.name, spec.dtype); });
   if (generator == Generator::nan_scales) return std::ranges::any_of(scheme.plane_specs(shape), may_be_nan);
   if (generator == Generator::tiny_sums) return has_wide_parameters(scheme, shape);
-  if (generator == Generator::tiny_scales)
+  if (generator == Generator::tiny_scales || generator == Generator::subnormal_x)
     return shape.dtype != DType::float16 && has_wide_parameters(scheme, shape);
   if (generator == Generator::block_scales)
     return shape.dtype != DType::float16 &&

@@ -99,6 +99,20 @@ void make_half_subnormal(Floats& x) {
   for (size_t i = 0; i < x.values.size(); ++i) x.values[i] *= i % 2 == 0 ? 0x1p-17 : 0x1p-10;
 }
 
+// Multiples of bfloat16's smallest number: exact in bfloat16 and in float32.
+void make_subnormal_x(Floats& x) {
+  constexpr double kUnit = 0x1p-133;
+  for (int64_t r = 0; r < x.rows; ++r)
+    for (int64_t c = 0; c < x.cols; ++c) {
+      const double steps = std::clamp(std::nearbyint(16 * x.at(r, c)), -127.0, 127.0);
+      x.at(r, c) = steps * kUnit * (r % 2 == 0 ? 1 : 0x1p10);
+    }
+}
+
+void make_huge_weight(Floats& w) {
+  for (double& value : w.values) value = std::ldexp(value, 100);
+}
+
 void make_tiny_weight(Floats& w) {
   const int exponent = w.dtype == DType::float16 ? -10 : -14;  // recipes keep scales above 2^-23
   for (double& value : w.values) value = std::ldexp(value, exponent);

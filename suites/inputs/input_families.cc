@@ -330,6 +330,13 @@ const std::vector<InputFamily>& families() {
        .excluded_from_sampling = true,
        .max_shapes = 1,
        .of_packed_linear = true},
+      {.generator = Generator::subnormal_x,
+       .hunts =
+           "subnormal bfloat16 and float32 x read as zero, where a large weight makes normal sums of them",
+       .ops = {Op::linear},
+       .is_asked_in_each_dtype = true,
+       .excluded_from_sampling = true,
+       .max_shapes = 1},
   };
   return table;
 }

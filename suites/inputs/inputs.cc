@@ -34,6 +34,7 @@ bool suits_policy(Generator generator) {
     case Generator::odd_scales:
     case Generator::wide_sums:
     case Generator::tiny_sums:
+    case Generator::subnormal_x:
       return false;
     default:
       return !is_relation(generator);
@@ -98,7 +99,7 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
   if (generator == Generator::many_rows) return {shape.first >= kManyRows ? 1 : kManyRows};
   if (generator == Generator::zero_codes) return {1, 6};
   if (generator == Generator::wide_sums) return {17, 33};
-  if (generator == Generator::tiny_sums) return {5};
+  if (generator == Generator::tiny_sums || generator == Generator::subnormal_x) return {5};
   if (generator == Generator::end_pairs) return {1, 9};
   if (generator == Generator::odd_scales) return {1, 9, 14};
   if (generator == Generator::models) return model_batches(shape, first);

@@ -70,8 +70,9 @@ enum class Generator : uint8_t {
   layer,
   far,
   squares,
+  subnormal_x,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::squares) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::subnormal_x) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);

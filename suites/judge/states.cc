@@ -16,8 +16,7 @@
 namespace qcts {
 namespace {
 
-constexpr uint64_t kOtherSeed = 1'000'003;  // of another weight, or of all data
-constexpr int64_t kMiddleRows = 5;          // of noise, which has 1 and more too
+constexpr int64_t kMiddleRows = 5;  // of noise, which has 1 and more too
 
 // Returns x with the sign of one element in its middle changed, or nullopt if there is only zero and NaN.
 std::optional<KernelInput> with_another_x(const KernelInput& input) {
@@ -33,6 +32,24 @@ std::optional<KernelInput> with_another_x(const KernelInput& input) {
     return other;
   }
   return std::nullopt;
+}
+
+// Returns x with its last element other than zero made twice as large as any, so that a scale of x changes;
+// nullopt if that is not finite.
+std::optional<KernelInput> with_a_larger_x(const KernelInput& input) {
+  if (!input.has_x() || input.x.empty()) return std::nullopt;
+  const DType dtype = input.op == Op::quantize ? input.weight.dtype : input.x_dtype;
+  std::optional<size_t> last;
+  double largest = 0;
+  for (size_t i = 0; i < input.x.size() / dtype_bytes(dtype); ++i) {
+    const double value = std::fabs(load_float(dtype, input.x, i));
+    if (value > 0) last = i;
+    largest = std::max(largest, value);
+  }
+  if (!last || 2 * largest > float_format(dtype).max) return std::nullopt;
+  KernelInput other = input;
+  store_float(dtype, other.x, *last, 2 * largest);
+  return other;
 }
 
 // Returns the weight with another element in the last place of a plane, or nullopt if all of its elements are
@@ -142,6 +159,12 @@ class StatesJudge {
     if (!is_right(run_, of_changed, "when one element of x has changed at the same address")) return;
     run_.set_x(given_.input().x);
     if (!is_right(run_, given_, "when x is again as it was at the same address")) return;
+    if (std::optional<KernelInput> larger = with_a_larger_x(given_.input())) {
+      const JudgedProblem of_larger(test_vector_for(*std::move(larger)), kernel_);
+      run_.set_x(of_larger.input().x);
+      if (!is_right(run_, of_larger, "when x has another largest element at the same address")) return;
+      run_.set_x(given_.input().x);
+    }
     KernelInput exchanged = given_.input();
     if (exchange_words(exchanged.x)) {
       const JudgedProblem of_exchanged(test_vector_for(std::move(exchanged)), kernel_);

@@ -3,11 +3,16 @@
 // workspace as its last call left it, and on a device the replay of a graph with other data.
 #pragma once
 
+#include <cstdint>
+
 #include "suites/cases/case.h"
 #include "suites/judge/expected/test_vector.h"
 #include "suites/judge/judge.h"
 
 namespace qcts {
+
+// Added to the seed for another weight, or for all other data.
+inline constexpr uint64_t kOtherSeed = 1'000'003;
 
 // `test_vector` is that of the case, which has a synthetic input and an implementation that serves it. If an
 // answer is wrong, fills in status, reason and mismatch. Throws ProviderFault.
