@@ -89,7 +89,7 @@ void note_unmatched_maps(Checkpoint& checkpoint,
     std::string held;
     for (const std::string& tag : tags) held += (held.empty() ? " (but on " : ", ") + tag;
     checkpoint.warnings.push_back("--map-location " + maps[i].first + "=" + maps[i].second +
-                                  " changes nothing: no storage lies on " + maps[i].first + held +
+                                  " changes nothing: no storage is on " + maps[i].first + held +
                                   (held.empty() ? "" : ")"));
   }
 }
@@ -103,7 +103,7 @@ void note_meta_tensors(Checkpoint& checkpoint) {
   if (first == nullptr) return;
   checkpoint.warnings.push_back(
       first->name + (count > 1 ? " and " + std::to_string(count - 1) + " more are tensors" : " is a tensor") +
-      " of the meta device, whose elements are in no file");
+      " on the meta device, whose elements are in no file");
 }
 
 }  // namespace

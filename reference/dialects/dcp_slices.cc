@@ -125,8 +125,8 @@ void refuse_dcp_slices(const Safetensors& file, std::vector<std::string>& notes)
     }
   if (is_alone && !file.entries.empty())
     notes.push_back(
-        "a shard of torch.distributed.checkpoint, which does not say whether its tensors are whole: no "
-        "other shard is beside it");
+        "a shard of torch.distributed.checkpoint, which does not say whether its tensors are whole: there is "
+        "no other shard next to it");
 }
 
 }  // namespace qcts

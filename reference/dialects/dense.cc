@@ -82,29 +82,30 @@ std::string why_of_torch(const NamedTensor& tensor) {
   const auto attribute = [&](const char* name) {
     return tensor.attributes.value(name, nlohmann::ordered_json());
   };
-  if (is_meta(tensor)) return "a tensor of the meta device, whose elements are in no file";
+  if (is_meta(tensor)) return "a tensor on the meta device, whose elements are in no file";
   if (attribute("conj") == true || attribute("neg") == true)
     return "a lazy view: save resolve_conj().resolve_neg()";
   const std::string rebuild = attribute("rebuild").is_string() ? attribute("rebuild").get<std::string>() : "";
   if (rebuild == "_rebuild_qtensor")
     return "a quantized tensor of torch itself, whose zero points or packed view torch does not dequantize";
-  if (rebuild == "_rebuild_sparse_tensor") return "a sparse tensor: save to_dense() of it";
+  if (rebuild == "_rebuild_sparse_tensor") return "a sparse tensor: save its to_dense()";
   if (rebuild == "_rebuild_nested_tensor" || rebuild == "_rebuild_njt")
-    return "a nested tensor: save to_padded_tensor() of it, or its parts";
+    return "a nested tensor: save its to_padded_tensor(), or its parts";
   return "";
 }
 
 }  // namespace
 
 std::string why_not_dense(const NamedTensor& tensor) {
-  if (!tensor.foreign.empty()) return "of " + std::string(tensor.foreign) + ", which is not read here";
+  if (!tensor.foreign.empty()) return "of " + std::string(tensor.foreign) + ", which qcts cannot read";
   if (tensor.type == "DTensor")
     return "a DTensor's part " +
            tensor.attributes.value("dtensor.local_shape", nlohmann::ordered_json()).dump() +
            " of one rank: save full_tensor(), or gather the ranks with torch.distributed.checkpoint";
   for (const KeptLayout& layout : kept_layouts())
     if (names_layout(tensor, layout.name))
-      return std::string(layout.name) + " is read and saved but not dequantized: " + std::string(layout.why);
+      return std::string(layout.name) +
+             " can be read and saved but not dequantized: " + std::string(layout.why);
   if (const std::string why = why_of_torch(tensor); !why.empty()) return why;
   std::string text = tensor.type;
   const auto block = tensor.attributes.find("block_size");
@@ -112,7 +113,7 @@ std::string why_not_dense(const NamedTensor& tensor) {
     const bool tuple = block->is_object() && block->contains("_data");
     text += " with block_size " + (tuple ? (*block)["_data"] : *block).dump();
   }
-  return text + " belongs to no scheme that can be dequantized";
+  return text + " does not belong to a scheme that can be dequantized";
 }
 
 }  // namespace qcts

@@ -62,18 +62,17 @@ void refuse_other_format(const MappedFile& file) {
   const bool named_safetensors = file.path().ends_with(".safetensors");
   if (named_safetensors && (begins_with_zip(file.bytes()) || begins_as_torch_legacy(file.bytes()))) {
     const std::string kind = begins_with_zip(file.bytes()) ? foreign_zip(file.bytes()) : "";
-    refuse(
-        RefusalClass::NotArchive,
-        "it is " + (kind.empty()
-                        ? "a file of torch.save, whose name should end in .bin or .pt: name the file itself"
-                        : kind));
+    refuse(RefusalClass::NotArchive,
+           "it is " + (kind.empty()
+                           ? "a torch.save file, whose name should end in .bin or .pt: pass the file itself"
+                           : kind));
   }
   if (!named_safetensors && has_safetensors_header(file.bytes()))
     refuse(RefusalClass::NotArchive,
-           "it is a safetensors file, whose name should end in .safetensors: name the file itself");
+           "it is a safetensors file, whose name should end in .safetensors: pass the file itself");
   if (begins_with_gguf(file.bytes()))
     refuse(RefusalClass::NotArchive,
-           "it is a GGUF file, whose name should end in .gguf: name the file itself");
+           "it is a GGUF file, whose name should end in .gguf: pass the file itself");
 }
 
 void require_expected(const Shard& shard, const std::set<std::string>& held) {
@@ -119,7 +118,7 @@ class ShardMetadata {
 
   void append(const std::string& text, const std::string& name) {
     const Json more = Json::parse(text, nullptr, false);
-    if (!more.is_array()) refuse(RefusalClass::SubclassSchema, name + ": tensor_names is no list");
+    if (!more.is_array()) refuse(RefusalClass::SubclassSchema, name + ": tensor_names is not a list");
     for (const auto& item : more)
       if (listed_.insert(item).second) names_.push_back(item);
   }
@@ -205,7 +204,7 @@ Checkpoint open_directory(const fs::path& path, const OpenOptions& options) {
   checkpoint.path = path;
   if (fs::is_regular_file(path / "config.json")) checkpoint.config = read_json_file(path / "config.json");
   if (!checkpoint.config.is_null() && !checkpoint.config.is_object())
-    refuse(RefusalClass::StJson, "config.json is no JSON object");
+    refuse(RefusalClass::StJson, "config.json is not a JSON object");
   const std::vector<Shard> shards = find_shards(path, checkpoint.warnings);
   const bool safe =
       std::ranges::all_of(shards, [](const Shard& shard) { return shard.name.ends_with(".safetensors"); });

@@ -101,7 +101,7 @@ class IndexHandler : public nlohmann::json_sax<nlohmann::json> {
  private:
   bool value() {
     if (depth_ == 2 && in_map_)
-      refuse(RefusalClass::StJson, where_ + ": the shard of " + key_ + " is no name");
+      refuse(RefusalClass::StJson, where_ + ": the shard of " + key_ + " is not a name");
     return true;
   }
 
@@ -168,12 +168,12 @@ std::string only_name(const std::vector<std::string>& names) {
   for (const std::string& name : names) (is_index(name) ? indexes : weights).push_back(name);
   if (indexes.size() > 1)
     refuse(RefusalClass::NotArchive,
-           "two indexes, " + indexes[0] + " and " + indexes[1] + ": name one checkpoint's directory");
+           "two indexes, " + indexes[0] + " and " + indexes[1] + ": pass one checkpoint's directory");
   if (indexes.size() == 1) return indexes[0];
   if (const std::string why = why_parts(weights); !why.empty()) refuse(RefusalClass::NotArchive, why);
   if (weights.size() > 1)
     refuse(RefusalClass::NotArchive,
-           "two weight files without an index, " + weights[0] + " and " + weights[1] + ": name one of them");
+           "two weight files without an index, " + weights[0] + " and " + weights[1] + ": pass one of them");
   return weights[0];
 }
 
@@ -245,8 +245,8 @@ std::vector<Shard> numbered_shards(const std::vector<std::string>& names, std::v
   for (size_t part = 1; part <= first->total; ++part) {
     shards.push_back({first->of(part), {}});
     if (!std::ranges::binary_search(names, shards.back().name))
-      refuse(RefusalClass::StorageRef, names[0] + " is one of " + std::to_string(first->total) +
-                                           " shards: " + shards.back().name + " is not there, nor an index");
+      refuse(RefusalClass::StorageRef, names[0] + " is one of " + std::to_string(first->total) + " shards: " +
+                                           shards.back().name + " is missing, and there is no index");
   }
   notes.push_back("there is no index: all " + std::to_string(first->total) + " shards that " + names[0] +
                   " is one of are read");
@@ -280,7 +280,7 @@ void note_unread(const std::vector<std::string>& files, const std::string& chose
   if (unread.empty()) return;
   const bool stale = !is_index(chosen) && std::ranges::any_of(unread, is_index);
   std::string text =
-      chosen + " is read" + (stale ? ", as transformers does" : "") + "; beside it and not read: ";
+      chosen + " is read" + (stale ? ", as transformers does" : "") + ", but not what is next to it: ";
   constexpr size_t kMaxNamed = 8;
   for (size_t i = 0; i < std::min(unread.size(), kMaxNamed); ++i) text += (i > 0 ? ", " : "") + unread[i];
   if (unread.size() > kMaxNamed) text += " and " + std::to_string(unread.size() - kMaxNamed) + " more";
@@ -297,7 +297,7 @@ void note_modules(const fs::path& directory, std::vector<std::string>& notes) {
     for (const std::string& file : weight_files(entry.path()))
       names += (names.empty() ? "" : ", ") + entry.path().filename().string() + "/" + file;
   }
-  if (!names.empty()) notes.push_back("modules.json names more modules, which are not read: " + names);
+  if (!names.empty()) notes.push_back("modules.json names more modules, which qcts does not read: " + names);
 }
 
 // root lies at or below REPOSITORY/snapshots/REVISION, where the hub's cache links to REPOSITORY/blobs.
@@ -331,7 +331,7 @@ void refuse_unfinished(const fs::path& path) {
     if (fs::exists(marker))
       refuse(RefusalClass::Truncated, path.filename().string() +
                                           " is not complete: " + marker.filename().string() +
-                                          " lies beside it, as of a download that was not finished");
+                                          " is next to it, as an unfinished download leaves it");
   }
 }
 
@@ -353,7 +353,7 @@ fs::path shard_path(const fs::path& directory, const std::string& name) {
       std::mismatch(root.begin(), root.end(), resolved.begin(), resolved.end()).first == root.end();
   if (!beneath && !is_blob_of(root, resolved))
     refuse(RefusalClass::EntryName,
-           "shard \"" + name + "\" leads out of the directory: name the file itself");
+           "shard \"" + name + "\" leads out of the directory: pass the file itself");
   return directory / relative;
 }
 

@@ -61,15 +61,15 @@ std::string why_below(const fs::path& directory, const Listing& held) {
     const Listing below(directory / name);
     if (is_distributed(below)) return name + " is " + std::string(kDistributedCheckpoint);
     if (holds_weights(directory / name))
-      return "no weights in the folder itself, but in " + name + ": name that folder" +
-             (held.files.contains("model_index.json") ? " (a pipeline of diffusers holds several)" : "");
+      return "no weights in the folder itself, but in " + name + ": pass that folder" +
+             (held.files.contains("model_index.json") ? " (a diffusers pipeline holds several)" : "");
     for (const std::string& deeper : below.folders)
       if (holds_weights(directory / name / deeper))
-        return "no weights in the folder itself, but in " + name + "/" + deeper + ": name that folder";
+        return "no weights in the folder itself, but in " + name + "/" + deeper + ": pass that folder";
   }
   for (const std::string& name : held.folders)
     if (const std::string file = unreadable_in(Listing(directory / name)); !file.empty())
-      return "its weights are " + name + "/" + file + ", a format that is not read here";
+      return "its weights are " + name + "/" + file + ", a format that qcts cannot read";
   return "";
 }
 
@@ -88,16 +88,17 @@ std::string why_parts(const std::vector<std::string>& names) {
            " is one rank's part";
   };
   if (begin_with("zero_pp_rank_") + begin_with("bf16_zero_pp_rank_") + begin_with("fp16_zero_pp_rank_") > 0)
-    return "a step of a DeepSpeed checkpoint, whose weights are parted between ranks: make one file of it "
+    return "a step of a DeepSpeed checkpoint, whose weights are split between ranks: make one file from it "
            "with zero_to_fp32.py";
   if (begin_with("consolidated.") > 1)
-    return one_of("consolidated.") + " of a model that was parted between several: join them, or name one";
+    return one_of("consolidated.") + " of a model that was split between several: join them, or pass one";
   if (begin_with("model-rank-") > 1)
     return one_of("model-rank-") +
-           " of vLLM's sharded state: name the checkpoint it was made of, or one part";
+           " of a vLLM sharded state: pass the checkpoint that it was made from, or one part";
   if (begin_with("rank") > 1)
-    return one_of("rank") + ", as TensorRT-LLM writes them: name the checkpoint it was made of, or one part";
-  if (begin_with("mp_rank_") > 1) return one_of("mp_rank_") + ": join them, or name one";
+    return one_of("rank") +
+           ", as TensorRT-LLM writes them: pass the checkpoint that it was made from, or one part";
+  if (begin_with("mp_rank_") > 1) return one_of("mp_rank_") + ": join them, or pass one";
   return "";
 }
 
@@ -105,28 +106,28 @@ std::string why_no_checkpoint(const fs::path& directory) {
   const Listing held(directory);
   if (is_distributed(held)) return std::string(kDistributedCheckpoint);
   if (held.folders.contains("snapshots") && held.folders.contains("blobs"))
-    return "a repository of the hub's cache: name the folder of a revision, snapshots/" + [&] {
+    return "a repository in the hub's cache: pass the folder of a revision, snapshots/" + [&] {
       const Listing revisions(directory / "snapshots");
       return revisions.folders.empty() ? std::string("REVISION") : *revisions.folders.begin();
     }();
   if (const std::string name = held.folder_beginning({"global_step"}); !name.empty())
-    return "a DeepSpeed checkpoint (" + name + "): make one file of it with its zero_to_fp32.py";
+    return "a DeepSpeed checkpoint (" + name + "): make one file from it with its zero_to_fp32.py";
   if (const std::string name = held.folder_beginning({"mp_rank_", "iter_"}); !name.empty())
-    return "a Megatron checkpoint (" + name + "): name one of its files";
+    return "a Megatron checkpoint (" + name + "): pass one of its files";
   if (!held.file_ending_in({"saved_model.pb"}).empty())
-    return "a TensorFlow SavedModel, which is not read here";
+    return "a TensorFlow SavedModel, which qcts cannot read";
   if (held.files.contains("_METADATA") || held.files.contains("manifest.ocdbt"))
-    return "an Orbax checkpoint of JAX, which is not read here";
+    return "a JAX Orbax checkpoint, which qcts cannot read";
   if (held.files.contains("Manifest.json") && held.folders.contains("Data"))
-    return "a Core ML package, which is not read here: name the checkpoint that it was made of";
-  if (held.files.contains(".snapshot_metadata")) return "a snapshot of torchsnapshot, which is not read here";
+    return "a Core ML package, which qcts cannot read: pass the checkpoint that it was made from";
+  if (held.files.contains(".snapshot_metadata")) return "a torchsnapshot snapshot, which qcts cannot read";
   if (held.folders.contains("blobs") && held.folders.contains("manifests"))
-    return "a store of Ollama: name the largest file of its blobs, which is the model's GGUF file";
+    return "an Ollama store: pass the largest file in its blobs, which is the model's GGUF file";
   if (const std::string name = unreadable_in(held); !name.empty())
-    return "its weights are " + name + ", a format that is not read here";
+    return "its weights are " + name + ", a format that qcts cannot read";
   if (const std::string name = held.file_ending_in({".incomplete", ".aria2", ".part", ".crdownload"});
       !name.empty())
-    return name + " is a download that was not finished: fetch it again";
+    return name + " is an unfinished download: fetch it again";
   if (const std::string why = why_below(directory, held); !why.empty()) return why;
   if (held.files.empty() && held.folders.empty()) return "the directory is empty";
   return "no .safetensors, .bin, .pt, .pth or .gguf in the directory";

@@ -12,10 +12,10 @@
 namespace qcts {
 
 inline constexpr std::string_view kDistributedCheckpoint =
-    "a distributed checkpoint of torch (.metadata and .distcp files): make one file of it with "
-    "torch.distributed.checkpoint.format_utils.dcp_to_torch_save; quantized tensors of torchao, which that "
-    "cannot "
-    "read, with torch.distributed.checkpoint.load(state, checkpoint_id=FOLDER) into the state_dict() of the "
+    "a distributed torch checkpoint (.metadata and .distcp files): make one file from it with "
+    "torch.distributed.checkpoint.format_utils.dcp_to_torch_save; quantized torchao tensors, which that "
+    "cannot read, with torch.distributed.checkpoint.load(state, checkpoint_id=FOLDER) into the state_dict() "
+    "of the "
     "model, "
     "quantized in the same way, and torch.save(state)";
 

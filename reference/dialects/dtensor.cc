@@ -58,11 +58,11 @@ int64_t rank_count(const TorchObject& object, const Ref& mesh, const TensorLeaf&
 NamedTensor read_local(const TorchObject& object, const TensorLeaf& leaf, bool lenient,
                        std::vector<std::string>& warnings, ReadBudget& budget) {
   if (!is_tensor_node(leaf.node))
-    refuse(RefusalClass::SubclassSchema, leaf.name + ": a DTensor whose _local_tensor is no tensor",
+    refuse(RefusalClass::SubclassSchema, leaf.name + ": a DTensor whose _local_tensor is not a tensor",
            leaf.node->offset);
   const TensorNode parts = decode_tensor_node(leaf.node);
   if (is_dtensor(parts))
-    refuse(RefusalClass::SubclassSchema, leaf.name + ": a DTensor inside of a DTensor", leaf.node->offset);
+    refuse(RefusalClass::SubclassSchema, leaf.name + ": a DTensor inside a DTensor", leaf.node->offset);
   if (parts.wrapper.empty()) return read_plain(object, leaf, budget);
   return dialect_of_class(parts.cls) == "torchao_v1"
              ? read_torchao_v1(object, leaf, budget)
@@ -88,10 +88,10 @@ NamedTensor read_dtensor(const TorchObject& object, const TensorLeaf& leaf, bool
   tensor.shape = dims_of(parts.wrapper[2], object.limits.dims);
   if (held.size() != tensor.shape.size() ||
       !std::ranges::equal(held, tensor.shape, [](int64_t a, int64_t b) { return a <= b; }))
-    refuse(
-        RefusalClass::SubclassSchema,
-        leaf.name + ": the local tensor " + shape_text(held) + " is no part of " + shape_text(tensor.shape),
-        leaf.node->offset);
+    refuse(RefusalClass::SubclassSchema,
+           leaf.name + ": the local tensor " + shape_text(held) + " is not a part of " +
+               shape_text(tensor.shape),
+           leaf.node->offset);
   const bool alone = rank_count(object, mesh, leaf) == 1;
   bool whole = held == tensor.shape;
   Json words = Json::array();

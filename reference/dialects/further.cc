@@ -59,7 +59,7 @@ void note_further(Checkpoint& checkpoint) {
   for (const auto& [name, use] : uses_of(checkpoint.tensors))
     checkpoint.warnings.push_back(use.first +
                                   (use.count > 1 ? " and " + std::to_string(use.count - 1) + " more" : "") +
-                                  ": the further attribute " + name + " is no part of the weight");
+                                  ": the further attribute " + name + " is not a part of the weight");
   for (const auto& zip : checkpoint.zips) note_dicts(zip->root, checkpoint.warnings);
   for (const auto& legacy : checkpoint.legacies) note_dicts(legacy->root, checkpoint.warnings);
 }

@@ -24,7 +24,7 @@ std::optional<int64_t> split_number(const Gguf& file, std::string_view key) {
   const std::optional<int64_t> number = gguf_integer(*value);
   if (!number || *number < 0)
     refuse(RefusalClass::GgufHeader,
-           file_name_of(file) + ": " + std::string(key) + " is " + gguf_value_text(*value) + ", no count");
+           file_name_of(file) + ": " + std::string(key) + " is " + gguf_value_text(*value) + ", not a count");
   return number;
 }
 
@@ -46,7 +46,7 @@ void check_parts(const std::vector<std::shared_ptr<const Gguf>>& files) {
     if (parts < 2) return;
     refuse(RefusalClass::StorageRef,
            file_name_of(*files[0]) + " is one of " + std::to_string(parts) +
-               " parts, by its split.count: the others are not there, or not named "
+               " parts, by its split.count: the others are missing, or not named "
                "NAME-00001-of-" +
                std::string(5 - std::min<size_t>(5, std::to_string(parts).size()), '0') +
                std::to_string(parts) + ".gguf");
@@ -85,7 +85,7 @@ void note_stray_bytes(Checkpoint& checkpoint) {
     for (const GgufStray& stray : file->stray)
       if (places++ == 0) first = stray.offset;
   if (places > 0)
-    checkpoint.warnings.push_back("padding that is not zeros, at byte " + std::to_string(first) +
+    checkpoint.warnings.push_back("padding that is not zero, at byte " + std::to_string(first) +
                                   (places > 1 ? " and " + std::to_string(places - 1) + " more places" : "") +
                                   ": resave keeps it");
 }
@@ -96,7 +96,7 @@ void report_not_read(Checkpoint& checkpoint) {
   for (const NamedTensor& tensor : checkpoint.tensors)
     if (!tensor.foreign.empty() && count++ == 0) first = &tensor;
   if (first == nullptr) return;
-  std::string text = first->name + " is of type " + first->type + ", which is not read here";
+  std::string text = first->name + " is of type " + first->type + ", which qcts cannot read";
   if (count > 1) text += ", " + std::to_string(count) + " tensors in all";
   checkpoint.findings.push_back({CheckpointFinding::Kind::foreign, first->name, std::move(text)});
 }
@@ -141,7 +141,7 @@ Checkpoint lone_part(const std::shared_ptr<const Gguf>& file, const OpenOptions&
   if (const int64_t parts = parts_of(part); parts > 1)
     checkpoint.warnings.push_back(
         "it is part " + std::to_string(split_number(part, "split.no").value_or(0) + 1) + " of " +
-        std::to_string(parts) + ": name the first part, or the folder, to read them all");
+        std::to_string(parts) + ": pass the first part, or the folder, to read them all");
   fill_from_ggufs(checkpoint, options);
   return checkpoint;
 }
@@ -181,7 +181,7 @@ Checkpoint open_parts(std::shared_ptr<const MappedFile> file, const OpenOptions&
     paths.push_back(path.parent_path() / name);
     if (!fs::exists(paths.back()))
       refuse(RefusalClass::StorageRef,
-             path.filename().string() + " is one of several parts: " + name + " is not there");
+             path.filename().string() + " is one of several parts: " + name + " is missing");
   }
   if (paths.empty()) paths.push_back(path);  // check_parts says what its name should be
   Checkpoint checkpoint = gguf_checkpoint(first);

@@ -174,7 +174,7 @@ class LayerReport {
     for (size_t layer = 0; layer < stack.end(); ++layer)
       if (!stack.tensors.contains(layer)) lost.push_back(layer);
     if (lost.empty()) return note_gaps(prefix, stack);
-    std::string text = said + ", but no tensor is there of " + layer_name(prefix, lost[0]) +
+    std::string text = said + ", but there is no tensor of " + layer_name(prefix, lost[0]) +
                        (lost.size() > 1 ? " and " + std::to_string(lost.size() - 1) + " more layers" : "");
     if (lenient_)
       checkpoint_.warnings.push_back(std::move(text));
@@ -238,7 +238,7 @@ void report_lost_experts(Checkpoint& checkpoint, bool lenient) {
     size_t lost = 0;
     while (stack.tensors.contains(lost)) ++lost;
     if (lost < said->count) {
-      std::string text = said->words + ", but no tensor is there of " + layer_name(prefix, lost);
+      std::string text = said->words + ", but there is no tensor of " + layer_name(prefix, lost);
       if (lenient)
         checkpoint.warnings.push_back(std::move(text));
       else

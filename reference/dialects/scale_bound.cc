@@ -37,7 +37,7 @@ void check_scale_bounds(Checkpoint& checkpoint, const OpenOptions& options) {
       if (key != kBound || (value.is_string() && spells_number(value))) {
         checkpoint.warnings.push_back(said + (key == kBound
                                                   ? "it is a number or None"
-                                                  : "to_fbgemm_fp8 takes activation_scale_ub alone"));
+                                                  : "to_fbgemm_fp8 takes only activation_scale_ub"));
         continue;
       }
       const std::string text = said + "it is a number that is not negative, or None";

@@ -35,8 +35,8 @@ struct Inner {
 int64_t group_of(const NamedTensor& tensor) {
   const std::vector<int64_t> blocks = require_positive_list(tensor, "block_size");
   if (blocks.size() != 2 || blocks[0] != 1 || tensor.shape.size() != 2)
-    contradict(tensor,
-               "block_size " + shape_text(blocks) + " is not a group along K of " + shape_text(tensor.shape));
+    contradict(tensor, "block_size " + shape_text(blocks) + " is not one group along K for shape " +
+                           shape_text(tensor.shape));
   return blocks[1];
 }
 

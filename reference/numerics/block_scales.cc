@@ -87,7 +87,7 @@ void unswizzle(int64_t rows, int64_t cols, std::span<const std::byte> tiles, std
   const auto stray = std::ranges::find_if(rest, [](std::byte b) { return b != std::byte{0}; });
   if (stray != rest.end())
     throw std::invalid_argument("byte " + std::to_string(stray - rest.begin()) +
-                                " of the swizzled scales is padding and not zero");
+                                " of the swizzled scales is padding but not zero");
 }
 
 std::string swizzled_place(int64_t rows, int64_t cols, int64_t offset) {

@@ -43,11 +43,11 @@ FILES = {
     "html_lower": (b"\n  <html lang='en'>\n", "HTML"),
     "xml": (b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code></Error>', "XML"),
     "json_error": (b'{"error":"Access to model x is restricted."}', "Access to model x is restricted."),
-    "json_index": (json.dumps({"metadata": {}, "weight_map": {"a": "model-1.safetensors"}}).encode(), "index of shards"),
+    "json_index": (json.dumps({"metadata": {}, "weight_map": {"a": "model-1.safetensors"}}).encode(), "shard index"),
     "config": (json.dumps({"model_type": "llama", "architectures": ["L"]}).encode(), "config.json"),
     "text": (b"Entry not found: this revision does not exist", "Entry not found"),
     "link": (b"../../blobs/0123456789abcdef", "symbolic link"),
-    "ggml": (b"tjgg\3\0\0\0" + bytes(24), "GGML before GGUF"),
+    "ggml": (b"tjgg\3\0\0\0" + bytes(24), "GGML file from before GGUF"),
     "onnx": (onnx(), "ONNX"),
     "tar": (tar(), "tar archive"),
     "gzip": (gzip.compress(b"x" * 100), "gzip"),
@@ -56,7 +56,7 @@ FILES = {
     "zstd": (b"\x28\xb5\x2f\xfd" + bytes(20), "zstd"),
     "npy": (numpy_file(), "NumPy array"),
     "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(40), "HDF5"),
-    "zeros": (bytes(5000), "download or copy that was not finished"),
+    "zeros": (bytes(5000), "unfinished download or copy"),
     "tensorrt": (b"ftrt" + bytes(60), "TensorRT"),
     "tensorflow_index": (bytes(8) + b"\1" * 40 + b"\x57\xfb\x80\x8b\x24\x75\x47\xdb", "TensorFlow checkpoint"),
     "utf16": (b"\xff\xfe" + "Entry not found".encode("utf-16le"), "UTF-16"),
@@ -66,7 +66,7 @@ FILES = {
     "page_below_empty_lines": (b"\n" * 5000 + b"<!DOCTYPE html><html></html>", "HTML"),
     "page_with_a_comment": (b"<!-- x -->\n<html></html>", "HTML"),
     "page_without_html": (b"<head><title>Sign in</title></head>", "HTML"),
-    "xet": (b"# xet version 0\nfilesize = 100\nhash = 'ab'\n", "pointer of Xet"),
+    "xet": (b"# xet version 0\nfilesize = 100\nhash = 'ab'\n", "Xet pointer"),
     "dvc": (b"outs:\n- md5: abc\n  size: 3\n  path: model.pt\n", "dvc pull"),
     "annex": (b"/annex/objects/SHA256E-s100--ab.safetensors\n", "git annex get"),
     "annex_link": (b"../.git/annex/objects/aa/bb/SHA256E-s100--ab/SHA256E-s100--ab", "git annex get"),
@@ -74,9 +74,9 @@ FILES = {
     "coreml_weights": (b"\1\0\0\0\2\0\0\0" + bytes(56) + b"\xef\xbe\xad\xde" + bytes(100), "Core ML"),
     "coreml": (b"\x08\x05\x12\x50com.github.apple.coremltools.version", "Core ML"),
     "openvino": (b'<?xml version="1.0"?>\n<net name="Model0" version="11">\n', "OpenVINO"),
-    "answer_of_a_server": (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + bytes(80), "save its body"),
+    "answer_of_a_server": (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + bytes(80), "save only the body"),
     "upload_form": (b'--b\r\nContent-Disposition: form-data; name="f"\r\n\r\n' + bytes(80), "upload form"),
-    "header_alone": (b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' + bytes(4), "header of safetensors"),
+    "header_alone": (b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' + bytes(4), "safetensors header"),
     "openssl": (b"Salted__" + bytes(60), "openssl"),
     "age": (b"age-encryption.org/v1\n-> X25519 abc\n" + bytes(60), "age"),
     "empty_zip": (b"PK\5\6" + bytes(18), "empty zip"),
@@ -138,9 +138,9 @@ def test_other_archives_are_named(tmp_path):
     npz.write_bytes(numpy_file(a=np.zeros(3)))
     assert "NumPy archive" in refusal(npz)["detail"]
     around = zipped(tmp_path / "y.pt", ["dir/model.safetensors", "dir/config.json"])
-    assert "zip archive around dir/model.safetensors" in refusal(around)["detail"]
+    assert "zip archive that contains dir/model.safetensors" in refusal(around)["detail"]
     again = zipped(tmp_path / "z.pt", ["archive/data.pkl", "archive/data/0", "archive/version"])
-    assert "zipped again" in refusal(again)["detail"]
+    assert "re-zipped" in refusal(again)["detail"]
     assert "other files (a.txt)" in refusal(zipped(tmp_path / "w.pt", ["a.txt", "b.txt"]))["detail"]
 
 

@@ -137,7 +137,7 @@ std::string matrix_contradiction(const std::string& what, const CodeMatrix& matr
 
 std::string group_contradiction(const CodedWeight& weight) {
   if (!weight.group_of) return "";
-  if (weight.group_of->dtype != DType::int32) return "the groups of columns are no int32";
+  if (weight.group_of->dtype != DType::int32) return "the groups of the columns are not int32";
   const std::string size =
       size_contradiction("the groups of columns", weight.group_of->numel(), weight.columns);
   if (!size.empty()) return size;
@@ -171,11 +171,11 @@ namespace {
 
 std::string nested_contradiction(const ScaleMatrix& scales) {
   const NestedScales& nested = *scales.nested;
-  if (scales.values.dtype != DType::uint8) return "the scales are no bytes";
+  if (scales.values.dtype != DType::uint8) return "the scales are not bytes";
   if (nested.table.size() != 256) return "the table of the scales does not hold 256 values";
   const int64_t count = scales.rows * scales.columns;
   if (!covers(static_cast<int64_t>(nested.absmax.size()), nested.block, count))
-    return "blocks of " + std::to_string(nested.block) + " ask for other scales of the scales";
+    return "blocks of " + std::to_string(nested.block) + " need a different number of nested scales";
   return "";
 }
 
@@ -194,7 +194,7 @@ std::string coded_contradiction(const CodedWeight& weight) {
   const bool by_row = codes.lines_are_rows;
   if (codes.lines != (by_row ? weight.rows : weight.columns) ||
       codes.length != (by_row ? weight.columns : weight.rows))
-    return "the codes have another shape than the weight";
+    return "the codes do not have the shape of the weight";
   if (std::string text = matrix_contradiction("the codes", codes); !text.empty()) return text;
   if (!covers(scales.rows, scales.row_block, weight.rows) ||
       (!weight.group_of && !covers(scales.columns, scales.column_block, weight.columns)))

@@ -66,7 +66,8 @@ DType require_dtype(const NamedTensor& tensor, std::string_view attribute,
   const Json& value = tensor.attributes[std::string(attribute)];
   const std::optional<DType> dtype = dtype_of_json(value);
   if (!dtype || std::ranges::find(dtypes, *dtype) == dtypes.end())
-    contradict(tensor, std::string(attribute) + " " + value.dump() + " is not a floating type of a weight");
+    contradict(tensor, std::string(attribute) + " " + value.dump() +
+                           " is not a floating-point dtype that this weight can have");
   return *dtype;
 }
 
@@ -84,7 +85,7 @@ void require_bool_or_null(const NamedTensor& tensor, std::string_view attribute)
 
 std::vector<int64_t> require_outer_shape(const NamedTensor& tensor) {
   std::vector<int64_t> shape = require_integers(tensor, "shape", 0);
-  if (shape.size() < 2) contradict(tensor, "shape " + shape_text(shape) + " is not at least 2-D");
+  if (shape.size() < 2) contradict(tensor, "shape " + shape_text(shape) + " has fewer than two dimensions");
   numel_of(shape);
   return shape;
 }
@@ -97,7 +98,7 @@ std::vector<int64_t> blocks_of(const NamedTensor& tensor, const std::vector<int6
   std::vector<int64_t> blocks =
       require_integers(tensor, "block_size", shape.empty() || numel_of(shape) ? 1 : 0);
   if (blocks.size() != shape.size())
-    contradict(tensor, "block_size " + shape_text(blocks) + " for a shape " + shape_text(shape));
+    contradict(tensor, "block_size " + shape_text(blocks) + " does not fit the shape " + shape_text(shape));
   for (size_t i = 0; i < shape.size(); ++i) {
     if (blocks[i] == 0 ? shape[i] != 0 : shape[i] % blocks[i] != 0)
       contradict(tensor, "block_size " + shape_text(blocks) + " does not divide " + shape_text(shape));
@@ -111,8 +112,8 @@ int64_t require_group(const NamedTensor& tensor, const std::vector<int64_t>& sha
   const bool grouped = blocks.size() == shape.size() && std::all_of(blocks.begin(), blocks.end() - 1,
                                                                     [](int64_t block) { return block == 1; });
   if (!grouped)
-    contradict(tensor,
-               "block_size " + shape_text(blocks) + " is not a group along K of " + shape_text(shape));
+    contradict(tensor, "block_size " + shape_text(blocks) + " is not one group along K for shape " +
+                           shape_text(shape));
   const int64_t group = blocks.back();
   if (divides && (group % 2 || shape.back() % group))
     contradict(tensor, "groups of " + std::to_string(group) + " do not divide " + shape_text(shape));
@@ -150,7 +151,7 @@ Padded padded_tile(const NamedTensor& tensor, const Tensor& words, const std::ve
   if (inner_k_tiles != 2 && inner_k_tiles != 4 && inner_k_tiles != 8)
     contradict(tensor, "inner_k_tiles " + std::to_string(inner_k_tiles) + " is not 2, 4 or 8");
   if (w.size() != 4 || w[2] != 32 || w[3] != inner_k_tiles / 2 || w[0] > INT32_MAX || w[1] > INT32_MAX)
-    contradict(tensor, "words of shape " + shape_text(w) + " are not tiles");
+    contradict(tensor, "words of shape " + shape_text(w) + " are not a tiled layout");
   if (shape[0] > INT32_MAX || shape[1] > INT32_MAX)
     contradict(tensor, "shape " + shape_text(shape) + " is larger than its words");
   const Padded padded = {w[0] * 8, w[1] * 16 * inner_k_tiles};

@@ -191,7 +191,7 @@ Outer semi_structured_outer(const NamedTensor& tensor) {
       require_payload(tensor, "meta", {parts->word_bytes == 4 ? DType::int32 : DType::int16});
   const int64_t n = tensor.shape[0], k = tensor.shape[1], word_elems = parts->quad * parts->word_bytes * 2;
   if (n % (parts->word_bytes == 2 ? 32 : 16) || k % word_elems)
-    contradict(tensor, shape_text(tensor.shape) + " has no whole words of metadata");
+    contradict(tensor, shape_text(tensor.shape) + " does not hold whole words of metadata");
   require_shape(tensor, "packed", values, {n, k / 2});
   require_shape(tensor, "meta", meta, {n, k / word_elems});
   return {tensor.shape, values.dtype};

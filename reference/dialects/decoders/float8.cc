@@ -114,7 +114,7 @@ Outer float8_outer(const NamedTensor& t) {
   if (!named.is_null() && !named.empty() && integers_of(named) != blocks)
     outer.note = "block_size " + shape_text(integers_of(named)) +
                  " contradicts the scale, which has blocks of " + shape_text(blocks) +
-                 "; torchao goes by the scale";
+                 "; torchao uses the scale";
   return outer;
 }
 
@@ -122,7 +122,7 @@ Outer prototype_float8_outer(const NamedTensor& t) {
   for (const char* name : {"act_quant_scale", "output_act_quant_scale"}) {
     if (!find_payload(t, name)) continue;
     if (require_payload(t, name, {DType::float32}).numel() != 1)
-      contradict(t, std::string(name) + " is not one number");
+      contradict(t, std::string(name) + " is not a single number");
   }
   require_class_or_null(t, "output_act_quant_kwargs", "QuantizeTensorToFloat8Kwargs");
   return float8_outer(t);

@@ -42,8 +42,8 @@ void require_no_further_tensors(const NamedTensor& tensor) {
 
 void require_only_elements(const NamedTensor& tensor) {
   if (tensor.attributes.contains("rebuild"))
-    cannot(tensor.name, "not one array of elements (" + tensor.attributes["rebuild"].get<std::string>() +
-                            "), which is all that safetensors holds");
+    cannot(tensor.name, "not a single array of elements (" + tensor.attributes["rebuild"].get<std::string>() +
+                            "), which is all that safetensors can hold");
   for (const auto& [key, value] : tensor.attributes.items())
     if (!key.starts_with(kFurther) &&
         key != "device")  // the device that a tensor without storages is moved to
@@ -58,11 +58,11 @@ void require_only_elements(const NamedTensor& tensor) {
 [[noreturn]] void refuse_class(const NamedTensor& tensor, std::string_view dialect) {
   const bool first =
       tensor.type == "AffineQuantizedTensor" || tensor.type == "LinearActivationQuantizedTensor";
-  cannot(tensor.name,
-         "dialect " + std::string(dialect) + " has no place for the class " + tensor.type +
-             (first ? "; qcts convert --as torchao_v2 writes its planes in a class of today, where "
-                      "one holds them"
-                    : ""));
+  cannot(
+      tensor.name,
+      "dialect " + std::string(dialect) + " cannot store the class " + tensor.type +
+          (first ? "; qcts convert --as torchao_v2 writes its planes in a current class, if one can hold them"
+                 : ""));
 }
 
 using Entries = std::vector<std::pair<std::string, Tensor>>;
@@ -137,7 +137,7 @@ std::string torchao_prefix(const std::string& name) {
 void require_own_prefixes(const EncodedSafetensors& encoded, const std::map<std::string, size_t>& parts) {
   std::set<std::string_view> keys;
   for (const auto& [key, tensor] : encoded.entries)
-    if (!keys.insert(key).second) cannot(key, "two tensors would become this entry");
+    if (!keys.insert(key).second) cannot(key, "two tensors would be written to this entry");
   for (const auto& [key, text] : encoded.metadata) keys.insert(key);
   for (const auto& [prefix, count] : parts) {
     size_t found = 0;
@@ -207,7 +207,7 @@ const Tensor* plain_weight(const NamedTensor& tensor) {
 const Tensor& wrapped_weight(const NamedTensor& tensor) {
   if (tensor.type != kWrapped) refuse_class(tensor, "torchao_2338");
   if (const Tensor* weight = plain_weight(tensor)) return *weight;
-  cannot(tensor.name, "dialect torchao_2338 has no place for a quantized weight in " + tensor.type);
+  cannot(tensor.name, "dialect torchao_2338 cannot store a quantized weight in " + tensor.type);
 }
 
 void add_2338(const NamedTensor& tensor, const std::string& prefix, EncodedSafetensors& encoded) {

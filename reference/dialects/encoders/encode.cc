@@ -327,7 +327,8 @@ EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors) 
   encoded.metadata.emplace_back("tensor_names", python_json(names));
   std::unordered_set<std::string_view> keys;
   for (const auto& [key, part] : encoded.entries)
-    if (!keys.insert(key).second) throw std::invalid_argument("two tensors would become the entry " + key);
+    if (!keys.insert(key).second)
+      throw std::invalid_argument("two tensors would be written to the entry " + key);
   return encoded;
 }
 

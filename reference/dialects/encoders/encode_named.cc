@@ -56,7 +56,7 @@ const std::vector<PickledClass>& pickled_classes() {
 const PickledClass& pickled_class(const NamedTensor& tensor) {
   for (const PickledClass& cls : pickled_classes())
     if (cls.name == tensor.type) return cls;
-  throw std::invalid_argument(tensor.name + ": a pickle of " + tensor.type + " is not written");
+  throw std::invalid_argument(tensor.name + ": qcts does not write a pickle of " + tensor.type);
 }
 
 const Tensor* part_of(const NamedTensor& tensor, std::string_view name) {

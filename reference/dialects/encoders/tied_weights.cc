@@ -34,8 +34,9 @@ std::vector<TiedName> add_tied_weights(Checkpoint& checkpoint) {
   if (!checkpoint.config.is_object()) return added;
   const ModelNames model(checkpoint.config);
   if (!model.knows_class() && says_tied(checkpoint.config) == true)
-    checkpoint.warnings.push_back("config.json ties weights, and which ones is not known here for " +
-                                  name_of_class(checkpoint.config) + ": OUT holds what IN stores");
+    checkpoint.warnings.push_back("config.json ties weights, but qcts does not know which ones " +
+                                  name_of_class(checkpoint.config) +
+                                  " ties: OUT gets only the weights that IN stores, without the tied copies");
   const std::vector<TiedName> ties = model.single_ties();
   if (ties.empty()) return added;
   std::map<std::string, size_t> places = places_in_memory(checkpoint);

@@ -296,7 +296,7 @@ class ForeignNamer {
       const CodeSearch::Found found = search.look_at(tensor);
       if (!found.codes) continue;
       if (!found.scaled && by_method_ != nullptr)
-        contradict(tensor.name, "config.json says " + method_ + ", but no scale is beside it");
+        contradict(tensor.name, "config.json says " + method_ + ", but there is no scale next to it");
       mark(tensor, format);
       if (found.part != nullptr) parts.push_back(found.part);
       layers_.emplace_back(tensor.name, &format);
@@ -317,8 +317,7 @@ class ForeignNamer {
     if (!is_scaled_dtype(tensor.dtype) && !integer_weight) return;
     if (by_method_ != nullptr || (!method_.empty() && !integer_weight))
       return contradict(tensor.name, "config.json says " + method_ + ", but it is " +
-                                         std::string(dtype_name(tensor.dtype)) +
-                                         " without a scale beside it");
+                                         std::string(dtype_name(tensor.dtype)) + " without a scale");
     if (++unscaled_ == 1) first_unscaled_ = &tensor;
   }
 
@@ -329,11 +328,11 @@ class ForeignNamer {
           ": " +
           (is_scaled_dtype(first_unscaled_->dtype) ? "float8"
                                                    : std::string(dtype_name(first_unscaled_->dtype))) +
-          " without a scale beside it, read as plain numbers");
+          " without a scale, read as plain numbers");
     const bool read =
         std::ranges::any_of(checkpoint_.tensors, [](const auto& t) { return t.coded != nullptr; });
     if (!method_.empty() && by_method_ != nullptr && weights_ == 0 && !read) {
-      contradict("", "config.json says " + method_ + ", but no tensor is quantized so");
+      contradict("", "config.json says " + method_ + ", but no tensor is quantized that way");
     }
     const ForeignFormat* format = by_method_ && weights_ > 0 ? by_method_ : first_;
     if (format == nullptr && (method_.empty() || by_method_ != nullptr)) return;
@@ -341,9 +340,9 @@ class ForeignNamer {
     std::string text = format ? name + " (" + std::string(format->what) + ")" : name + " (config.json)";
     std::string why = why_;
     if (why.empty() && by_method_ == nullptr && is_joined(name))
-      why = method_.empty() ? "no config.json says how it is quantized; --config names one"
-                            : "config.json says " + method_ + ", which is not known";
-    text += ", which is not read here" + (why.empty() ? "" : " (" + why + ")");
+      why = method_.empty() ? "no config.json says how it is quantized; pass one with --config"
+                            : "config.json says " + method_ + ", which qcts does not know";
+    text += ", which qcts cannot read" + (why.empty() ? "" : " (" + why + ")");
     if (!first_name_.empty()) {
       text += ": " + first_name_;
       if (weights_ > 1) text += ", " + std::to_string(weights_) + " weights in all";

@@ -24,14 +24,14 @@ std::string refuse_awq(const nlohmann::ordered_json& config) {
   for (char& c : version)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   if (version != "gemm")
-    return version.empty() ? "config.json names no version" : "version " + version + " is not read";
+    return version.empty() ? "config.json has no version" : "version " + version + " is not supported";
   if (json_text(config, "quant_method").find("marlin") != std::string::npos)
-    return "marlin's tiles are not read";
+    return "Marlin tiles are not supported";
   const std::string backend = json_text(config, "backend");
-  if (!backend.empty() && backend != "autoawq") return "backend " + backend + " is not read";
+  if (!backend.empty() && backend != "autoawq") return "backend " + backend + " is not supported";
   const std::optional<int64_t> bits = awq_integer(config, "bits", "w_bit");
   if (!bits) return lacks_integer(config, "bits");
-  if (bits != 4) return "other codes than those of 4 bits are not read";
+  if (bits != 4) return "only 4-bit codes are supported";
   return awq_integer(config, "group_size", "q_group_size") ? "" : lacks_integer(config, "group_size");
 }
 

@@ -70,10 +70,11 @@ Json parse_state(const Tensor& bytes) {
     return true;
   };
   Json state = Json::parse(text, note_key, false);
-  if (!state.is_object()) contradict_layer("its quant_state is no JSON object");
+  if (!state.is_object()) contradict_layer("its quant_state is not a JSON object");
   if (twice) contradict_layer("its quant_state has a key twice");
   for (const auto& [key, value] : state.items())
-    if (!kKeys.contains(key)) leave_apart("its quant_state has the key " + key + ", which is not known");
+    if (!kKeys.contains(key))
+      leave_apart("its quant_state has the key " + key + ", which qcts does not know");
   return state;
 }
 
@@ -89,12 +90,12 @@ std::vector<int64_t> bnb_shape(const Json& state) {
   constexpr int64_t kMostElements = int64_t{1} << 40;
   const auto found = state.find("shape");
   if (found == state.end() || !found->is_array() || found->empty() || found->size() > 8)
-    contradict_layer("its quant_state names no shape");
+    contradict_layer("its quant_state has no shape");
   std::vector<int64_t> shape;
   int64_t count = 1;
   for (const Json& size : *found) {
     if (!size.is_number_integer() || size.get<int64_t>() <= 0 || size.get<int64_t>() > kMostElements / count)
-      contradict_layer("its quant_state names a shape that is none");
+      contradict_layer("its quant_state has an invalid shape");
     shape.push_back(size.get<int64_t>());
     count *= shape.back();
   }
@@ -149,11 +150,10 @@ NestedScales nested_scales_of(LayerParts& parts, const std::string& stem, const 
   if (!is_dynamic_map(nested.table))
     contradict_layer("its nested_quant_map is not the table of bitsandbytes");
   nested.block = json_integer(state, "nested_blocksize").value_or(0);
-  if (nested.block < 1) contradict_layer("its quant_state names no nested_blocksize");
+  if (nested.block < 1) contradict_layer("its quant_state has no nested_blocksize");
   if (bnb_dtype(state, "nested_dtype") != DType::float32) leave_apart("its nested_dtype is not float32");
   const auto offset = state.find("nested_offset");
-  if (offset == state.end() || !offset->is_number())
-    contradict_layer("its quant_state names no nested_offset");
+  if (offset == state.end() || !offset->is_number()) contradict_layer("its quant_state has no nested_offset");
   nested.offset = static_cast<float>(offset->get<double>());
   if (!std::isfinite(nested.offset) || nested.offset < 0)
     contradict_layer("its nested_offset is not the mean of scales");
@@ -195,10 +195,10 @@ CodeMatrix bnb_codes(const Tensor& stored, int64_t count) {
 CodedWeight read_four_bits(LayerParts& parts, const Tensor& stored, const Tensor* nf4, const Tensor* fp4,
                            const Json& said) {
   const std::string stem(parts.codes());
-  if (!stored.shape.empty() && stored.shape[0] == 1) leave_apart("its words lie in one row");
+  if (!stored.shape.empty() && stored.shape[0] == 1) leave_apart("its words are in one row");
   if (nf4 != nullptr && fp4 != nullptr) contradict_layer("it has a quant_state of nf4 and one of fp4");
   const Tensor& state_bytes = nf4 ? *nf4 : *fp4;
-  if (state_bytes.dtype != DType::uint8) contradict_layer("its quant_state is no bytes");
+  if (state_bytes.dtype != DType::uint8) contradict_layer("its quant_state is not uint8");
   const Json state = parse_state(state_bytes);
   const std::string type = nf4 ? "nf4" : "fp4";
   if (json_text(state, "quant_type") != type)
@@ -215,7 +215,7 @@ CodedWeight read_four_bits(LayerParts& parts, const Tensor& stored, const Tensor
   scales.values = parts.need(stem + ".absmax", {DType::float32, DType::uint8});
   const int64_t block = json_integer(state, "blocksize").value_or(0);
   if (block < 32 || block > 4096 || !std::has_single_bit(static_cast<uint64_t>(block)))
-    leave_apart("its blocksize is none that bitsandbytes has");
+    leave_apart("its blocksize is not one of bitsandbytes' block sizes");
   scales.column_block = block;
   scales.columns = (weight.columns + block - 1) / block;
   const bool nested = scales.values.dtype == DType::uint8;
@@ -249,7 +249,8 @@ CodedWeight read_eight_bits(LayerParts& parts, const Tensor& codes, const QuantC
   if (codes.shape.size() != 2) leave_apart("a weight that is not two-dimensional");
   if (format != nullptr) {
     std::vector<std::byte> scratch;
-    if (format->dtype != DType::uint8 || format->numel() != 1) leave_apart("its weight_format is no byte");
+    if (format->dtype != DType::uint8 || format->numel() != 1)
+      leave_apart("its weight_format is not a single uint8");
     if (row_major_view(*format, scratch)[0] != std::byte{0}) leave_apart("its weight_format is not row");
   }
   CodedWeight weight;

@@ -49,7 +49,7 @@ void set_scales(CodedWeight& weight, const CompressedRecipe& recipe, const Tenso
   const bool lone = scales.rows == 1 && scales.columns == 1 && values.numel() == 1;
   if (!lone && values.shape != std::vector<int64_t>{scales.rows, scales.columns})
     contradict_layer("config.json asks for " + std::to_string(scales.rows) + " x " +
-                     std::to_string(scales.columns) + " scales, and the weight has others");
+                     std::to_string(scales.columns) + " scales, but the weight has others");
 }
 
 // Returns true if a bit is set that padded words leave idle.
@@ -116,7 +116,7 @@ void set_zeros(CodedWeight& weight, const CompressedRecipe& recipe, const Tensor
     matrix.line_stride = 1;
     matrix.word_stride = matrix.lines;
     if (zeros.shape != std::vector<int64_t>{matrix.line_words(), matrix.lines})
-      contradict_layer("weight_zero_point has another shape than the scales ask for");
+      contradict_layer("weight_zero_point does not have the shape that the scales need");
   }
   weight.zeros = matrix;
 }
@@ -124,7 +124,7 @@ void set_zeros(CodedWeight& weight, const CompressedRecipe& recipe, const Tensor
 // Columns that are in no order belong to the groups that weight_g_idx names, each of which must be full.
 void set_order(CodedWeight& weight, const CompressedRecipe& recipe, const Tensor& order) {
   if (order.dtype != DType::int32 || order.numel() != weight.columns)
-    contradict_layer("weight_g_idx has another size");
+    contradict_layer("weight_g_idx has the wrong size");
   const std::vector<int64_t> groups = read_integers(order);
   const auto none = std::ranges::count(groups, -1);
   if (none == weight.columns) return;
@@ -216,7 +216,7 @@ std::optional<CodedWeight> read_compressed(LayerParts& parts, const QuantConfig&
   const Tensor* packed = parts.find(".weight_packed");
   const Tensor* bytes = packed ? nullptr : parts.find(".weight");
   if (packed == nullptr && (bytes == nullptr || is_wide_float(bytes->dtype))) return std::nullopt;
-  if (parts.find(".scale_packed") != nullptr) leave_apart("marlin-24 is not read");
+  if (parts.find(".scale_packed") != nullptr) leave_apart("marlin-24 is not supported");
   const CompressedRecipe recipe = compressed_recipe(parts.module(), parts.words(), config.said);
   if (recipe.group_order && parts.find(".weight_g_idx") == nullptr)
     contradict_layer("config.json says actorder, but it has no weight_g_idx");

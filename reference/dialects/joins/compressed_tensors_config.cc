@@ -35,7 +35,7 @@ CompressedFormat format_of(const Json& group, const Json& config) {
   if (word.empty()) word = json_text(config, "format");
   for (const FormatWord& known : kFormatWords)
     if (known.word == word) return known.format;
-  leave_apart(word.empty() ? "config.json names no format" : "the format " + word + " is not read");
+  leave_apart(word.empty() ? "config.json has no format" : "the format " + word + " is not supported");
 }
 
 CompressedStrategy strategy_of(const Json& weights) {
@@ -44,12 +44,12 @@ CompressedStrategy strategy_of(const Json& weights) {
   if (word == "channel") return CompressedStrategy::channel;
   if (word == "group" || word == "tensor_group") return CompressedStrategy::group;
   if (word == "block") return CompressedStrategy::block;
-  leave_apart(word.empty() ? "config.json names no strategy" : "the strategy " + word + " is not read");
+  leave_apart(word.empty() ? "config.json has no strategy" : "the strategy " + word + " is not supported");
 }
 
 void require_combination(const CompressedRecipe& recipe) {
   const auto require = [](bool fits) {
-    if (!fits) leave_apart("config.json combines a format with other codes than it has");
+    if (!fits) leave_apart("config.json combines a format with codes that it does not have");
   };
   switch (recipe.format) {
     case CompressedFormat::packed_integers:
@@ -91,25 +91,25 @@ std::string_view part_of_x(const Json& group) {
 
 CompressedRecipe recipe_of(const Json& group, const Json& config) {
   if (!group.is_object() || !group.contains("weights") || !group["weights"].is_object())
-    leave_apart("config.json names no recipe for weights");
+    leave_apart("config.json has no recipe for weights");
   const Json& weights = group["weights"];
   CompressedRecipe recipe;
   recipe.format = format_of(group, config);
   recipe.strategy = strategy_of(weights);
   recipe.bits = static_cast<int>(json_integer(weights, "num_bits").value_or(0));
   const std::string type = json_text(weights, "type");
-  if (type != "int" && type != "float") leave_apart("config.json names no type of codes");
+  if (type != "int" && type != "float") leave_apart("config.json has no type of the codes");
   recipe.is_float = type == "float";
   const std::optional<bool> symmetric = json_flag(weights, "symmetric");
   if (!symmetric) leave_apart("config.json does not say whether weights are symmetric");
   recipe.symmetric = *symmetric;
   if (recipe.strategy == CompressedStrategy::group) {
     recipe.group_size = json_integer(weights, "group_size").value_or(0);
-    if (recipe.group_size < 1) leave_apart("config.json names no group_size");
+    if (recipe.group_size < 1) leave_apart("config.json has no group_size");
   }
   if (recipe.strategy == CompressedStrategy::block) {
     const auto block = json_pair(weights, "block_structure");
-    if (!block) leave_apart("config.json names no block_structure");
+    if (!block) leave_apart("config.json has no block_structure");
     std::tie(recipe.block_rows, recipe.block_columns) = *block;
   }
   const std::string order = json_text(weights, "actorder");
@@ -138,7 +138,7 @@ bool is_class(const std::string& word) {
 }
 
 const std::string& target_word(const Json& target) {
-  if (!target.is_string()) leave_apart("config.json has a target that is no text");
+  if (!target.is_string()) leave_apart("config.json has a target that is not a string");
   return target.get_ref<const std::string&>();
 }
 
@@ -218,8 +218,8 @@ std::string refuse_compressed(const Json& config) {
       json_text(*sparsity, "format") != "dense")
     return "sparsity_config asks for sparse weights";
   if (config.contains("config_groups") && !config["config_groups"].is_object())
-    return "its config_groups are no object";
-  return json_lacks(config, "config_groups") ? "config.json names no config_groups" : "";
+    return "its config_groups are not an object";
+  return json_lacks(config, "config_groups") ? "config.json has no config_groups" : "";
 }
 
 CompressedRecipe compressed_recipe(const std::string& name, const std::vector<std::string>& words,

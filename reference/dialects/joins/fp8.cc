@@ -16,11 +16,11 @@ constexpr std::string_view kFloat8Codes[] = {".weight"};
 constexpr int64_t kFloat4Block = 32;
 
 std::string refuse_fp8(const nlohmann::ordered_json& config) {
-  if (!config.contains("weight_block_size")) return "config.json names no weight_block_size";
+  if (!config.contains("weight_block_size")) return "config.json has no weight_block_size";
   const bool whole = config["weight_block_size"].is_null();
   return whole || json_pair(config, "weight_block_size")
              ? ""
-             : "weight_block_size is no pair of positive integers";
+             : "weight_block_size is not a pair of positive integers";
 }
 
 // Scales of x that config.json calls static lie in the file, and only these.
@@ -44,7 +44,7 @@ void set_blocks(CodedWeight& weight, int64_t block_rows, int64_t block_columns) 
   const bool lone = scales.rows * scales.columns == 1 && scales.values.numel() == 1;
   if (!lone && scales.values.shape != wanted)
     contradict_layer("blocks of " + std::to_string(block_rows) + " x " + std::to_string(block_columns) +
-                     " ask for " + std::to_string(scales.rows) + " x " + std::to_string(scales.columns) +
+                     " need " + std::to_string(scales.rows) + " x " + std::to_string(scales.columns) +
                      " scales");
 }
 
@@ -52,7 +52,7 @@ std::optional<CodedWeight> read_fp8(LayerParts& parts, const QuantConfig& config
   const Tensor* codes = parts.find(".weight");
   const bool pairs = codes->dtype == DType::int8 || codes->dtype == DType::float4_e2m1fn_x2;
   if (!pairs && codes->dtype != DType::float8_e4m3fn) {
-    if (codes->dtype == DType::float8_e5m2) leave_apart("float8_e5m2 is not read");
+    if (codes->dtype == DType::float8_e5m2) leave_apart("float8_e5m2 is not supported");
     return std::nullopt;
   }
   const std::string format = json_text(config.said, "fmt");

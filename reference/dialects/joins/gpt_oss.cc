@@ -19,7 +19,7 @@ std::optional<CodedWeight> read_gpt_oss(LayerParts& parts, const QuantConfig&) {
   if (blocks.shape.size() != 4 || blocks.shape[3] * 2 != kBlockColumns)
     leave_apart("its blocks are not [experts, n, k / 32, 16]");
   const std::vector<int64_t> wanted = {blocks.shape[0], blocks.shape[1], blocks.shape[2]};
-  if (scales.shape != wanted) contradict_layer("its scales are not one for each block");
+  if (scales.shape != wanted) contradict_layer("it does not have one scale per block");
   CodedWeight weight;
   weight.experts = blocks.shape[0];
   weight.rows = blocks.shape[0] * blocks.shape[1];

@@ -27,15 +27,15 @@ bool is_known_width(int64_t bits) { return bits == 2 || bits == 3 || bits == 4 |
 std::string refuse_gptq(const nlohmann::ordered_json& config) {
   for (const char* key : {"checkpoint_format", "format"})
     if (config.contains(key) && !config[key].is_null() && !config[key].is_string())
-      return std::string(key) + " of config.json is no text";
+      return std::string(key) + " of config.json is not a string";
   const std::string format = version_word(config), pack = json_text(config, "pack_dtype");
   if (json_flag(config, "is_marlin_format").value_or(false) || format == "marlin")
-    return "marlin's tiles are not read";
+    return "Marlin tiles are not supported";
   if (!format.empty() && format != "gptq" && format != "gptq_v2")
-    return "checkpoint_format " + format + " is not read";
-  if (!pack.empty() && pack != "int32") return "pack_dtype " + pack + " is not read";
+    return "checkpoint_format " + format + " is not supported";
+  if (!pack.empty() && pack != "int32") return "pack_dtype " + pack + " is not supported";
   if (json_text(config, "quant_method").find("marlin") != std::string::npos)
-    return "marlin's tiles are not read";
+    return "Marlin tiles are not supported";
   const std::optional<int64_t> bits = json_integer(config, "bits");
   if (!bits) return lacks_integer(config, "bits");
   if (!is_known_width(*bits)) return std::to_string(*bits) + " bits are not read";
@@ -135,13 +135,13 @@ void set_version(CodedWeight& weight, const nlohmann::ordered_json& config) {
   }
   if (!second && std::ranges::find(stored, largest) != stored.end())
     leave_apart("a zero point of 0 or " + std::to_string(largest + 1) +
-                " in checkpoint_format gptq, which its readers take differently");
+                " in checkpoint_format gptq, which its readers interpret differently");
   weight.zero = second ? 0 : 1;
 }
 
 void set_group_order(CodedWeight& weight, const Tensor& order, const nlohmann::ordered_json& config) {
   if (order.dtype != DType::int32 || order.numel() != weight.columns)
-    contradict_layer("g_idx has another size");
+    contradict_layer("g_idx has the wrong size");
   const std::vector<int64_t> groups = read_integers(order);
   bool in_order = true;
   std::vector<int64_t> sizes(static_cast<size_t>(weight.scales.columns)), wanted = sizes;
@@ -167,7 +167,7 @@ std::optional<CodedWeight> read_gptq(LayerParts& parts, const QuantConfig& confi
   weight.rows = words.shape[1];
   weight.columns = words.shape[0] * 32 / bits;
   if (words.shape[0] * 32 % bits != 0)
-    contradict_layer("its words do not hold whole codes of " + std::to_string(bits) + " bits");
+    contradict_layer("its words do not hold a whole number of " + std::to_string(bits) + "-bit codes");
   weight.codes = rows_of_codes(words, bits, CodeKind::unsigned_integer, weight.rows, weight.columns);
   weight.codes.line_stride = 1;
   weight.codes.word_stride = weight.rows;

@@ -66,8 +66,8 @@ std::optional<int64_t> json_integer(const nlohmann::ordered_json& object, std::s
 
 std::string lacks_integer(const nlohmann::ordered_json& object, std::string_view key) {
   const bool absent = !object.is_object() || !object.contains(key) || object[key].is_null();
-  return absent ? "config.json names no " + std::string(key)
-                : std::string(key) + " of config.json is no whole number";
+  return absent ? "config.json has no " + std::string(key)
+                : std::string(key) + " of config.json is not an integer";
 }
 
 std::optional<bool> json_flag(const nlohmann::ordered_json& object, std::string_view key) {
@@ -111,7 +111,7 @@ void finish_coded(CodedWeight& weight, std::initializer_list<const Tensor*> othe
   if (!weight.scales.nested && (scale == DType::uint8 || scale == DType::float8_e8m0fnu)) {
     std::vector<std::byte> scratch;
     if (std::ranges::count(row_major_view(weight.scales.values, scratch), std::byte{255}) != 0)
-      contradict_layer("a scale is 255, which stands for no number");
+      contradict_layer("a scale is 255, which is not a number");
   }
   weight.formula_bytes = formula_bytes_of(weight);
   for (const Tensor* part : others)

@@ -101,7 +101,8 @@ class Joiner {
         if (std::optional<CodedWeight> coded = join_.read(parts, config_)) {
           require_converted(stem.empty() ? name : parts.module());
           if (!is_whole_ && named_.behind_prefix(parts.module()))
-            leave_apart("config.json may mean it by " + parts.words()[0] + ", which the other shards tell");
+            leave_apart("config.json may mean it by " + parts.words()[0] +
+                        ", which only the other shards tell");
           add(name, place, parts, std::move(*coded));
         }
       } catch (const NotJoined& why) {

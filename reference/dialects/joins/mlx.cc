@@ -32,7 +32,7 @@ constexpr MlxMode kMlxFloatModes[] = {
 };
 
 std::string refuse_mlx(const Json& config) {
-  if (config.contains("quant_method")) return "only what MLX itself writes in `quantization` is read";
+  if (config.contains("quant_method")) return "only what MLX itself writes in `quantization` is supported";
   return "";
 }
 
@@ -51,24 +51,24 @@ Json said_of_module(const Json& config, const LayerParts& parts) {
   const auto named = config.find(module);
   const bool is_known = module.empty() || named == config.end() || named->is_null() || named->is_boolean() ||
                         named->is_object();
-  if (!is_known) leave_apart("config.json says nothing about it that is known");
+  if (!is_known) leave_apart("config.json says nothing about it that qcts knows");
   const Json* own = nullptr;
   for (const std::string& word : parts.words()) {
     if (!config.contains(word)) continue;  // of a list of modules left as they are
     if (own != nullptr && *own != config[word])
-      contradict_layer("config.json says one thing of " + parts.words()[0] + " and another of " + word);
+      contradict_layer("config.json says one thing about " + parts.words()[0] + " and another about " + word);
     own = &config[word];
   }
   if (own == nullptr) {
     const auto is_own = [](const ModuleWord& word) { return word.required; };
     if (module.empty() && std::ranges::any_of(mlx_words(config), is_own))
-      leave_apart("config.json says bits and groups of single modules, and it has no module's name");
+      leave_apart("config.json has bits and groups for single modules, but it has no module name");
     return config;
   }
   if (*own == false) contradict_layer("config.json says that it is not quantized");
   for (const auto& [key, value] : own->items())
     if (key != "bits" && key != "group_size" && key != "mode")
-      leave_apart("config.json says " + key + " of it, which is not known");
+      leave_apart("config.json says " + key + " about it, which qcts does not know");
   return *own;
 }
 
@@ -78,7 +78,7 @@ void set_sizes(CodedWeight& weight, const Tensor& words, const Tensor& scales, i
   if ((shape.size() != 2 && shape.size() != 3) || scales.shape.size() != shape.size())
     leave_apart("a weight that is neither two- nor three-dimensional");
   if (shape.back() * 32 % bits != 0)
-    contradict_layer("its words do not hold whole codes of " + std::to_string(bits) + " bits");
+    contradict_layer("its words do not hold a whole number of " + std::to_string(bits) + "-bit codes");
   weight.columns = shape.back() * 32 / bits;
   weight.rows = words.numel() / shape.back();
   weight.shape = shape;
@@ -87,22 +87,22 @@ void set_sizes(CodedWeight& weight, const Tensor& words, const Tensor& scales, i
   wanted.back() = weight.columns / group_size;
   if (weight.columns % group_size != 0 || scales.shape != wanted)
     contradict_layer(std::to_string(bits) + " bits in groups of " + std::to_string(group_size) +
-                     " ask for other scales");
+                     " need other scales");
   weight.scales.rows = weight.rows;
   weight.scales.columns = wanted.back();
   weight.scales.column_block = group_size;
 }
 
 CodedWeight read_mlx_affine(LayerParts& parts, const Tensor& words, int64_t bits, int64_t group_size) {
-  if (bits < 2 || bits > 8 || bits == 7) leave_apart(std::to_string(bits) + " bits are not read");
+  if (bits < 2 || bits > 8 || bits == 7) leave_apart(std::to_string(bits) + " bits are not supported");
   if (group_size != 32 && group_size != 64 && group_size != 128)
-    leave_apart("groups of " + std::to_string(group_size) + " are not read");
+    leave_apart("groups of " + std::to_string(group_size) + " are not supported");
   const Tensor& scales = parts.need(".scales", {DType::float32, DType::float16, DType::bfloat16});
   const Tensor& biases = parts.need(".biases", {DType::float32, DType::float16, DType::bfloat16});
   CodedWeight weight;
   set_sizes(weight, words, scales, bits, group_size);
   if (biases.dtype != scales.dtype || biases.shape != scales.shape)
-    contradict_layer("its biases are not like its scales");
+    contradict_layer("its biases do not match its scales in shape or dtype");
   weight.dtype = weight.quantized_from = scales.dtype;
   weight.codes =
       rows_of_codes(words, static_cast<int>(bits), CodeKind::unsigned_integer, weight.rows, weight.columns);
@@ -133,7 +133,7 @@ std::optional<CodedWeight> read_mlx(LayerParts& parts, const QuantConfig& config
   const Json said = said_of_module(config.said, parts);
   for (const char* key : {"bits", "group_size"})
     if (said.contains(key) && !json_integer(said, key))
-      leave_apart("config.json says no number for " + std::string(key));
+      leave_apart("config.json has no number for " + std::string(key));
   const std::optional<int64_t> bits = json_integer(said, "bits"),
                                group_size = json_integer(said, "group_size");
   const std::string mode = said.contains("mode") ? json_text(said, "mode") : "affine";
@@ -142,10 +142,10 @@ std::optional<CodedWeight> read_mlx(LayerParts& parts, const QuantConfig& config
       floats != std::end(kMlxFloatModes)) {
     if (bits.value_or(floats->bits) != floats->bits ||
         group_size.value_or(floats->group_size) != floats->group_size)
-      contradict_layer("config.json says " + mode + " with other bits or groups than it has");
+      contradict_layer("config.json says " + mode + " with bits or groups that it does not have");
     weight = read_mlx_floats(parts, words, *floats);
   } else {
-    if (mode != "affine") leave_apart("mode " + mode + " is not read");
+    if (mode != "affine") leave_apart("mode " + mode + " is not supported");
     weight = read_mlx_affine(parts, words, bits.value_or(4), group_size.value_or(64));
   }
   parts.require_no_others({"bias"});

@@ -74,10 +74,11 @@ void set_rows(CodedWeight& weight, ModeloptAlgorithm algorithm) {
   scales.row_block = algorithm == ModeloptAlgorithm::fp8 ? weight.rows : 1;
   scales.rows = algorithm == ModeloptAlgorithm::fp8 ? 1 : weight.rows;
   scales.columns = (weight.columns + scales.column_block - 1) / scales.column_block;
-  if (weight.columns % scales.column_block != 0) contradict_layer("its columns are no whole blocks of 16");
+  if (weight.columns % scales.column_block != 0)
+    contradict_layer("its columns are not a whole number of blocks of 16");
   if (algorithm == ModeloptAlgorithm::nvfp4 &&
       scales.values.shape != std::vector<int64_t>{scales.rows, scales.columns})
-    contradict_layer("blocks of 16 ask for other scales");
+    contradict_layer("blocks of 16 need other scales");
 }
 
 // fnmatch of Python, for patterns of * and ? alone. Goes back to the last star alone, which is enough.
@@ -132,7 +133,8 @@ void require_group_size(const nlohmann::ordered_json& said,
                         const std::vector<nlohmann::ordered_json>& groups) {
   const auto require = [](const std::optional<int64_t>& size) {
     if (size && size != kNvfp4Block)
-      contradict_layer("blocks of NVFP4 are of 16, but config.json says group_size " + std::to_string(*size));
+      contradict_layer("NVFP4 blocks have 16 elements, but config.json says group_size " +
+                       std::to_string(*size));
   };
   require(json_integer(said, "group_size"));
   for (const nlohmann::ordered_json& group : groups)
@@ -154,7 +156,7 @@ std::optional<CodedWeight> read_modelopt(LayerParts& parts, const QuantConfig& c
   const Tensor* codes = parts.find(".weight");
   const bool pairs = codes->dtype == DType::uint8;
   if (!pairs && codes->dtype != DType::float8_e4m3fn) {
-    if (codes->dtype == DType::int8) leave_apart("int8 weights are not read");
+    if (codes->dtype == DType::int8) leave_apart("int8 weights are not supported");
     return std::nullopt;
   }
   const nlohmann::ordered_json& said = said_of_modelopt(config.said, parts);

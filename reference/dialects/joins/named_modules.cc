@@ -49,7 +49,7 @@ NamedModules::NamedModules(std::vector<ModuleWord> words, const PlainPlaces& pla
   modules_.erase(std::ranges::unique(modules_).begin(), modules_.end());
   for (const ModuleWord& word : words) resolve(word);
   for (const auto& [said_by, answered] : answered_)
-    if (!answered) findings_.push_back("config.json says " + said_by + " of modules that it does not hold");
+    if (!answered) findings_.push_back("config.json says " + said_by + " for modules that it does not hold");
 }
 
 const std::vector<std::string>& NamedModules::words_of(const std::string& module) const {

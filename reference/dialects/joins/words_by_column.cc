@@ -12,7 +12,7 @@ void set_groups(CodedWeight& weight, const Tensor& values, const Tensor& words, 
   if (scales.column_block < 1) leave_apart("config.json says group_size " + std::to_string(group_size));
   scales.columns = (weight.columns + scales.column_block - 1) / scales.column_block;
   if (values.shape != std::vector<int64_t>{scales.columns, weight.rows})
-    contradict_layer("groups of " + std::to_string(scales.column_block) + " ask for " +
+    contradict_layer("groups of " + std::to_string(scales.column_block) + " need " +
                      std::to_string(scales.columns) + " x " + std::to_string(weight.rows) + " scales");
   CodeMatrix zeros;
   zeros.words = words;
@@ -23,7 +23,8 @@ void set_groups(CodedWeight& weight, const Tensor& values, const Tensor& words, 
   zeros.lines_are_rows = false;
   zeros.line_stride = zeros.line_words();
   if (words.shape != std::vector<int64_t>{zeros.lines, zeros.line_words()})
-    contradict_layer("qzeros has another shape than " + std::to_string(weight.codes.bits) + " bits ask for");
+    contradict_layer("qzeros does not have the shape that " + std::to_string(weight.codes.bits) +
+                     " bits need");
   weight.zeros = zeros;
 }
 

@@ -55,10 +55,10 @@ void require_shape(const GridWeight& weight, Granularity granularity) {
     not_held("compressed-tensors packs no integers with scales of " + std::to_string(weight.row_block) +
              " x " + std::to_string(weight.column_block) + " blocks");
   if (weight.group_of.empty()) return;
-  if (granularity != Granularity::group || weight.element) not_held("its columns are in no order");
+  if (granularity != Granularity::group || weight.element) not_held("its columns are not in order");
   if (32 % weight.bits != 0)
-    not_held("its columns are in no order, which compressed-tensors up to 0.12 reads, and " +
-             std::to_string(weight.bits) + " bits, which these versions pack otherwise");
+    not_held("its columns are not in order, which compressed-tensors up to 0.12 reads, and " +
+             std::to_string(weight.bits) + " bits, which these versions pack differently");
 }
 
 Json arguments_of(const GridWeight& weight, Granularity granularity) {

@@ -54,7 +54,8 @@ std::vector<double> exact_of_scheme(const SchemeTensor& tensor) {
 std::vector<double> exact_values(const NamedTensor& tensor) {
   if (tensor.coded) return exact_of_coded(*tensor.coded);
   const std::optional<SchemeTensor> made = scheme_tensor(tensor);
-  if (!made) throw std::invalid_argument(tensor.name + ": this " + tensor.type + " is of no scheme");
+  if (!made)
+    throw std::invalid_argument(tensor.name + ": this " + tensor.type + " does not belong to a scheme");
   return exact_of_scheme(*made);
 }
 

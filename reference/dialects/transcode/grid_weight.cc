@@ -36,7 +36,7 @@ void require_finite(const GridWeight& grid) {
   for (size_t i = 0; i < grid.codes.size(); ++i)
     if (!std::isfinite(decode_float(*grid.element, static_cast<uint8_t>(grid.codes[i]))))
       no_grid("row " + std::to_string(i / static_cast<size_t>(grid.columns)) + ", column " +
-              std::to_string(i % static_cast<size_t>(grid.columns)) + ": the code is no finite number");
+              std::to_string(i % static_cast<size_t>(grid.columns)) + ": the code is not a finite number");
 }
 
 bool is_integer_kind(CodeKind kind) {
@@ -107,7 +107,7 @@ int integer_zero(const ExactWeight& weight, const std::string& place) {
   if (weight.zero == 0) return 0;
   const double whole = std::nearbyint(-weight.zero / weight.scale);
   if (!(std::fabs(whole) < 1024) || whole * weight.scale != -weight.zero)
-    no_grid(place + ": the zero point " + number_text(weight.zero) + " is no whole number of scales of " +
+    no_grid(place + ": the zero point " + number_text(weight.zero) + " is not a whole number of scales of " +
             number_text(weight.scale));
   return static_cast<int>(whole);
 }
@@ -162,10 +162,11 @@ GridWeight grid_of_scheme(const SchemeTensor& tensor) {
   const Scheme& scheme = *tensor.scheme;
   const SchemeParams& params = scheme.params();
   if (!is_affine_family(scheme.family()))
-    no_grid("weights of " + std::string(scheme.name()) + " are no codes with scales and whole zero points");
+    no_grid("weights of " + std::string(scheme.name()) +
+            " are not codes with scales and integer zero points");
   if (tensor.activation != kWeightOnly)
     no_grid("it asks for quantized x (" + std::string(tensor.activation.name()) +
-            "), which OUT would not say");
+            "), which OUT could not record");
   GridWeight grid;
   grid.rows = tensor.n;
   grid.columns = tensor.k;
@@ -181,13 +182,13 @@ GridWeight grid_of_scheme(const SchemeTensor& tensor) {
 }
 
 GridWeight grid_of_tensor(const NamedTensor& tensor) {
-  if (!tensor.foreign.empty()) no_grid("of " + std::string(tensor.foreign) + ", which is not read here");
+  if (!tensor.foreign.empty()) no_grid("of " + std::string(tensor.foreign) + ", which qcts cannot read");
   if (tensor.coded) return grid_of_coded(*tensor.coded);
   if (tensor.shape.size() != 2) no_grid("a quantized weight that is not two-dimensional");
-  if (tensor.scheme.empty()) no_grid("this " + tensor.type + " is of no scheme");
+  if (tensor.scheme.empty()) no_grid("this " + tensor.type + " does not belong to a scheme");
   if (!tensor.layout) no_grid("the file does not say which CPU packed it");
   const std::optional<SchemeTensor> made = scheme_tensor(tensor);
-  if (!made) no_grid("this " + tensor.type + " is of no scheme");
+  if (!made) no_grid("this " + tensor.type + " does not belong to a scheme");
   return grid_of_scheme(*made);
 }
 

@@ -90,14 +90,14 @@ SchemeTensor block_planes(const CodedWeight& weight, const Scheme& scheme) {
   made.k = weight.columns;
   const WeightShape shape = {made.dtype, made.n, made.k};
   if (const std::optional<std::string> why = scheme.refusal(shape)) no_planes(*why);
-  if (!weight.codes.lines_are_rows || weight.scales.transposed) no_planes("its codes lie by column");
+  if (!weight.codes.lines_are_rows || weight.scales.transposed) no_planes("its codes are stored by column");
   made.planes = make_planes(scheme.plane_specs(shape));
   for (Plane& plane : made.planes) {
     std::vector<std::byte> bytes = plane.name == "qdata"   ? code_bytes(weight)
                                    : plane.name == "scale" ? row_major_bytes(weight.scales.values)
                                                            : global_bytes(weight.scales);
     if (bytes.size() != plane.bytes.size())
-      throw std::logic_error("plane " + plane.name + " has another size than the weight");
+      throw std::logic_error("plane " + plane.name + " does not match the weight in size");
     plane.bytes = std::move(bytes);
   }
   return made;
@@ -135,7 +135,7 @@ void require_same(const CodedWeight& weight, const SchemeTensor& made) {
 }  // namespace
 
 SchemeTensor kernel_planes(const NamedTensor& tensor) {
-  if (!tensor.coded) throw std::invalid_argument(tensor.name + ": no weight of another library");
+  if (!tensor.coded) throw std::invalid_argument(tensor.name + ": not a weight of another library");
   try {
     SchemeTensor made = planes_of(tensor);
     require_same(*tensor.coded, made);

@@ -74,7 +74,7 @@ void fill(Plane& plane, const GridWeight& weight) {
 void require_size(const Plane& plane, const GridWeight& weight) {
   const size_t count = plane.name == "qdata" ? weight.codes.size() : weight.scales.size();
   if (plane.bytes.size() != count * dtype_bytes(plane.dtype))
-    throw std::logic_error("plane " + plane.name + " has another size than the weight");
+    throw std::logic_error("plane " + plane.name + " does not match the weight in size");
 }
 
 }  // namespace

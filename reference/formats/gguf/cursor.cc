@@ -19,14 +19,16 @@ std::string_view GgufCursor::name(std::string_view what) {
   const uint64_t begin = at_;
   const std::string_view text = string(what);
   if (text.size() > limits_.gguf_name_bytes)
-    refuse(RefusalClass::LimitExceeded, std::string(what) + " has " + std::to_string(text.size()) + " bytes",
+    refuse(RefusalClass::LimitExceeded,
+           std::string(what) + " has " + std::to_string(text.size()) + " bytes, more than the limit of " +
+               std::to_string(limits_.gguf_name_bytes),
            begin);
   const bool zero = text.find('\0') != text.npos;
   if (text.empty() || zero || !is_utf8(text))
     refuse(RefusalClass::EntryName,
            std::string(what) + (text.empty() ? " is empty"
                                 : zero       ? " holds a zero byte"
-                                             : " is no UTF-8"),
+                                             : " is not valid UTF-8"),
            begin);
   return text;
 }
@@ -35,8 +37,8 @@ GgufValueType GgufCursor::value_type(std::string_view key) {
   const uint64_t begin = at_;
   const auto type = number<uint32_t>("the type of a value");
   if (type >= kGgufValueTypeCount)
-    refuse(RefusalClass::GgufHeader,
-           std::string(key) + ": no type of a value has the number " + std::to_string(type), begin);
+    refuse(RefusalClass::GgufHeader, std::string(key) + ": unknown value type " + std::to_string(type),
+           begin);
   return static_cast<GgufValueType>(type);
 }
 
@@ -44,7 +46,7 @@ void GgufCursor::require_bool(std::string_view key, std::span<const std::byte> b
   const auto odd = std::ranges::find_if(bytes, [](std::byte byte) { return byte > std::byte{1}; });
   if (odd == bytes.end()) return;
   refuse(RefusalClass::GgufHeader,
-         std::string(key) + ": the byte " + std::to_string(std::to_integer<int>(*odd)) + " is no bool",
+         std::string(key) + ": byte " + std::to_string(std::to_integer<int>(*odd)) + " is not a bool",
          at + static_cast<uint64_t>(odd - bytes.begin()));
 }
 

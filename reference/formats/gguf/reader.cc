@@ -21,21 +21,24 @@ void check_version(GgufCursor& cursor, Gguf& file) {
   if (file.version == 2 || file.version == 3) return;
   if (file.version != 0 && (file.version & 0xFFFF) == 0)
     refuse(RefusalClass::ByteOrder,
-           "a big-endian GGUF file, which is not read here: convert it with gguf-convert-endian", 4);
+           "a big-endian GGUF file, which qcts cannot read: convert it with gguf-convert-endian", 4);
   const bool first = file.version == 1;
   refuse(RefusalClass::Version,
          "GGUF version " + std::to_string(file.version) +
              (first ? ", which llama.cpp no longer reads either: convert the model again"
-                    : "; 2 and 3 are read"),
+                    : "; only versions 2 and 3 are supported"),
          4);
 }
 
-// Returns a count that the rest of the file has room for, at `least` bytes each.
+// Returns a count for which the rest of the file has room, at `least` bytes each.
 uint64_t count_of(GgufCursor& cursor, const char* what, uint64_t limit, uint64_t least) {
   const uint64_t begin = cursor.at();
   const auto count = cursor.number<uint64_t>("a count");
   if (count > limit)
-    refuse(RefusalClass::LimitExceeded, "the file has " + std::to_string(count) + " " + what, begin);
+    refuse(RefusalClass::LimitExceeded,
+           "the file has " + std::to_string(count) + " " + what + ", more than the limit of " +
+               std::to_string(limit),
+           begin);
   if (count > cursor.left() / least)
     refuse(RefusalClass::Truncated,
            "the file has no room for its " + std::to_string(count) + " " + what +
@@ -52,7 +55,7 @@ void require_unique(const std::vector<Item>& items, const char* what, NameOf nam
   sort_by_name(names, [](std::string_view name) { return name; });
   const auto twice = std::ranges::adjacent_find(names);
   if (twice != names.end())
-    refuse(RefusalClass::DuplicateEntry, std::string(what) + " " + std::string(*twice) + " is there twice");
+    refuse(RefusalClass::DuplicateEntry, std::string(what) + " " + std::string(*twice) + " appears twice");
 }
 
 uint64_t alignment_of(const Gguf& file) {
@@ -64,7 +67,7 @@ uint64_t alignment_of(const Gguf& file) {
            key + " is of type " + std::string(gguf_value_type_name(value->type)) + ", not uint32");
   if (value->bits < 8 || !std::has_single_bit(value->bits))
     refuse(RefusalClass::GgufHeader,
-           key + " is " + std::to_string(value->bits) + ", which is no power of two from 8 on");
+           key + " is " + std::to_string(value->bits) + ", which is not a power of two of at least 8");
   return value->bits;
 }
 
@@ -98,8 +101,8 @@ Tensor tensor_of(const GgufEntry& entry, uint64_t at) {
     if (row % type.block_elements != 0)
       refuse(RefusalClass::GgufHeader,
              "tensor " + entry.name + ": rows of " + std::to_string(row) +
-                 " elements are no whole blocks of " + std::to_string(type.block_elements) + ", as " +
-                 std::string(type.name) + " has",
+                 " elements are not a whole number of blocks of " + std::to_string(type.block_elements) +
+                 ", the block size of " + std::string(type.name),
              at);
     if (__builtin_mul_overflow(row / type.block_elements, int64_t{type.block_bytes}, &tensor.shape.back()))
       refuse(RefusalClass::Overflow, "tensor " + entry.name + ": a row's bytes do not fit 63 bits", at);
@@ -162,10 +165,10 @@ class DataLayout {
     if (offset == due) return;
     std::string text = "tensor " + entry.name + " begins at " + std::to_string(offset) + " of the data";
     if (offset % file_.alignment != 0)
-      text += ", which is no multiple of the alignment " + std::to_string(file_.alignment);
+      text += ", which is not a multiple of the alignment " + std::to_string(file_.alignment);
     else if (offset < due && before != nullptr)
-      text += ", before the end of " + before->name + " at " + std::to_string(due) + ", as its type " +
-              std::string(before->type->name) + " and its shape have it";
+      text += ", before the end of " + before->name + " at " + std::to_string(due) + ", given its type " +
+              std::string(before->type->name) + " and its shape";
     else
       text += " where " + std::to_string(due) + " is due";
     refuse(RefusalClass::GgufLayout, text,

@@ -18,12 +18,12 @@ struct Signature {
   size_t at;
   std::string_view what;
 };
-constexpr std::string_view kUnpack = ": unpack it and name what was in it";
+constexpr std::string_view kUnpack = ": unpack it and pass what was inside";
 constexpr std::array<Signature, 36> kSignatures = {{
     {"version https://git-lfs.github.com/spec/"sv, 0,
-     "a git-lfs pointer, not the file that it stands for: fetch it with git lfs pull"},
-    {"tjgg"sv, 0, "a file of GGML before GGUF, which is not read here: convert it with llama.cpp"},
-    {"lmgg"sv, 0, "a file of GGML before GGUF, which is not read here: convert it with llama.cpp"},
+     "a git-lfs pointer, not the file itself: fetch the file with git lfs pull"},
+    {"tjgg"sv, 0, "a GGML file from before GGUF, which qcts cannot read: convert it with llama.cpp"},
+    {"lmgg"sv, 0, "a GGML file from before GGUF, which qcts cannot read: convert it with llama.cpp"},
     {"\x1f\x8b"sv, 0, "a gzip file: unpack it first"},
     {"BZh"sv, 0, "a bzip2 file: unpack it first"},
     {"\xfd"
@@ -31,34 +31,34 @@ constexpr std::array<Signature, 36> kSignatures = {{
      0, "an xz file: unpack it first"},
     {"\x28\xb5\x2f\xfd"sv, 0, "a zstd file: unpack it first"},
     {"\x04\x22\x4d\x18"sv, 0, "an lz4 file: unpack it first"},
-    {"7z\xbc\xaf\x27\x1c"sv, 0, "a 7z archive: unpack it and name what was in it"},
-    {"Rar!\x1a\x07"sv, 0, "a rar archive: unpack it and name what was in it"},
-    {"ustar"sv, 257, "a tar archive: unpack it and name what was in it"},
-    {"\x93NUMPY"sv, 0, "a NumPy array, which is not read here: save it with safetensors.numpy"},
-    {"\x89HDF\r\n\x1a\n"sv, 0, "an HDF5 file (Keras, h5py), which is not read here"},
-    {"TFL3"sv, 4, "a TensorFlow Lite model, which is not read here"},
-    {"ORTM"sv, 4, "a model of ONNX Runtime, which is not read here"},
+    {"7z\xbc\xaf\x27\x1c"sv, 0, "a 7z archive: unpack it and pass what was inside"},
+    {"Rar!\x1a\x07"sv, 0, "a rar archive: unpack it and pass what was inside"},
+    {"ustar"sv, 257, "a tar archive: unpack it and pass what was inside"},
+    {"\x93NUMPY"sv, 0, "a NumPy array, which qcts cannot read: save it with safetensors.numpy"},
+    {"\x89HDF\r\n\x1a\n"sv, 0, "an HDF5 file (Keras, h5py), which qcts cannot read"},
+    {"TFL3"sv, 4, "a TensorFlow Lite model, which qcts cannot read"},
+    {"ORTM"sv, 4, "an ONNX Runtime model, which qcts cannot read"},
     {"ET12"sv, 4,
-     "an ExecuTorch program (.pte), which is not read here: name the checkpoint that it was made of"},
-    {"PTMF"sv, 4, "a mobile TorchScript program (flatbuffer), which is not read here"},
-    {"ftrt"sv, 0, "an engine of TensorRT, which is not read here: name the checkpoint that it was made of"},
-    {"PAR1"sv, 0, "a Parquet file, which is no checkpoint"},
-    {"ARROW1"sv, 0, "an Arrow file, which is no checkpoint"},
-    {"SQLite format 3"sv, 0, "an SQLite database, which is no checkpoint"},
+     "an ExecuTorch program (.pte), which qcts cannot read: pass the checkpoint that it was made from"},
+    {"PTMF"sv, 4, "a mobile TorchScript program (flatbuffer), which qcts cannot read"},
+    {"ftrt"sv, 0, "a TensorRT engine, which qcts cannot read: pass the checkpoint that it was made from"},
+    {"PAR1"sv, 0, "a Parquet file, which is not a checkpoint"},
+    {"ARROW1"sv, 0, "an Arrow file, which is not a checkpoint"},
+    {"SQLite format 3"sv, 0, "an SQLite database, which is not a checkpoint"},
     {"\xef\xbe\xad\xde"sv, 64,
-     "the weights of a Core ML model, which is not read here: name the checkpoint that it was made of"},
+     "the weights of a Core ML model, which qcts cannot read: pass the checkpoint that it was made from"},
     {"\0\5\x16\7"sv, 0,
-     "an AppleDouble file, which macOS leaves beside the real one: name that, without \"._\""},
+     "an AppleDouble file, which macOS leaves next to the real file: pass that one, without \"._\""},
     {"PK\5\6"sv, 0, "an empty zip archive"},
-    {"PK\7\10"sv, 0, "a part of a zip archive in several: join the parts first"},
+    {"PK\7\10"sv, 0, "one part of a multi-part zip archive: join the parts first"},
     {"Salted__"sv, 0, "a file encrypted by openssl: decrypt it first"},
     {"age-encryption.org/"sv, 0, "a file encrypted by age: decrypt it first"},
-    {"HTTP/1."sv, 0, "the whole answer of a server, headers and all: save its body alone"},
+    {"HTTP/1."sv, 0, "a server's whole response, headers and all: save only the body"},
     {"GIF8"sv, 0, "a GIF image"},
     {"\xff\xd8\xff"sv, 0, "a JPEG image"},
     {"MZ\x90\0"sv, 0, "a Windows program or library"},
-    {"\x4c\0\0\0\1\x14\2\0"sv, 0, "a shortcut of Windows: name the file that it leads to"},
-    {"Obj\1"sv, 0, "an Avro file, which is no checkpoint"},
+    {"\x4c\0\0\0\1\x14\2\0"sv, 0, "a Windows shortcut: pass the file that it points to"},
+    {"Obj\1"sv, 0, "an Avro file, which is not a checkpoint"},
     {"%PDF"sv, 0, "a PDF document"},
     {"\x89PNG"sv, 0, "a PNG image"},
     {"\x7f"
@@ -99,22 +99,22 @@ std::string json_kind(std::string_view text, std::string_view name) {
     return text.find("\"" + std::string(key) + "\"") != text.npos;
   };
   if (name.ends_with(".index.json") || holds("weight_map"))
-    return "an index of shards: name the directory in which it and its shards lie";
+    return "a shard index: pass the directory that contains it and its shards";
   if (holds("model_type") || holds("architectures") || holds("quantization_config") || holds("peft_type") ||
       holds("_class_name"))
-    return "a config.json: name its directory, or the weights beside it";
-  if (holds("data_offsets")) return "the header of safetensors without the length that stands before it";
+    return "a config.json: pass its directory, or the weights next to it";
+  if (holds("data_offsets")) return "a safetensors header without the length in front of it";
   return "JSON, not a checkpoint: " + quoted(text);
 }
 
 // Pointers that version control leaves in place of a file.
 std::string pointer_kind(std::string_view text) {
   if (text.starts_with("# xet version"))
-    return "a pointer of Xet, not the file that it stands for: fetch it with git xet, or hf download";
+    return "a Xet pointer, not the file itself: fetch the file with git xet, or hf download";
   if (text.starts_with("outs:") && text.find("md5:") != text.npos)
-    return "a pointer of DVC, not the file that it stands for: fetch it with dvc pull";
+    return "a DVC pointer, not the file itself: fetch the file with dvc pull";
   if (text.find("/annex/objects/") != text.npos)
-    return "a pointer of git-annex, not the file that it stands for: fetch it with git annex get";
+    return "a git-annex pointer, not the file itself: fetch the file with git annex get";
   return "";
 }
 
@@ -123,16 +123,16 @@ std::string text_kind(std::string_view head, std::string_view name) {
   if (begins_with_word(text, "<!doctype html") || begins_with_word(text, "<html"))
     return "an HTML page, such as a server's error or login: download the file again";
   if (begins_with_word(text, "<?xml") && text.find("<net ") != text.npos)
-    return "a network of OpenVINO, which is not read here: name the checkpoint that it was made of";
+    return "an OpenVINO model, which qcts cannot read: pass the checkpoint that it was made from";
   if (begins_with_word(text, "<?xml"))
     return "an XML document, such as the error of a storage server: download the file again";
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
-    return "text in UTF-16, as PowerShell's > makes of a download: fetch it with curl -o or "
+    return "UTF-16 text, which is what PowerShell's > turns a download into: fetch it with curl -o or "
            "Invoke-WebRequest "
            "-OutFile";
   if (text.starts_with("{\"") && text.find("\"data_offsets\"") != text.npos) return json_kind(text, name);
   if (text.starts_with("--") && text.find("Content-Disposition:") != text.npos)
-    return "the body of an upload form, headers and all: save the part alone";
+    return "the body of an upload form, headers and all: save only the part";
   if (!is_printable(text) || text.empty()) return "";
   if (text.front() == '<' && text.find('>') != text.npos)
     return "an HTML page, such as a server's error or login: download the file again";
@@ -140,7 +140,7 @@ std::string text_kind(std::string_view head, std::string_view name) {
   if (text.front() == '{' || text.front() == '[') return json_kind(text, name);
   if (text.find('/') != text.npos && text.size() < 300 && text.find_first_of(" \n") == text.npos)
     return "the path " + quoted(text) +
-           ", as a symbolic link becomes where links are not kept: name that file";
+           ", which is what a symbolic link turns into where links are not preserved: pass that file instead";
   constexpr size_t kShortWord = 8;  // a pickle of a few opcodes looks like one
   return text.size() < kShortWord && text.find(' ') == text.npos ? ""
                                                                  : "text, not a checkpoint: " + quoted(text);
@@ -183,17 +183,17 @@ std::string foreign_file(std::span<const std::byte> bytes, std::string_view name
     if (head.size() > signature.at && head.substr(signature.at).starts_with(signature.bytes))
       return std::string(signature.what);
   if (head.find("com.github.apple.coremltools"sv) != head.npos || name.ends_with(".mlmodel"))
-    return "a Core ML model, which is not read here: name the checkpoint that it was made of";
+    return "a Core ML model, which qcts cannot read: pass the checkpoint that it was made from";
   if (looks_like_onnx(head, name))
-    return "an ONNX model, which is not read here: name the checkpoint that it was made of";
+    return "an ONNX model, which qcts cannot read: pass the checkpoint that it was made from";
   constexpr size_t kManyZeros = 512;
   if (head.size() >= kManyZeros && head.find_first_not_of('\0') == head.npos)
-    return "zeros from its start, as a download or copy that was not finished leaves: fetch it again";
+    return "all zeros at the start, as an unfinished download or copy leaves it: fetch it again";
   if (as_text(bytes).ends_with("\x57\xfb\x80\x8b\x24\x75\x47\xdb"sv))
-    return "the index of a TensorFlow checkpoint, which is not read here";
+    return "the index of a TensorFlow checkpoint, which qcts cannot read";
   if (head.starts_with("(dp") || head.starts_with("(lp") || head.starts_with("ccopy_reg\n"))
-    return "a pickle of protocol 0, which torch.save does not write: load it and save it with torch.save";
-  if (name.ends_with(".msgpack")) return "a msgpack file of Flax, which is not read here";
+    return "a protocol 0 pickle, which torch.save does not write: load it and save it with torch.save";
+  if (name.ends_with(".msgpack")) return "a Flax msgpack file, which qcts cannot read";
   if (without_blanks(head).empty()) {  // a page may begin with many empty lines
     const std::string_view rest = without_blanks(text_of(bytes, 1u << 20));
     head = rest.substr(0, 4096);
@@ -216,18 +216,17 @@ std::string foreign_zip(std::span<const std::byte> bytes) {
     return found == zip.names.end() ? std::string() : *found;
   };
   if (!any("archive_format").empty() || !any("models/model.json").empty())
-    return "a program of torch.export, which is not read here: save its state_dict with torch.save";
+    return "a torch.export program, which qcts cannot read: save its state_dict with torch.save";
   if (!any(".data/extern_modules").empty() || !any(".data/python_version").empty())
-    return "a package of torch.package, which is not read here: save the state_dict with torch.save";
-  if (!any(".npy").empty()) return "a NumPy archive (.npz), which is not read here";
-  if (!any(".weights.h5").empty()) return "a Keras model, which is not read here";
+    return "a torch.package archive, which qcts cannot read: save the state_dict with torch.save";
+  if (!any(".npy").empty()) return "a NumPy archive (.npz), which qcts cannot read";
+  if (!any(".weights.h5").empty()) return "a Keras model, which qcts cannot read";
   for (std::string_view ending : {".safetensors", ".pt", ".pth", ".bin", ".gguf"})
     if (const std::string inside = any(ending); !inside.empty())
-      return "a zip archive around " + inside + std::string(kUnpack);
+      return "a zip archive that contains " + inside + std::string(kUnpack);
   if (!any("data.pkl").empty() && zip.compressed)
-    return "a checkpoint of torch whose archive was unpacked and zipped again, compressed: torch does not "
-           "read it "
-           "either; zip it without compression (zip -0 -r) under one folder, or save it again";
+    return "a torch checkpoint whose archive was unpacked and re-zipped with compression: torch cannot read "
+           "it either; zip it without compression (zip -0 -r) with one top-level folder, or save it again";
   if (any("data.pkl").empty() && !zip.names.empty())
     return "a zip archive of other files (" + zip.names.front() + ")" + std::string(kUnpack);
   return "";

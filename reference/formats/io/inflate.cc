@@ -19,7 +19,8 @@ std::vector<std::byte> inflate(std::span<const std::byte> stored, uint64_t bytes
   if (bytes / kMaxInflatedPerByte > stored.size())
     damaged("its declared size is more than its data can inflate to");
   if (stored.size() > UINT32_MAX || bytes >= UINT32_MAX) {
-    refuse(RefusalClass::LimitExceeded, what + ": a deflated record of 4 GiB", offset);
+    refuse(RefusalClass::LimitExceeded, what + ": compressed records of 4 GiB or more are not supported",
+           offset);
   }
   std::vector<std::byte> out(bytes + 1);  // one more byte detects data that is too long
   z_stream stream{};
@@ -32,9 +33,9 @@ std::vector<std::byte> inflate(std::span<const std::byte> stored, uint64_t bytes
   const int result = ::inflate(&stream, Z_FINISH);
   if (result == Z_MEM_ERROR) throw std::bad_alloc();
   if (stream.total_out > bytes) damaged("it inflates to more than its declared size");
-  if (result != Z_STREAM_END) damaged("its deflated data is damaged or cut off");
+  if (result != Z_STREAM_END) damaged("its compressed data is corrupt or truncated");
   if (stream.total_out != bytes) damaged("it inflates to less than its declared size");
-  if (stream.avail_in != 0) damaged("bytes follow its deflated data");
+  if (stream.avail_in != 0) damaged("extra bytes follow its compressed data");
   out.resize(bytes);
   return out;
 }

@@ -109,9 +109,9 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   if (::fstat(fd.get(), &info) != 0) throw IoError(path.string(), "stat", errno);
   if (S_ISDIR(info.st_mode)) throw IoError(path.string(), "open", EISDIR);
   if (!S_ISREG(info.st_mode))
-    refuse(RefusalClass::NotArchive,
-           path.string() + " is " + (S_ISFIFO(info.st_mode) ? "a pipe" : "a device") +
-               ", and files are read at any place: save it to a file and name that");
+    refuse(RefusalClass::NotArchive, path.string() + " is " +
+                                         (S_ISFIFO(info.st_mode) ? "a pipe" : "a device") +
+                                         ", but qcts needs random access: save it to a file and pass that");
   std::shared_ptr<MappedFile> file(new MappedFile);
   file->path_ = path.string();
   if (info.st_size == 0) return file;

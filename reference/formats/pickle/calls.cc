@@ -152,10 +152,10 @@ void check_build(const Ref& target, const Ref& state, uint64_t offset) {
   if (target->state != nullptr) refuse_type("BUILD twice on one object", offset);
   if (info->role == Role::ordered_dict) {
     if (state->kind != Kind::dict)
-      refuse_type("BUILD of an OrderedDict with a state that is no dict", offset);
+      refuse_type("BUILD of an OrderedDict with a state that is not a dict", offset);
     for (const auto& [key, value] : state->pairs)
       if (key->kind != Kind::string || is_method_of_a_dict(key->text))
-        refuse_type("BUILD of an OrderedDict replaces a method, or has a key that is no string", offset);
+        refuse_type("BUILD of an OrderedDict replaces a method, or has a key that is not a string", offset);
     return;
   }
   if (info->role != Role::library_type) refuse_type("BUILD of " + dotted(target->items[0]), offset);

@@ -81,7 +81,7 @@ void KeyText::add_call(const Ref& key) {
   const auto info = role_of(key);
   const Refs* args = key->items[1]->kind == Kind::tuple ? &key->items[1]->items : nullptr;
   const bool bare = key->state == nullptr && key->pairs.empty() && key->appended().empty();
-  if (!info || args == nullptr) fail("a dict key is a call of no known function");
+  if (!info || args == nullptr) fail("a dict key is a call of an unknown function");
   switch (info->role) {
     case Role::encode:
       return put('b', (*args)[0]->text);

@@ -71,7 +71,7 @@ void check_numpy_parts(const Ref& root, const std::unordered_set<std::string>& a
     names.push_back(std::move(name));
   }
   if (!names.empty())
-    refuse_globals(std::move(names), "a numpy value outside of a tensor of an XLA device", offset);
+    refuse_globals(std::move(names), "a numpy value outside a tensor on an XLA device", offset);
 }
 
 }  // namespace qcts::pickle

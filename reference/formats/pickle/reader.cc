@@ -386,9 +386,9 @@ bool Reader::step() {
   if (opcode == 0x80) {
     const int version = take_le<uint8_t>("PROTO");
     if (version != 2 && version != 3)
-      fail(RefusalClass::Version, "pickle protocol " + std::to_string(version) +
-                                      ", which torch.load(weights_only=True) refuses too: torch.save writes "
-                                      "protocol 2 by itself");
+      fail(RefusalClass::Version,
+           "pickle protocol " + std::to_string(version) +
+               ", which torch.load(weights_only=True) refuses too: torch.save writes protocol 2 by default");
     return true;
   }
   if (ops_ == 1) fail(RefusalClass::Version, "the pickle does not begin with PROTO 2");

@@ -267,7 +267,9 @@ void check_strings(std::string_view text, const Limits& limits) {
     const size_t end = std::min(at, text.size());
     if (end - begin > limits.json_string_bytes)
       refuse(RefusalClass::LimitExceeded,
-             "the header holds a string of " + std::to_string(end - begin) + " bytes", 8 + begin);
+             "the header holds a string of " + std::to_string(end - begin) +
+                 " bytes, more than the limit of " + std::to_string(limits.json_string_bytes),
+             8 + begin);
     if (end == text.size()) return;
     checked = at = end + 1;
   }

@@ -36,7 +36,7 @@ void check_call(const TorchObject& object, std::string_view function, const pick
         check_special_tensor(object, "_rebuild_njt", args[2]->items, limits, offset);
       return;  // a class with its own function, kept unchanged
     }
-    if (inner.empty() || inner == "_rebuild_from_type_v2") bad("its function rebuilds no tensor");
+    if (inner.empty() || inner == "_rebuild_from_type_v2") bad("its function does not rebuild a tensor");
     if (args[1]->kind != Kind::global) bad("its type is not a class");
     if (args[2]->kind != Kind::tuple || !count_fits(inner, args[2]->items.size()))
       bad("its arguments do not fit");

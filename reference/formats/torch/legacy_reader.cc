@@ -90,7 +90,7 @@ class Reader {
 // The magic number must be a literal: a computed one would have to run before the file is known to be
 // torch's.
 void Reader::read_magic() {
-  if (file_.size() < 3) refuse(RefusalClass::Truncated, "the magic number is cut off", file_.size());
+  if (file_.size() < 3) refuse(RefusalClass::Truncated, "the magic number is truncated", file_.size());
   constexpr const char* kPlain =
       "; pickle.dump, joblib and Paddle write such files: load it and save it with torch.save";
   const int protocol = std::to_integer<int>(file_[1]);
@@ -109,7 +109,7 @@ void Reader::read_magic() {
   const size_t common = std::min(kMagic.size(), file_.size());
   if (std::memcmp(file_.data() + 2, kMagic.data() + 2, common - 2) != 0)
     refuse(RefusalClass::NotArchive, "the magic number of the pickle is not torch's", 0);
-  if (common < kMagic.size()) refuse(RefusalClass::Truncated, "the magic number is cut off", common);
+  if (common < kMagic.size()) refuse(RefusalClass::Truncated, "the magic number is truncated", common);
   at_ = kMagic.size();
 }
 
@@ -142,7 +142,8 @@ void Reader::check_machine(const Ref& info) {
     refuse(RefusalClass::ByteOrder, "data.pkl: little_endian is not a bool", info->offset);
   if (!sizes || sizes->kind != Kind::dict) bad("type_sizes is not a dict", info);
   for (const auto& [name, size] : sizes->pairs)
-    if (name->kind != Kind::string || size->kind != Kind::integer) bad("type_sizes holds no sizes", name);
+    if (name->kind != Kind::string || size->kind != Kind::integer)
+      bad("type_sizes does not hold sizes", name);
   legacy_.little_endian_writer = little->boolean;
 }
 
@@ -179,7 +180,7 @@ void Reader::list_records() {
 void Reader::read_records() {
   for (LegacyRecord& record : legacy_.records) {
     if (file_.size() - at_ < 8)
-      refuse(RefusalClass::Truncated, "the count of storage " + record.key + " is cut off", file_.size());
+      refuse(RefusalClass::Truncated, "the count of storage " + record.key + " is truncated", file_.size());
     const uint64_t count = load_le<uint64_t>(file_, at_), bytes = ids_.at(record.key).bytes;
     if (count != bytes / record.element_bytes) {
       refuse(RefusalClass::StorageRef,

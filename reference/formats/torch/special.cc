@@ -157,7 +157,7 @@ void Checker::coo(const pickle::Refs& data) const {
   const auto flat = integers(data[0], "indices");
   for (size_t i = 0; i < flat.size(); ++i) {
     const size_t dim = i / static_cast<size_t>(indices.shape[1]);
-    if (flat[i] < 0 || flat[i] >= shape[dim]) outside("an index lies outside the size");
+    if (flat[i] < 0 || flat[i] >= shape[dim]) outside("an index is outside the size");
   }
 }
 
@@ -197,7 +197,7 @@ void Checker::compressed(const pickle::Refs& data, bool by_column, bool blocked)
       outside("the compressed indices are inconsistent");
   }
   if (std::ranges::any_of(places, [&](int64_t place) { return place < 0 || place >= across; })) {
-    outside("an index lies outside the size");
+    outside("an index is outside the size");
   }
 }
 
@@ -236,7 +236,7 @@ void Checker::jagged() {
   type_is(ragged != nullptr && ragged->kind == Kind::integer, "_ragged_idx is not an integer");
   const auto outside = [&](const char* what) { fail(RefusalClass::TensorBounds, what); };
   if (ragged->integer < 1 || static_cast<uint64_t>(ragged->integer) > values.shape.size())
-    outside("the ragged dimension lies outside the values");
+    outside("the ragged dimension is outside the values");
   const int64_t held = values.shape[static_cast<size_t>(ragged->integer) - 1];
   const auto begins = integers(offsets, "offsets");
   if (begins.empty() || begins[0] < 0 || !std::ranges::is_sorted(begins) || begins.back() > held)
@@ -295,7 +295,7 @@ void Checker::quantized() {
             "per_channel_affine takes scales, zero points and an axis");
   const int64_t axis = parameters[3]->integer;
   schema_is(axis >= 0 && static_cast<size_t>(axis) < tensor->shape.size(),
-            "the axis lies outside the dimensions");
+            "the axis is outside the dimensions");
   const int64_t channels = tensor->shape[static_cast<size_t>(axis)];
   schema_is(part(parameters[1], "scales").numel() == channels &&
                 part(parameters[2], "zero points").numel() == channels,

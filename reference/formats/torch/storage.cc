@@ -71,7 +71,7 @@ std::optional<DType> storage_dtype(const Ref& cls, const Ref& node) {
     if (name == type.name && (on_host || on_cuda)) return type.dtype;
   for (const StorageType& type : kScriptStorageTypes)
     if (name == type.name && on_host) return type.dtype;
-  bad_storage("a persistent id names no storage class", node);
+  bad_storage("a persistent id does not name a storage class", node);
 }
 
 void swap_elements(std::vector<std::byte>& bytes, size_t width) {
@@ -168,7 +168,7 @@ void bind_storages(TorchObject& object, const TorchOptions& options, std::shared
     if (node->kind != Kind::persistent) return;
     const StorageId id = storage_id_of(node, object.id_parts);
     if (!device_of_location(id.location, options.allow_locations)) {
-      bad_storage("storage " + id.key + " lies on an unknown device " + id.location, node);
+      bad_storage("storage " + id.key + " is on an unknown device " + id.location, node);
     }
     const auto [entry, fresh] = object.storage_index.try_emplace(id.key, object.storages.size());
     if (fresh) {
@@ -190,7 +190,7 @@ void bind_storages(TorchObject& object, const TorchOptions& options, std::shared
     if (dtype && id.dtype && *dtype != *id.dtype)
       bad_storage("storage " + id.key + " has two element types", node);
     if (!dtype) dtype = id.dtype;
-    if (storage.location != id.location) bad_storage("storage " + id.key + " lies on two devices", node);
+    if (storage.location != id.location) bad_storage("storage " + id.key + " is on two devices", node);
   });
 }
 

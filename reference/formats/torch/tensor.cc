@@ -68,7 +68,7 @@ void check_bounds(const Tensor& tensor, const Ref& node, int64_t window) {
   if (numel == 0) return;
   const Wide end = last + 1;
   if (end * dtype_bytes(tensor.dtype) > tensor.storage->bytes.size() || end > static_cast<Wide>(window)) {
-    outside("element " + std::to_string(static_cast<uint64_t>(last)) + " lies beyond its " +
+    outside("element " + std::to_string(static_cast<uint64_t>(last)) + " is beyond its " +
             std::to_string(tensor.storage->bytes.size()) + " bytes");
   }
 }

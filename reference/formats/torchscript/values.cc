@@ -131,7 +131,7 @@ class ValueChecker {
            "call of " + dotted(node->items[0]) + ", which is not an enum of the code", node);
     const Kind kind = node->items[1]->kind;
     if (kind != Kind::integer && kind != Kind::real && kind != Kind::string)
-      fail(RefusalClass::PickleType, "a member of " + cls->name + " is neither number nor string", node);
+      fail(RefusalClass::PickleType, "a member of " + cls->name + " is neither a number nor a string", node);
     check_untouched(node);
   }
 
@@ -196,8 +196,8 @@ class ValueChecker {
       for (const std::string& name : *names) {
         const Ref value = pickle::find(node->state, name);
         if (value == nullptr || (!is_script_tensor(value) && value->kind != Kind::none))
-          fail(RefusalClass::SubclassSchema, cls.name + "." + name + " is declared a tensor and is none",
-               node);
+          fail(RefusalClass::SubclassSchema,
+               cls.name + "." + name + " is declared as a tensor but is not one", node);
       }
   }
 

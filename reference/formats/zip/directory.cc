@@ -157,7 +157,7 @@ std::vector<ZipEntry> read_central(std::span<const std::byte> file, const End& e
     read_zip64(entry, file.subspan(at + kZipCentralBytes + name, extra), at);
     add(add(entry.header_offset, kLocalBytes, "a header's offset", at), entry.size, "the end of a record",
         at);
-    if (load_le<uint16_t>(file, at + 34) != 0) bad_structure("an entry lies on another disk", at);
+    if (load_le<uint16_t>(file, at + 34) != 0) bad_structure("an entry is on another disk", at);
     if ((load_le<uint32_t>(file, at + 38) & 0x10) != 0) bad_structure(named(entry) + " is a folder", at);
     at += kZipCentralBytes + name + extra;
     left -= kZipCentralBytes + name + extra;
@@ -193,9 +193,9 @@ void check_readable(const std::vector<ZipEntry>& entries, const std::string& pre
 void read_local(PreadWindow& file, ZipEntry& entry, uint64_t limit) {
   const uint64_t at = entry.header_offset;
   const auto wrong = [&](const char* why) { bad_structure(named(entry) + ": " + why, at); };
-  if (add(at, kLocalBytes, "a header's offset", at) > limit) wrong("its header lies outside the records");
+  if (add(at, kLocalBytes, "a header's offset", at) > limit) wrong("its header is outside the records");
   const std::span<const std::byte> header = file(at, kLocalBytes);
-  if (load_le<uint32_t>(header, 0) != kLocalMagic) wrong("its offset leads to no local header");
+  if (load_le<uint32_t>(header, 0) != kLocalMagic) wrong("its offset does not lead to a local header");
   if (load_le<uint16_t>(header, 6) != entry.flags || load_le<uint16_t>(header, 8) != entry.method) {
     wrong("local header and directory differ in flags or method");
   }

@@ -63,9 +63,9 @@ std::string check_zip_names(const std::vector<ZipEntry>& entries, const Limits& 
     if (entry.name.size() > limits.zip_name_bytes) wrong("its name is too long");
     if (!is_clean_path(entry.name)) wrong("its name is not a plain relative path");
     const size_t slash = entry.name.find('/');
-    if (slash == std::string_view::npos) wrong("it lies outside the archive's folder");
+    if (slash == std::string_view::npos) wrong("it is outside the archive's folder");
     if (prefix.empty()) prefix = entry.name.substr(0, slash);
-    if (entry.name.substr(0, slash) != prefix) wrong("it lies outside the archive's folder");
+    if (entry.name.substr(0, slash) != prefix) wrong("it is outside the archive's folder");
   }
   if (const ZipEntry* entry = find_duplicate(entries))
     refuse(RefusalClass::DuplicateEntry, "entry " + std::string(entry->name) + " is listed twice",

@@ -93,7 +93,7 @@ def test_the_trainers_states_are_no_weights(weights, others, tmp_path):
     done = qcts("inspect", folder, "--json")
     told = json.loads(done.stdout)
     assert [t["name"] for t in told["tensors"]] == ["a"] and told["config"]["dtype"] == "float32"
-    assert f"{weights} is read; beside it and not read: {sorted(others)[0]}" in done.stderr
+    assert f"{weights} is read, but not what is next to it: {sorted(others)[0]}" in done.stderr
     qcts("check", folder)
 
 
@@ -125,7 +125,7 @@ def test_an_index_of_the_one_file_is_its_own(tmp_path):
 
 
 def test_two_files_of_no_fixed_name_are_not_chosen_between(tmp_path):
-    assert "name one of them" in refusal(folder_of(tmp_path, {"x.safetensors": {}, "y.safetensors": {}}))["detail"]
+    assert "pass one of them" in refusal(folder_of(tmp_path, {"x.safetensors": {}, "y.safetensors": {}}))["detail"]
 
 
 @pytest.mark.parametrize("ending, name", [("safetensors", "model"), ("bin", "pytorch_model")])
@@ -160,7 +160,7 @@ KINDS = {
     "saved_model": ({"saved_model.pb": "x"}, "TensorFlow"),
     "empty": ({}, "empty"),
     "megatron_distributed": ({".metadata": "x", "__0_0.distcp": "x", "common.pt": "x"}, "dcp_to_torch_save"),
-    "nemo": ({"weights/__0_0.distcp": "x", "context/model.yaml": "x"}, "weights is a distributed checkpoint"),
+    "nemo": ({"weights/__0_0.distcp": "x", "context/model.yaml": "x"}, "weights is a distributed torch checkpoint"),
     "accelerate": ({"pytorch_model_fsdp_0/.metadata": "x", "scheduler.bin": "x"}, "pytorch_model_fsdp_0 is a distributed"),
     "deepspeed_step": ({"mp_rank_00_model_states.pt": "x", "zero_pp_rank_0_mp_rank_00_optim_states.pt": "x"}, "zero_to_fp32.py"),
     "deepspeed_bf16": ({"bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt": "x"}, "zero_to_fp32.py"),
@@ -171,8 +171,8 @@ KINDS = {
     "openvino": ({"openvino_model.xml": "<net/>", "openvino_model.bin": "x", "config.json": "{}"}, "openvino_model.xml"),
     "ncnn": ({"net.ncnn.param": "7767517", "net.ncnn.bin": "x"}, "net.ncnn.param"),
     "onnx_below": ({"onnx/model.onnx": "x", "config.json": "{}"}, "onnx/model.onnx"),
-    "two_below": ({"a/b/model.safetensors": {"a": ONES}}, "a/b: name that folder"),
-    "not_finished": ({"model.safetensors.incomplete": "x", "config.json": "{}"}, "not finished"),
+    "two_below": ({"a/b/model.safetensors": {"a": ONES}}, "a/b: pass that folder"),
+    "not_finished": ({"model.safetensors.incomplete": "x", "config.json": "{}"}, "unfinished"),
     "torchsnapshot": ({".snapshot_metadata": "x", "0/a": "x"}, "torchsnapshot"),
     "ollama": ({"blobs/sha256-0": "GGUF", "manifests/x": "{}"}, "Ollama"),
     "folder_named_as_weights": ({"model.safetensors/readme": "x", "config.json": "{}"}, "no .safetensors"),
@@ -238,7 +238,7 @@ def test_shards_of_a_fixed_name_are_read_whatever_lies_beside_them(stem, other, 
     write_shards(folder, [other])
     done = qcts("inspect", folder, "--json")
     assert {tensor["name"] for tensor in json.loads(done.stdout)["tensors"]} == {"t0", "t1"}
-    assert "there is no index" in done.stderr and f"beside it and not read: {other}" in done.stderr
+    assert "there is no index" in done.stderr and f"but not what is next to it: {other}" in done.stderr
     qcts("check", folder)
     for gone in names:
         (folder / gone).unlink()
@@ -249,7 +249,7 @@ def test_shards_of_a_fixed_name_are_read_whatever_lies_beside_them(stem, other, 
 
 def test_numbers_of_two_sets_are_not_joined(tmp_path):
     names = [name for total in (2, 3) for name in numbered("pytorch_model-{}-of-{}.bin", total)]
-    assert "name one of them" in refusal(write_shards(tmp_path / "model", names))["detail"]
+    assert "pass one of them" in refusal(write_shards(tmp_path / "model", names))["detail"]
 
 
 TO_TODAY = "convert --as torchao_v2"
@@ -285,7 +285,7 @@ def test_quantized_pickles_without_an_index(scheme, command, tmp_path):
     if out:
         words[-1] = tmp_path / f"other-{out}"
     done = qcts(*words, code=5 if command == "diff" else 1)
-    assert f"{names[1]} is not there, nor an index" in done.stderr and not list(tmp_path.glob("other-*"))
+    assert f"{names[1]} is missing, and there is no index" in done.stderr and not list(tmp_path.glob("other-*"))
 
 
 def test_shards_of_safetensors_get_an_index(tmp_path):

@@ -51,7 +51,7 @@ def test_a_config_that_is_no_object_is_refused(text, tmp_path):
     folder.mkdir()
     write_safetensors(folder / "model.safetensors", {"a.weight": WEIGHT})
     (folder / "config.json").write_text(text)
-    assert refusal(folder)["detail"] == "config.json is no JSON object"
+    assert refusal(folder)["detail"] == "config.json is not a JSON object"
 
 
 def zip_around(name):
@@ -69,9 +69,9 @@ def torch_file(legacy):
 
 
 WRONG = {
-    "torch": ("model.safetensors", lambda: torch_file(False), "it is a file of torch.save, whose name should end in .bin"),
-    "legacy": ("model.safetensors", lambda: torch_file(True), "it is a file of torch.save, whose name should end in .bin"),
-    "zip": ("model.safetensors", lambda: zip_around("x.safetensors"), "it is a zip archive around x.safetensors"),
+    "torch": ("model.safetensors", lambda: torch_file(False), "it is a torch.save file, whose name should end in .bin"),
+    "legacy": ("model.safetensors", lambda: torch_file(True), "it is a torch.save file, whose name should end in .bin"),
+    "zip": ("model.safetensors", lambda: zip_around("x.safetensors"), "it is a zip archive that contains x.safetensors"),
     "npz": ("model.safetensors", lambda: zip_around("x.npy"), "it is a NumPy archive (.npz)"),
 }
 

@@ -57,11 +57,11 @@ def test_a_lost_layer_fails_the_check(case, container, lost, tmp_path):
     prefix, config = CONFIGS[case]
     folder = folder_of(tmp_path, tensors_of([i for i in range(LAYERS) if i not in lost], prefix), config, container)
     text = inspect(folder)["findings"][0]["text"]
-    assert f"but no tensor is there of {prefix}.{lost[0]}" in text and ("and 1 more layers" in text) == (len(lost) > 1)
+    assert f"but there is no tensor of {prefix}.{lost[0]}" in text and ("and 1 more layers" in text) == (len(lost) > 1)
     assert text in qcts("check", folder, code=1).stderr
     qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
     assert not (tmp_path / "out.safetensors").exists()
-    assert "no tensor is there" in qcts("check", "--lenient", folder).stderr
+    assert "there is no tensor of" in qcts("check", "--lenient", folder).stderr
 
 
 def test_the_last_layers_are_noted(tmp_path):
@@ -100,7 +100,7 @@ NOTHING_LOST = {
 @pytest.mark.parametrize("case", NOTHING_LOST)
 def test_where_nothing_is_lost_nothing_is_said(case, tmp_path):
     told = qcts("check", folder_of(tmp_path, *NOTHING_LOST[case])).stderr
-    assert not any(words in told for words in ("no tensor is there", " lacks ", "ends with layer"))
+    assert not any(words in told for words in ("there is no tensor of", " lacks ", "ends with layer"))
 
 
 EXPERTS = 4
@@ -118,7 +118,7 @@ def test_a_lost_expert_fails_the_check(said, lost, nested, tmp_path):
     tensors = ALL | experts_of(1) | experts_of(2, [f"experts.{lost}."])
     config = LLAMA | {said: EXPERTS}
     folder = folder_of(tmp_path, tensors, {"text_config": config} if nested else config)
-    wanted = f"config.json says {said} 4, but no tensor is there of model.layers.2.mlp.experts.{lost}"
+    wanted = f"config.json says {said} 4, but there is no tensor of model.layers.2.mlp.experts.{lost}"
     assert wanted in qcts("check", folder, code=1).stderr
     qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
 
@@ -146,7 +146,7 @@ def gguf_of(path, layers, architecture="llama", pairs=(), prefix="blk"):
 
 def test_a_lost_block_of_a_gguf_file_fails_the_check(tmp_path):
     path = gguf_of(tmp_path / "m.gguf", [0, 1, 3, 4])
-    assert "llama.block_count is 5, but no tensor is there of blk.2" in qcts("check", path, code=1).stderr
+    assert "llama.block_count is 5, but there is no tensor of blk.2" in qcts("check", path, code=1).stderr
     qcts("dequantize", path, tmp_path / "out.safetensors", code=1)
     assert "but blk ends with layer 3" in qcts("check", gguf_of(path, range(4))).stderr
     qcts("check", gguf_of(path, range(LAYERS)))
@@ -163,4 +163,4 @@ def test_a_projector_beside_the_parts_of_a_model_is_noted(tmp_path):
     folder.mkdir()
     gguf_of(folder / "m.gguf", range(LAYERS))
     gguf_of(folder / "mmproj-m-f16.gguf", range(2), "clip", prefix="v.blk")
-    assert "m.gguf is read; beside it and not read: mmproj-m-f16.gguf" in qcts("check", folder).stderr
+    assert "m.gguf is read, but not what is next to it: mmproj-m-f16.gguf" in qcts("check", folder).stderr

@@ -97,10 +97,10 @@ NOT_READ = {
 
 
 CONTRADICTIONS = {
-    "no_json": (NF4, state_text("nf4", "nf4"), "no JSON object"),
-    "broken_json": (NF4, state_text("nf4", b'{"quant_type": "nf4", \xff'), "no JSON object"),
-    "a_list": (NF4, state_text("nf4", "[]"), "no JSON object"),
-    "nested_json": (NF4, state_text("nf4", "[" * 4000), "no JSON object"),
+    "no_json": (NF4, state_text("nf4", "nf4"), "not a JSON object"),
+    "broken_json": (NF4, state_text("nf4", b'{"quant_type": "nf4", \xff'), "not a JSON object"),
+    "a_list": (NF4, state_text("nf4", "[]"), "not a JSON object"),
+    "nested_json": (NF4, state_text("nf4", "[" * 4000), "not a JSON object"),
     "long_json": (NF4, state_text("nf4", "{" + " " * 5000 + "}"), "too long"),
     "key_twice": (NF4, lambda model: put_state(model, "nf4", model.tensors[STATE + "nf4"][2][:-1] + b', "dtype": "float16"}'), "twice"),
     "other_name": (NF4, other_type, "another quant_type"),

@@ -107,7 +107,7 @@ def test_an_integer_weight_alone_is_plain_with_a_note(dtype, tmp_path):
     path = write_safetensors(tmp_path / "x.safetensors", {"a.weight": entry(dtype, 8, 8), "b.weight": entry("BF16", 8)})
     done = qcts("inspect", path, "--json")
     assert json.loads(done.stdout)["dialect"] == "plain"
-    assert "a.weight: " in done.stderr and "without a scale beside it, read as plain numbers" in done.stderr
+    assert "a.weight: " in done.stderr and "without a scale, read as plain numbers" in done.stderr
     qcts("check", path)
 
 

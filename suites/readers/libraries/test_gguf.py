@@ -101,7 +101,7 @@ def test_a_scale_that_is_no_number_is_found(tmp_path):
 
 def test_a_type_that_is_not_read_is_named_and_kept(tmp_path):
     path = File(Q8_K, 256, 292).write(tmp_path / "m.gguf")
-    assert "w is of type Q8_K, which is not read here" in qcts("check", path, code=3).stdout
+    assert "w is of type Q8_K, which qcts cannot read" in qcts("check", path, code=3).stdout
     assert "Q8_K" in qcts("dequantize", path, tmp_path / "o.safetensors", code=1).stderr
     tensor = inspect(path)["tensors"][0]
     assert (tensor["type"], tensor["scheme"], tensor["shape"]) == ("Q8_K", None, [2, 256])
@@ -112,7 +112,7 @@ def test_a_type_that_is_not_read_is_named_and_kept(tmp_path):
 def test_a_tensor_that_is_shorter_than_its_type_is_named():
     """Protects: a published file whose tensors were stored too short, and that was read into its neighbours."""
     found = refusal(FIXTURES / "malformed/gguf/g14_shorter_than_type.gguf")
-    assert "before the end of x at 288, as its type Q4_K and its shape have it" in found["detail"], found
+    assert "before the end of x at 288, given its type Q4_K and its shape" in found["detail"], found
 
 
 def test_no_dialect_and_no_other_ending_fit_a_gguf_file(tmp_path):

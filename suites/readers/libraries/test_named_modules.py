@@ -124,14 +124,14 @@ def left_out(key, word, prefix=""):
 
 FAULTS = {
     "two_modules": (MLX, twice, "which may be a.model.0 or b.model.0"),
-    "two_words": (MLX, two_words, "one thing of x.model.6 and another of y.model.6"),
+    "two_words": (MLX, two_words, "one thing about x.model.6 and another about y.model.6"),
     "no_module": (MLX, of_no_module, "of model.9, which it does not hold"),
     "another_wrapper": (MLX, another_wrapper, "of language_model.model.6, which it does not hold"),
     "float": (MLX, of_a_float, "bits and groups of it, but it is bfloat16"),
     "false": (MLX, false_behind_prefix, "it is not quantized"),
     "copies": (MLX, copies_differ, "another in quantization_config"),
     "target": (COMPRESSED, targets("group_3", "int4_g32", "int4_g99"), "config_groups.group_3 of int4_g99"),
-    "pattern": (COMPRESSED, targets("other", "re:.*mlp.*"), "config_groups.other of modules that it does not hold"),
+    "pattern": (COMPRESSED, targets("other", "re:.*mlp.*"), "config_groups.other for modules that it does not hold"),
     "ignore": (COMPRESSED, left_out("ignore", "int4_g32", "x."), "it holds codes"),
     "ignore_longer": (COMPRESSED, left_out("ignore", "x.int4_g32"), "it holds codes"),
     "modelopt": (MODELOPT, left_out("ignore", "model.layers.0.mlp.up_proj", "x."), "it holds codes"),
@@ -193,7 +193,7 @@ def test_a_shard_alone_cannot_tell(tmp_path):
     folder = model.write()
     shard = (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
     qcts("check", shard, code=3)
-    assert "which the other shards tell" in json.dumps(inspect(shard)["findings"])
+    assert "which only the other shards tell" in json.dumps(inspect(shard)["findings"])
 
 
 def test_words_of_modules_and_a_weight_without_a_name(tmp_path):
@@ -201,4 +201,4 @@ def test_words_of_modules_and_a_weight_without_a_name(tmp_path):
     model.tensors = {n.removeprefix(PLAIN + "."): t for n, t in model.tensors.items() if n.startswith(PLAIN)}
     folder = model.write()
     qcts("check", folder, code=3)
-    assert "has no module's name" in json.dumps(inspect(folder)["findings"])
+    assert "has no module name" in json.dumps(inspect(folder)["findings"])

@@ -78,10 +78,10 @@ def test_a_map_of_a_tag_that_is_not_in_the_file_is_told(command, container, tagg
     for wrong in ("cud:0=cpu", "cuda:1=cpu", "xpu=cpu"):
         done = run(*words, "--map-location", wrong, "--map-location", "cuda:0=cpu")
         tag = wrong.split("=")[0]
-        assert f"--map-location {wrong} changes nothing: no storage lies on {tag} (but on cuda:0)" in done.stderr
+        assert f"--map-location {wrong} changes nothing: no storage is on {tag} (but on cuda:0)" in done.stderr
         assert "--map-location cuda:0=cpu changes nothing" not in done.stderr
     other = write_safetensors(tmp_path / "x.safetensors", {"a": ("F32", [1], bytes(4))})
-    assert "no storage lies on cuda" in qcts("inspect", other, "--map-location", "cuda=cpu").stderr
+    assert "no storage is on cuda" in qcts("inspect", other, "--map-location", "cuda=cpu").stderr
 
 
 def run(*words):

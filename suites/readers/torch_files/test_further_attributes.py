@@ -82,7 +82,7 @@ def test_attributes_of_any_kind_are_kept_beside_the_weight(kind, parameter, tmp_
     assert {part["name"]: part["sha256"] for part in want["payload"]}.items() <= parts.items()
     assert {name: got["attributes"].get(name) for name in want["attributes"]} == want["attributes"]
     table = qcts("inspect", full)
-    assert "the further attribute note is no part of the weight" in table.stderr and "state.extra" in table.stdout
+    assert "the further attribute note is not a part of the weight" in table.stderr and "state.extra" in table.stdout
     # The same bytes, the same verdicts and the same numbers.
     qcts("resave", full, tmp_path / "copy.pt")
     assert (tmp_path / "copy.pt").read_bytes() == full.read_bytes()

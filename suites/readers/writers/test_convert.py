@@ -189,8 +189,8 @@ REFUSED = {
     "key": ({3: W}, [], "the key 3 is not a string"),
     "list": ([W, W], [], "a list of 2"),
     "lone": (W, [], "a single tensor has no name"),
-    "quantizer": ({"q": torch.quantize_per_tensor(W, 0.5, 0, torch.qint8)}, [], "q: not one array of elements"),
-    "sparse": ({"s": W.to_sparse()}, [], "s: not one array of elements"),
+    "quantizer": ({"q": torch.quantize_per_tensor(W, 0.5, 0, torch.qint8)}, [], "q: not a single array of elements"),
+    "sparse": ({"s": W.to_sparse()}, [], "s: not a single array of elements"),
     "meta": ({"m": torch.empty(2, device="meta")}, [], "m: "),
     "tensor_in_attribute": ({"p": parameter_with(W)}, [], "p.state.note: a part"),
     "module_missing": ({"w": W}, ["--dialect", "torchao_safetensors"], "w: torchao's safetensors reader needs"),
@@ -241,11 +241,11 @@ def test_other_files_are_refused_by_name(written, tmp_path):
     save_file({"w": W}, tmp_path / "own.safetensors", metadata={"format": "pt", "author": "me"})
     out, pt = tmp_path / "out.safetensors", tmp_path / "out.pt"
     for words, code, said in (
-        ([affine, out], 1, "dialect torchao_safetensors has no place for the class AffineQuantizedTensor"),
-        ([wrapped, out], 1, "dialect torchao_safetensors has no place for the class LinearActivationQuantizedTensor"),
-        ([wrapped, out, "--dialect", "torchao_2338"], 1, "has no place for a quantized weight in"),
+        ([affine, out], 1, "dialect torchao_safetensors cannot store the class AffineQuantizedTensor"),
+        ([wrapped, out], 1, "dialect torchao_safetensors cannot store the class LinearActivationQuantizedTensor"),
+        ([wrapped, out, "--dialect", "torchao_2338"], 1, "cannot store a quantized weight in"),
         ([int8, out, "--dialect", "torchao_2338"], 1, "holds at least one LinearActivationQuantizedTensor"),
-        ([int8, out, "--dialect", "plain"], 1, "dialect plain has no place for the class Int8Tensor"),
+        ([int8, out, "--dialect", "plain"], 1, "dialect plain cannot store the class Int8Tensor"),
         ([tmp_path / "script.pt", out], 1, "TorchScript"),
         ([tmp_path / "own.safetensors", pt], 1, '__metadata__.author: "me"'),
         ([golden_2338("dictionary"), out, "--dialect", "torchao_safetensors"], 1, "LinearActivationQuantizedTensor"),

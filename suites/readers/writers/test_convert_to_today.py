@@ -73,7 +73,7 @@ def test_what_no_class_of_today_holds_is_named(id, tmp_path):
 def test_convert_says_what_to_do_with_an_old_file(tmp_path):
     old = FIXTURES / GOLDENS["torchao_0_9_0/int8wo"]["file"]
     said = qcts("convert", old, tmp_path / "new.safetensors", code=1).stderr
-    assert "no place for the class AffineQuantizedTensor; qcts convert --as torchao_v2 writes its planes in a class of today" in said
+    assert "cannot store the class AffineQuantizedTensor; qcts convert --as torchao_v2 writes its planes in a current class" in said
 
 
 # Recipes of the first generation -> the class of today that holds them, and its configuration; None: refused.

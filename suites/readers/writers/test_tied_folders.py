@@ -124,7 +124,7 @@ def test_nothing_is_added_without_a_tie(config, tmp_path):
 def test_an_unknown_architecture_is_named(tmp_path):
     folder, _ = folder_of("LlamaForCausalLM", tmp_path, architectures=["UnknownModel"])
     done = qcts("quantize", "--scheme", "tinyq_w8a32", folder, tmp_path / "q.pt")
-    assert "config.json ties weights, and which ones is not known here for UnknownModel" in done.stdout + done.stderr
+    assert "config.json ties weights, but qcts does not know which ones UnknownModel ties" in done.stdout + done.stderr
 
 
 def test_a_folder_for_transformers_stores_ties_once(tmp_path):
