@@ -246,7 +246,7 @@ std::vector<Shard> numbered_shards(const std::vector<std::string>& names, std::v
     shards.push_back({first->of(part), {}});
     if (!std::ranges::binary_search(names, shards.back().name))
       refuse(RefusalClass::StorageRef, names[0] + " is one of " + std::to_string(first->total) + " shards: " +
-                                           shards.back().name + " is missing, and there is no index");
+                                           shards.back().name + " is not there, and there is no index");
   }
   notes.push_back("there is no index: all " + std::to_string(first->total) + " shards that " + names[0] +
                   " is one of are read");

@@ -181,7 +181,7 @@ Checkpoint open_parts(std::shared_ptr<const MappedFile> file, const OpenOptions&
     paths.push_back(path.parent_path() / name);
     if (!fs::exists(paths.back()))
       refuse(RefusalClass::StorageRef,
-             path.filename().string() + " is one of several parts: " + name + " is missing");
+             path.filename().string() + " is one of several parts: " + name + " is not there");
   }
   if (paths.empty()) paths.push_back(path);  // check_parts says what its name should be
   Checkpoint checkpoint = gguf_checkpoint(first);

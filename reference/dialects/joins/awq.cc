@@ -26,7 +26,7 @@ std::string refuse_awq(const nlohmann::ordered_json& config) {
   if (version != "gemm")
     return version.empty() ? "config.json has no version" : "version " + version + " is not supported";
   if (json_text(config, "quant_method").find("marlin") != std::string::npos)
-    return "Marlin tiles are not supported";
+    return "marlin tiles are not supported";
   const std::string backend = json_text(config, "backend");
   if (!backend.empty() && backend != "autoawq") return "backend " + backend + " is not supported";
   const std::optional<int64_t> bits = awq_integer(config, "bits", "w_bit");

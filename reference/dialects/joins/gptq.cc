@@ -30,12 +30,12 @@ std::string refuse_gptq(const nlohmann::ordered_json& config) {
       return std::string(key) + " of config.json is not a string";
   const std::string format = version_word(config), pack = json_text(config, "pack_dtype");
   if (json_flag(config, "is_marlin_format").value_or(false) || format == "marlin")
-    return "Marlin tiles are not supported";
+    return "marlin tiles are not supported";
   if (!format.empty() && format != "gptq" && format != "gptq_v2")
     return "checkpoint_format " + format + " is not supported";
   if (!pack.empty() && pack != "int32") return "pack_dtype " + pack + " is not supported";
   if (json_text(config, "quant_method").find("marlin") != std::string::npos)
-    return "Marlin tiles are not supported";
+    return "marlin tiles are not supported";
   const std::optional<int64_t> bits = json_integer(config, "bits");
   if (!bits) return lacks_integer(config, "bits");
   if (!is_known_width(*bits)) return std::to_string(*bits) + " bits are not read";

@@ -285,7 +285,7 @@ def test_quantized_pickles_without_an_index(scheme, command, tmp_path):
     if out:
         words[-1] = tmp_path / f"other-{out}"
     done = qcts(*words, code=5 if command == "diff" else 1)
-    assert f"{names[1]} is missing, and there is no index" in done.stderr and not list(tmp_path.glob("other-*"))
+    assert f"{names[1]} is not there, and there is no index" in done.stderr and not list(tmp_path.glob("other-*"))
 
 
 def test_shards_of_safetensors_get_an_index(tmp_path):

@@ -89,7 +89,7 @@ CONTRADICTIONS = {
     "fewer_scales": (AFFINE, shorter_rows(PLAIN + ".scales", 2), "other scales"),
     "fewer_words": (AFFINE, shorter_rows(PLAIN + ".weight", 4), "other scales"),
     "whole_codes": (AFFINE, shorter_rows("model.1.weight", 4), "a whole number of 3-bit codes"),
-    "bits_of_floats": (FLOATS, of_layer("model.0", {"mode": "mxfp4", "bits": 8, "group_size": 32}), "mxfp4 with other bits"),
+    "bits_of_floats": (FLOATS, of_layer("model.0", {"mode": "mxfp4", "bits": 8, "group_size": 32}), "mxfp4 with bits or groups"),
     "mode_of_floats": (FLOATS, of_layer("model.0", {"mode": "mxfp8", "bits": 8, "group_size": 32}), "other scales"),
     "scale_of_floats": (FLOATS, scale_of_no_number, "255"),
 }

@@ -161,7 +161,7 @@ def test_an_array_of_numpy_is_not_left_out_in_silence(tmp_path):
         assert "left out: " in qcts("dequantize", "--partial", path, out, *names).stderr and len(read_safetensors(out)) == 1
 
 
-@pytest.mark.parametrize("count, text", [(1, "w is a tensor of"), (3, "w and 2 more are tensors of")])
+@pytest.mark.parametrize("count, text", [(1, "w is a tensor on"), (3, "w and 2 more are tensors on")])
 def test_tensors_without_elements_are_noted(count, text, tmp_path):
     state = {"w": torch.ones(2, device="meta"), "b": torch.ones(2)} | {f"w{i}": torch.ones(2, device="meta") for i in range(1, count)}
     torch.save(state, tmp_path / "x.pt")
