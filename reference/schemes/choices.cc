@@ -64,8 +64,7 @@ std::vector<ChoiceEntry> make_ledger() {
          "torchao 0.13.0, quant_api.py, _int8_symm_per_token_reduced_range_quant_noop_decode; goldens "
          "*/int8dq_decode"}}},
       {"asymmetric_token_scale",
-       "in what type are scale and codes of an asymmetric int8 token computed by one and the same function "
-       "name",
+       "in which type does the function of one name compute the scale and codes of an asymmetric int8 token",
        false,
        {{"asymmetric_token_scale_f32", "float32 scales of at least 2^-23, codes in float32",
          "int8_row intx int8_row_v1", "",
@@ -84,7 +83,7 @@ std::vector<ChoiceEntry> make_ledger() {
       {"float8_activation_division",
        "is a float8 activation divided by its scale, or multiplied by its reciprocal",
        false,
-       {{"float8_activation_divided", "x / scale, the scale without a least value", "fp8_row fp8", "",
+       {{"float8_activation_divided", "x / scale, with no minimum scale", "fp8_row fp8", "",
          "torchao 0.18.0, _quantize_affine_float8; torchao 0.12.0 to 0.15.0, "
          "_input_activation_quant_func_fp8; "
          "goldens torchao_0_13_0/fp8dq, fp8dq_row"},

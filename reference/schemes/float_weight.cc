@@ -29,7 +29,7 @@ class FloatWeight final : public Float8RowsOfX {
       : Float8RowsOfX(
             {.name = "float_weight",
              .family = "float_weight",
-             .summary = "the weight as it is; x becomes float8_e4m3fn, one bounded float32 scale a row",
+             .summary = "the weight unchanged; x becomes float8_e4m3fn, one clamped float32 scale per row",
              .source = "pytorch/ao#2338: LinearActivationQuantizedTensor with to_fbgemm_fp8; by source",
              .params = {.bits = 32, .element = std::nullopt, .scale = std::nullopt},
              .layouts = {kFloatWeightLayouts.begin(), kFloatWeightLayouts.end()}}) {}

@@ -334,12 +334,12 @@ std::unique_ptr<Scheme> fp8_scheme(DType code, const std::string& blocks, const 
 
 std::unique_ptr<Scheme> fp8_of_groups(DType code, int64_t length) {
   const std::string text = std::to_string(length);
-  return fp8_scheme(code, "g" + text, "for each " + text + " along k", 1, length);
+  return fp8_scheme(code, "g" + text, "per " + text + " elements along k", 1, length);
 }
 
 std::unique_ptr<Scheme> fp8_of_blocks(DType code, int64_t side) {
   const std::string text = std::to_string(side);
-  return fp8_scheme(code, "block" + text, "for " + text + " x " + text, side, side);
+  return fp8_scheme(code, "block" + text, "per " + text + " x " + text + " block", side, side);
 }
 
 }  // namespace
@@ -351,8 +351,8 @@ std::unique_ptr<Scheme> Float8Scheme::with_group(int64_t length) const {
 std::vector<std::unique_ptr<Scheme>> make_fp8() {
   std::vector<std::unique_ptr<Scheme>> all;
   for (DType code : {DType::float8_e4m3fn, DType::float8_e5m2}) {
-    if (code == DType::float8_e5m2) all.push_back(fp8_scheme(code, "row", "a row", 1, 0));
-    all.push_back(fp8_scheme(code, "tensor", "for all", 0, 0));
+    if (code == DType::float8_e5m2) all.push_back(fp8_scheme(code, "row", "per row", 1, 0));
+    all.push_back(fp8_scheme(code, "tensor", "for the tensor", 0, 0));
     all.push_back(fp8_of_blocks(code, 128));
     for (const int64_t length : {32, 64, 128}) all.push_back(fp8_of_groups(code, length));
   }

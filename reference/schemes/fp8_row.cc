@@ -10,7 +10,7 @@ std::vector<std::unique_ptr<Scheme>> make_fp8_row() {
   all.push_back(std::make_unique<Float8Scheme>(
       Float8Parameters{.name = "fp8_row",
                        .family = "fp8_row",
-                       .summary = "float8_e4m3fn weights, one float32 scale a row",
+                       .summary = "float8_e4m3fn weights, one float32 scale per row",
                        .has_floored_recipe = true}));
   return all;
 }

@@ -71,7 +71,7 @@ class Fp8Sparse24 final : public Float8RowsOfX {
   Fp8Sparse24()
       : Float8RowsOfX({.name = "fp8_sparse24_row",
                        .family = "fp8_sparse24",
-                       .summary = "float8_e4m3fn weights, two of four along k, one float32 scale a row",
+                       .summary = "float8_e4m3fn weights, two of four along k, one float32 scale per row",
                        .source = "torchao 0.18.0 Float8DynamicActivationFloat8WeightConfig: "
                                  "Float8Sparse2x4_2DData2DMetadataTensor.from_hp",
                        .params = {.element = DType::float8_e4m3fn},
@@ -139,9 +139,9 @@ class Fp8Sparse24 final : public Float8RowsOfX {
       return made;
     };
     return {row("", {4, 8, 9, 12, 13, 14}, true, true),
-            row("one weight, not the last of four", {12, 13, 14}, true, false),
-            row("the last weight of four alone", {12}, false, true),
-            row("no weight of four", {0}, false, false)};
+            row("only one of four weights is nonzero, and it is not the last", {12, 13, 14}, true, false),
+            row("only the last of four weights is nonzero", {12}, false, true),
+            row("all four weights are zero", {0}, false, false)};
   }
   int64_t element_of(const WeightShape& shape, std::string_view plane, int64_t row,
                      int64_t k) const override {

@@ -30,7 +30,8 @@ constexpr float kMinE4m3Range = 1e-6f;
 constexpr int kTableEntries = 8;
 
 constexpr std::array<LayoutInfo, 2> kInt4E4m3Layouts = {
-    {{"plain", "codes in two's complement, even k in the low nibble, one scale a group; no producer's", true},
+    {{"plain", "codes in two's complement, even k in the low nibble, one scale per group; no producer's",
+      true},
      {"preshuffled_fp8",
       "MSLK csrc/gemm/cutlass/mixed_dtype_utils.cu fp8_preshuffle_i4, by CUTLASS's layout of the tensor "
       "core's "
@@ -81,8 +82,8 @@ class Int4E4m3 final : public Float8RowsOfX {
       : Float8RowsOfX(
             {.name = "int4_e4m3_g" + std::to_string(group),
              .family = "int4_e4m3",
-             .summary = "int4 weights, a float8_e4m3fn scale for each " + std::to_string(group) +
-                        " along k, one float32 scale a row",
+             .summary = "int4 weights, one float8_e4m3fn scale per " + std::to_string(group) +
+                        " elements along k, one float32 scale per row",
              .source = "torchao 0.18.0 Float8DynamicActivationInt4WeightConfig: "
                        "Int4PreshuffledTensor.from_hp, MSLK quantize_int4_preshuffle",
              .group = group,

@@ -29,8 +29,8 @@ class Int4Int32 final : public Scheme {
       : Scheme(
             {.name = "int4_int32_g" + std::to_string(group),
              .family = "int4_int32",
-             .summary = "int4 weights eight a word, scale and integer zero point for each " +
-                        std::to_string(group) + " along k",
+             .summary = "int4 weights, eight to a word, with a scale and an integer zero point per " +
+                        std::to_string(group) + " elements along k",
              .source = "torchao 0.18.0 Int4WeightOnlyConfig(int4_packing_format=\"plain_int32\") on an Intel "
                        "GPU: _from_hp_xpu, choose_qparams_affine, quantize_affine",
              .group = group,

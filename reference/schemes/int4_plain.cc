@@ -92,8 +92,9 @@ class Int4Plain final : public Float8RowsOfX {
             {.name = (symmetric ? "int4_plain_sym_g" : "int4_plain_g") + std::to_string(group),
              .family = "int4_plain",
              .summary = "int4 weights, " +
-                        std::string(symmetric ? "scale, and a zero of 0," : "scale and floating zero") +
-                        " for each " + std::to_string(group) + " along k, a row of them for each group",
+                        std::string(symmetric ? "with a scale and a zero of 0"
+                                              : "with a scale and a floating-point zero") +
+                        " per " + std::to_string(group) + " elements along k, one row of them per group",
              .source = symmetric
                            ? "torchao 0.18.0 Float8DynamicActivationInt4WeightConfig: Int4Tensor.from_hp, "
                              "MSLK int4_row_quantize, pack_int4"

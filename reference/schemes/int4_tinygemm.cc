@@ -146,8 +146,8 @@ class Int4Tinygemm final : public Scheme {
   explicit Int4Tinygemm(int64_t group)
       : Scheme({.name = "int4_tinygemm_g" + std::to_string(group),
                 .family = "int4_tinygemm",
-                .summary =
-                    "int4 weights, scale and floating zero for each " + std::to_string(group) + " along k",
+                .summary = "int4 weights, with a scale and a floating-point zero per " +
+                           std::to_string(group) + " elements along k",
                 .source = "torchao 0.18.0 Int4OpaqueTensor.from_hp and Int4TilePackedTo4dTensor.from_hp: "
                           "_choose_qparams_affine_tinygemm, _quantize_affine_tinygemm",
                 .group = group,

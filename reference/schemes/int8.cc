@@ -156,8 +156,8 @@ std::string meaning_of(Granularity granularity) {
 }
 
 std::string scales_of(Granularity granularity) {
-  if (granularity.kind == Granularity::row) return "a row";
-  return granularity.size ? "each group of " + std::to_string(granularity.size) : "the tensor";
+  if (granularity.kind == Granularity::row) return "per row";
+  return granularity.size ? "per group of " + std::to_string(granularity.size) : "for the tensor";
 }
 
 class Int8 final : public Scheme {
@@ -343,8 +343,8 @@ class Int8 final : public Scheme {
     const std::string codes =
         recipe == Recipe::reduced_range ? "int8 weights from -64 to 63" : "int8 weights";
     if (recipe != Recipe::first)
-      return codes + ", one float32 scale for " + scales_of(granularity) + ", symmetric";
-    return codes + ", one scale in the weight's dtype for " + scales_of(granularity) +
+      return codes + ", one float32 scale " + scales_of(granularity) + ", symmetric";
+    return codes + ", one scale in the weight's dtype " + scales_of(granularity) +
            ", symmetric: torchao's first generation";
   }
 

@@ -158,8 +158,8 @@ std::string meaning_of(int bits, int64_t group, bool wide) {
 std::string summary_of(int bits, int64_t group, Mapping mapping, bool wide) {
   constexpr std::string_view kWords[] = {"symmetric", "symmetric without clipping", "asymmetric"};
   return std::to_string(bits) + "-bit codes, one per byte, " + (wide ? "float32 " : "") +
-         "scale and zero point for " + (group ? "each " + std::to_string(group) + " along k" : "a row") +
-         ", " + std::string(kWords[static_cast<int>(mapping)]);
+         "scale and zero point per " + (group ? std::to_string(group) + " elements along k" : "row") + ", " +
+         std::string(kWords[static_cast<int>(mapping)]);
 }
 
 constexpr std::string_view kMappings[] = {"_sym", "_symnc", "_asym"};

@@ -136,7 +136,8 @@ class Mx final : public Scheme {
       : Scheme({.name = std::string(element.name) + "_" + std::string(mode_name),
                 .family = "mx",
                 .summary = std::string(dtype_name(element.type)) +
-                           " weights, one e8m0 scale for each 32 along k, found by " + std::string(mode_name),
+                           " weights, one e8m0 scale per 32 elements along k, rounded by " +
+                           std::string(mode_name),
                 .source = "torchao 0.18.0 MXDynamicActivationMXWeightConfig: MXTensor.to_mx, to_mx, "
                           "_to_mx_rceil, to_dtype",
                 .group = kMxBlock,

@@ -60,15 +60,15 @@ int nf4_code(std::span<const std::byte> bytes, int64_t index) { return load_nibb
 class Nf4 final : public Scheme {
  public:
   Nf4()
-      : Scheme({.name = "nf4_b64_s256",
-                .family = "nf4",
-                .summary = "normal float 4 weights, one int8 scaler for each 64, one factor for each 256 "
-                           "scalers, one mean",
-                .source = "torchao 0.18.0 NF4WeightOnlyConfig: NF4Tensor.from_tensor, get_original_weight",
-                .group = kNf4Block,
-                .params =
-                    {.bits = 4, .element = DType::uint8, .code_max = 15, .scale = DType::int8, .levels = 2},
-                .layouts = {{"plain", "torchao 0.18.0 nf4_tensor.py NF4Tensor"}}}) {}
+      : Scheme(
+            {.name = "nf4_b64_s256",
+             .family = "nf4",
+             .summary = "NF4 weights, one int8 scaler per 64 weights, one factor per 256 scalers, one mean",
+             .source = "torchao 0.18.0 NF4WeightOnlyConfig: NF4Tensor.from_tensor, get_original_weight",
+             .group = kNf4Block,
+             .params =
+                 {.bits = 4, .element = DType::uint8, .code_max = 15, .scale = DType::int8, .levels = 2},
+             .layouts = {{"plain", "torchao 0.18.0 nf4_tensor.py NF4Tensor"}}}) {}
 
   std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;

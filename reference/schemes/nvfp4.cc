@@ -76,8 +76,8 @@ class Nvfp4 final : public Scheme {
   explicit Nvfp4(Levels levels)
       : Scheme({.name = levels == Levels::one ? "nvfp4_one_level" : "nvfp4_two_level",
                 .family = "nvfp4",
-                .summary = std::string("e2m1 weights, one e4m3 scale for each 16 along k") +
-                           (levels == Levels::one ? "" : ", one float32 scale for all"),
+                .summary = std::string("e2m1 weights, one e4m3 scale per 16 elements along k") +
+                           (levels == Levels::one ? "" : ", one float32 scale for the tensor"),
                 .source = "torchao 0.18.0 NVFP4WeightOnlyConfig: NVFP4Tensor.to_nvfp4, nvfp4_quantize, "
                           "per_tensor_amax_to_scale",
                 .group = kNvfp4Block,

@@ -85,7 +85,7 @@ class W8A32 final : public Tinyq {
       : Tinyq({.name = "tinyq_w8a32",
                .family = "tinyq",
                .summary =
-                   "TinyQ: int8 weights, one float32 scale a row, unread zero points; linear(x, q * s) + "
+                   "TinyQ: int8 weights, one float32 scale per row, unused zero points; linear(x, q * s) + "
                    "b in float32",
                .source = "TinyQ 006b7b9 W8A32LinearLayer.quantize: linear_q_symmetric_per_channel",
                .params = {.code_min = -128, .code_max = 127, .zero_point = ZeroPointKind::integer},
@@ -153,8 +153,9 @@ class W8A16 final : public Tinyq {
   W8A16()
       : Tinyq({.name = "tinyq_w8a16",
                .family = "tinyq",
-               .summary = "TinyQ: int8 weights without a clamp, one scale a row; linear(x, q) * s + b in x's "
-                          "dtype",
+               .summary =
+                   "TinyQ: int8 weights without a clamp, one scale per row; linear(x, q) * s + b in x's "
+                   "dtype",
                .source = "TinyQ 006b7b9 W8A16LinearLayer.quantize",
                .params = {.code_min = -128, .code_max = 127, .scale = std::nullopt, .codes_wrap = true},
                .layouts = {{"plain", "TinyQ 006b7b9 tinyq.py W8A16LinearLayer"}}}) {}

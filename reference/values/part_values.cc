@@ -87,11 +87,11 @@ void ValueCollector::add_affine(const NamedTensor& named) {
   if (!low.is_number() || !high.is_number()) return;
   const double least = low.get<double>(), greatest = high.get<double>();
   const std::string range = number_text(least) + " .. " + number_text(greatest);
-  PartFinding codes(ValueRule::code, named, "codes", "codes lie in " + range);
+  PartFinding codes(ValueRule::code, named, "codes", "codes are in " + range);
   for (const double code : affine->codes) codes.look_at(code, code >= least && code <= greatest);
   codes.add_to(found_.findings);
   if (!affine->zero_point) return;
-  PartFinding zero_points(ValueRule::zero_point, named, "zero_point", "zero points lie in " + range);
+  PartFinding zero_points(ValueRule::zero_point, named, "zero_point", "zero points are in " + range);
   for (const double zero : numbers_of(*affine->zero_point))
     zero_points.look_at(zero, zero >= least && zero <= greatest);
   zero_points.add_to(found_.findings);
@@ -115,7 +115,7 @@ void ValueCollector::add_qtensor(const NamedTensor& named) {
   if (!range) return;
   PartFinding zeros(
       ValueRule::zero_point, named, "zero_point",
-      "zero points lie in " + number_text(range->least) + " .. " + number_text(range->greatest));
+      "zero points are in " + number_text(range->least) + " .. " + number_text(range->greatest));
   for (const double zero : range->zero_points)
     zeros.look_at(zero, zero >= range->least && zero <= range->greatest);
   zeros.add_to(found_.findings);
@@ -164,7 +164,7 @@ void ValueCollector::add_coded(const NamedTensor& named) {
   for (const InnerTensor& inner : named.payload)
     if (is_of_x(inner.name) && is_wide_float(inner.tensor.dtype)) add_finite_part(named, inner);
   if (values.lost_scales != 0)
-    note("scales of 0 beside codes, as the recipe writes them for the smallest numbers", named.name,
+    note("scales of 0 next to codes, as the recipe writes them for the smallest numbers", named.name,
          "tensors", values.lost_scales);
   if (values.nan_of_zeros)
     note("weights that dequantize to NaN, as the recipe writes them for zeros alone", named.name, "tensors",

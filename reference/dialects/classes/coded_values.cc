@@ -60,7 +60,7 @@ void find_idle_bits(const CodeMatrix& matrix, std::vector<CodedFault>& faults) {
 
 void find_zero_points(const CodeMatrix& zeros, std::vector<CodedFault>& faults) {
   if (!zeros.range) return;
-  CodedFinding found(CodedFault::Kind::zero_point, "zero points lie in the range of the codes");
+  CodedFinding found(CodedFault::Kind::zero_point, "zero points are in the range of the codes");
   int64_t index = 0;
   for (const int64_t field : fields_of(zeros)) {
     const bool negative = zeros.kind == CodeKind::signed_integer && field >> (zeros.bits - 1) != 0;
@@ -116,7 +116,7 @@ void find_nested(const ScaleMatrix& scales, std::vector<CodedFault>& faults) {
   const std::span<const std::byte> codes = row_major_view(scales.values, scratch);
   const NestedScales& nested = *scales.nested;
   CodedFinding odd(CodedFault::Kind::scale, "values of nested_absmax are finite and not negative");
-  CodedFinding lost(CodedFault::Kind::scale, "the bytes of absmax under a nested_absmax of 0 are all alike");
+  CodedFinding lost(CodedFault::Kind::scale, "the bytes of absmax under a nested_absmax of 0 are all equal");
   for (size_t i = 0; i < nested.absmax.size(); ++i) {
     const float value = nested.absmax[i];
     odd.look_at(static_cast<int64_t>(i), static_cast<double>(value), std::isfinite(value) && value >= 0);
@@ -170,7 +170,7 @@ class ElementSearch {
 
   void find(CodedValues& found) {
     CodedFinding nan(CodedFault::Kind::code, "no code is a NaN");
-    CodedFinding range(CodedFault::Kind::code, "codes lie in the range of their bits");
+    CodedFinding range(CodedFault::Kind::code, "codes are in the range of their bits");
     const std::optional<CodeRange> allowed = weight_.codes.range;
     for_each_coded_row(weight_, [&](int64_t row, std::span<const CodedElement> elements) {
       const auto first = static_cast<size_t>(row / weight_.scales.row_block * weight_.scales.columns);
@@ -208,7 +208,7 @@ class ElementSearch {
   }
 
   void find_lost_scales(CodedValues& found) const {
-    CodedFinding lost(CodedFault::Kind::scale, "the codes under a scale of 0 are all alike");
+    CodedFinding lost(CodedFault::Kind::scale, "the codes under a scale of 0 are all equal");
     const bool whole = weight_.scales.global && read_floats(*weight_.scales.global).at(0) == 0;
     for (size_t i = 0; i < under_zero_.size(); ++i) {
       const bool explained = weight_.scales.may_underflow && !whole;
