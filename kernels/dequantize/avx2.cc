@@ -20,7 +20,7 @@ const qcts_kernel qcts_kernel_dequantize_int4_tinygemm_avx2 =
     exact_rows<qcts_kernel_dequantize_int4_tinygemm_avx2,
                avx2::dequantize_int4<avx2::TinygemmParams, avx2::ByteShuffles>>(
         QCTS_OP_DEQUANTIZE, "int4_tinygemm", "avx2",
-        "16 values a group, looked up by byte shuffles; bound by writing the result");
+        "16 values per group, looked up by byte shuffles; bound by writing the result");
 
 const qcts_kernel qcts_kernel_dequantize_fp8_row_avx2 =
     exact_rows<qcts_kernel_dequantize_fp8_row_avx2,
@@ -58,13 +58,13 @@ const qcts_kernel qcts_kernel_dequantize_int4_plain_avx2 =
     exact_rows<qcts_kernel_dequantize_int4_plain_avx2,
                avx2::dequantize_int4<avx2::PlainParams, avx2::ByteShuffles>>(
         QCTS_OP_DEQUANTIZE, "int4_plain", "avx2",
-        "16 values a group, looked up by byte shuffles; bound by writing the result");
+        "16 values per group, looked up by byte shuffles; bound by writing the result");
 
 const qcts_kernel qcts_kernel_dequantize_int4_int32_avx2 =
     exact_rows<qcts_kernel_dequantize_int4_int32_avx2,
                avx2::dequantize_int4<avx2::Int32Params, avx2::ByteShuffles>>(
         QCTS_OP_DEQUANTIZE, "int4_int32", "avx2",
-        "16 values a group, looked up by byte shuffles; bound by writing the result");
+        "16 values per group, looked up by byte shuffles; bound by writing the result");
 
 const qcts_kernel qcts_kernel_dequantize_fp8_avx2 =
     exact_rows<qcts_kernel_dequantize_fp8_avx2, avx2::fenced<avx2::dequantize_float8<avx2::Float8Groups>>>(
@@ -74,19 +74,19 @@ const qcts_kernel qcts_kernel_dequantize_fp8_sparse24_avx2 =
     exact_rows<qcts_kernel_dequantize_fp8_sparse24_avx2,
                avx2::fenced<avx2::dequantize_sparse24<avx2::SparseRows>>>(
         QCTS_OP_DEQUANTIZE, "fp8_sparse24", "avx2",
-        "expanded to a byte a code by byte shuffles, then as fp8_row; bound by writing the result");
+        "expanded to a byte per code by byte shuffles, then as fp8_row; bound by writing the result");
 
 const qcts_kernel qcts_kernel_dequantize_mx_avx2 =
     exact_rows<qcts_kernel_dequantize_mx_avx2, avx2::fenced<avx2::dequantize_mx<avx2::MxBlocks>>>(
         QCTS_OP_DEQUANTIZE, "mx", "avx2",
-        "a table or an exponent a block, or eight elements at a time; bound by writing the result");
+        "a table or an exponent per block, or eight elements at a time; bound by writing the result");
 
 const qcts_kernel qcts_kernel_dequantize_nvfp4_avx2 = exact_rows<
     qcts_kernel_dequantize_nvfp4_avx2, avx2::fenced<avx2::dequantize_nvfp4<avx2::Nvfp4Fractions>>>(
     QCTS_OP_DEQUANTIZE, "nvfp4", "avx2",
-    "two fractions a block of 16, exponents added, looked up by byte shuffles; bound by making the tables");
+    "two fractions per block of 16, exponents added, looked up by byte shuffles; bound by making the tables");
 
 const qcts_kernel qcts_kernel_dequantize_nf4_avx2 =
     exact_rows<qcts_kernel_dequantize_nf4_avx2, avx2::fenced<avx2::dequantize_nf4<avx2::Nf4Bytes>>>(
         QCTS_OP_DEQUANTIZE, "nf4", "avx2",
-        "16 values a group, looked up by byte shuffles; bound by writing the result");
+        "16 values per group, looked up by byte shuffles; bound by writing the result");

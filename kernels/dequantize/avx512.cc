@@ -20,13 +20,13 @@ const qcts_kernel qcts_kernel_dequantize_int4_tinygemm_avx512 =
     exact_rows<qcts_kernel_dequantize_int4_tinygemm_avx512,
                avx2::dequantize_int4<avx2::TinygemmParams, avx512::WordLookups>>(
         QCTS_OP_DEQUANTIZE, "int4_tinygemm", "avx512",
-        "16 values a group, looked up by one permutation for 32 codes; bound by writing the result");
+        "16 values per group, looked up by one permutation per 32 codes; bound by writing the result");
 
 const qcts_kernel qcts_kernel_dequantize_fp8_row_avx512 =
     exact_rows<qcts_kernel_dequantize_fp8_row_avx512,
                avx2::fenced<avx2::dequantize_float8<avx512::Float8Tables>>>(
         QCTS_OP_DEQUANTIZE, "fp8_row", "avx512",
-        "128 products a scale, looked up by permutations for 32 codes; bound by writing the result");
+        "128 products per scale, looked up by permutations per 32 codes; bound by writing the result");
 
 const qcts_kernel qcts_kernel_dequantize_int8_tensor_avx512 =
     exact_rows<qcts_kernel_dequantize_int8_tensor_avx512,
@@ -59,19 +59,19 @@ const qcts_kernel qcts_kernel_dequantize_int4_plain_avx512 =
     exact_rows<qcts_kernel_dequantize_int4_plain_avx512,
                avx2::dequantize_int4<avx2::PlainParams, avx512::WordLookups>>(
         QCTS_OP_DEQUANTIZE, "int4_plain", "avx512",
-        "16 values a group, looked up by one permutation for 32 codes; bound by writing the result");
+        "16 values per group, looked up by one permutation per 32 codes; bound by writing the result");
 
 const qcts_kernel qcts_kernel_dequantize_int4_int32_avx512 =
     exact_rows<qcts_kernel_dequantize_int4_int32_avx512,
                avx2::dequantize_int4<avx2::Int32Params, avx512::WordLookups>>(
         QCTS_OP_DEQUANTIZE, "int4_int32", "avx512",
-        "16 values a group, looked up by one permutation for 32 codes; bound by writing the result");
+        "16 values per group, looked up by one permutation per 32 codes; bound by writing the result");
 
 const qcts_kernel qcts_kernel_dequantize_fp8_avx512 =
     exact_rows<qcts_kernel_dequantize_fp8_avx512,
                avx2::fenced<avx2::dequantize_float8<avx512::Float8Tables>>>(
         QCTS_OP_DEQUANTIZE, "fp8", "avx512",
-        "128 products a scale, looked up by permutations for 32 codes; bound by writing the result");
+        "128 products per scale, looked up by permutations per 32 codes; bound by writing the result");
 
 const qcts_kernel qcts_kernel_dequantize_fp8_sparse24_avx512 =
     exact_rows<qcts_kernel_dequantize_fp8_sparse24_avx512,
@@ -82,7 +82,7 @@ const qcts_kernel qcts_kernel_dequantize_fp8_sparse24_avx512 =
 const qcts_kernel qcts_kernel_dequantize_mx_avx512 =
     exact_rows<qcts_kernel_dequantize_mx_avx512, avx2::fenced<avx2::dequantize_mx<avx512::MxWords>>>(
         QCTS_OP_DEQUANTIZE, "mx", "avx512",
-        "a table or an exponent a block, or eight elements at a time; bound by writing the result");
+        "a table or an exponent per block, or eight elements at a time; bound by writing the result");
 
 const qcts_kernel qcts_kernel_dequantize_nvfp4_avx512 = exact_rows<
     qcts_kernel_dequantize_nvfp4_avx512, avx2::fenced<avx2::dequantize_nvfp4<avx512::Nvfp4Words>>>(
@@ -93,4 +93,4 @@ const qcts_kernel qcts_kernel_dequantize_nvfp4_avx512 = exact_rows<
 const qcts_kernel qcts_kernel_dequantize_nf4_avx512 =
     exact_rows<qcts_kernel_dequantize_nf4_avx512, avx2::fenced<avx2::dequantize_nf4<avx512::Nf4Words>>>(
         QCTS_OP_DEQUANTIZE, "nf4", "avx512",
-        "16 values a block, looked up by one permutation for 32 codes; bound by writing the result");
+        "16 values per block, looked up by one permutation per 32 codes; bound by writing the result");

@@ -34,4 +34,4 @@ void dequantize_fp8_sparse24(const qcts_problem& p, int64_t first, int64_t last)
 const qcts_kernel qcts_kernel_dequantize_fp8_sparse24_scalar =
     qcts::exact_rows<qcts_kernel_dequantize_fp8_sparse24_scalar, dequantize_fp8_sparse24>(
         QCTS_OP_DEQUANTIZE, "fp8_sparse24", "scalar",
-        "two decodings a chunk of four, one multiplication and one rounding an element");
+        "two decodings per chunk of four, one multiplication and one rounding per element");

@@ -32,4 +32,4 @@ void dequantize_gguf_proto(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_dequantize_gguf_proto_scalar =
     qcts::exact_rows<qcts_kernel_dequantize_gguf_proto_scalar, dequantize_gguf_proto>(
         QCTS_OP_DEQUANTIZE, "gguf_proto", "scalar",
-        "a multiplication and an addition an element, each rounded");
+        "a multiplication and an addition per element, each rounded");

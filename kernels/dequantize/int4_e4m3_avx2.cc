@@ -59,4 +59,4 @@ struct E4m3Params {
 const qcts_kernel qcts_kernel_dequantize_int4_e4m3_avx2 =
     qcts::exact_rows<qcts_kernel_dequantize_int4_e4m3_avx2, dequantize_int4<E4m3Params, ByteShuffles>>(
         QCTS_OP_DEQUANTIZE, "int4_e4m3", "avx2",
-        "16 values a group, looked up by byte shuffles; bound by writing the result");
+        "16 values per group, looked up by byte shuffles; bound by writing the result");

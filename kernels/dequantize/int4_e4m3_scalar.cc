@@ -29,7 +29,7 @@ void dequantize_int4_e4m3(const qcts_problem& p, int64_t first, int64_t last) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_dequantize_int4_e4m3_scalar =
-    qcts::exact_rows<qcts_kernel_dequantize_int4_e4m3_scalar, dequantize_int4_e4m3>(
-        QCTS_OP_DEQUANTIZE, "int4_e4m3", "scalar",
-        "a table of sixteen products a group; one look-up, one multiplication and one rounding an element");
+const qcts_kernel qcts_kernel_dequantize_int4_e4m3_scalar = qcts::exact_rows<
+    qcts_kernel_dequantize_int4_e4m3_scalar, dequantize_int4_e4m3>(
+    QCTS_OP_DEQUANTIZE, "int4_e4m3", "scalar",
+    "a table of sixteen products per group; one look-up, one multiplication and one rounding per element");

@@ -27,4 +27,4 @@ void dequantize_int4_int32(const qcts_problem& p, int64_t first, int64_t last) {
 
 const qcts_kernel qcts_kernel_dequantize_int4_int32_scalar =
     qcts::exact_rows<qcts_kernel_dequantize_int4_int32_scalar, dequantize_int4_int32>(
-        QCTS_OP_DEQUANTIZE, "int4_int32", "scalar", "one multiplication and one rounding an element");
+        QCTS_OP_DEQUANTIZE, "int4_int32", "scalar", "one multiplication and one rounding per element");

@@ -35,4 +35,4 @@ void dequantize_int4_plain(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_dequantize_int4_plain_scalar =
     qcts::exact_rows<qcts_kernel_dequantize_int4_plain_scalar, dequantize_int4_plain>(
         QCTS_OP_DEQUANTIZE, "int4_plain", "scalar",
-        "one fused multiplication and one rounding an element, in double");
+        "one fused multiplication and one rounding per element, in double");

@@ -41,4 +41,4 @@ void dequantize_tinygemm(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_dequantize_int4_tinygemm_scalar =
     qcts::exact_rows<qcts_kernel_dequantize_int4_tinygemm_scalar, dequantize_tinygemm>(
         QCTS_OP_DEQUANTIZE, "int4_tinygemm", "scalar",
-        "16 exact values a group, then one lookup and one rounding an element");
+        "16 exact values per group, then one lookup and one rounding per element");

@@ -53,4 +53,4 @@ void dequantize_mx(const qcts_problem& p, int64_t first, int64_t last) {
 
 const qcts_kernel qcts_kernel_dequantize_mx_scalar =
     qcts::exact_rows<qcts_kernel_dequantize_mx_scalar, dequantize_mx>(
-        QCTS_OP_DEQUANTIZE, "mx", "scalar", "one decoding, one multiplication and one rounding an element");
+        QCTS_OP_DEQUANTIZE, "mx", "scalar", "one decoding, one multiplication and one rounding per element");

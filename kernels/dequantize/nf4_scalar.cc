@@ -32,4 +32,4 @@ void dequantize_nf4(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_dequantize_nf4_scalar =
     qcts::exact_rows<qcts_kernel_dequantize_nf4_scalar, dequantize_nf4>(
         QCTS_OP_DEQUANTIZE, "nf4", "scalar",
-        "one division, one addition and one multiplication an element, each rounded");
+        "one division, one addition and one multiplication per element, each rounded");

@@ -29,4 +29,4 @@ void dequantize_nvfp4(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_dequantize_nvfp4_scalar =
     qcts::exact_rows<qcts_kernel_dequantize_nvfp4_scalar, dequantize_nvfp4>(
         QCTS_OP_DEQUANTIZE, "nvfp4", "scalar",
-        "one decoding, two multiplications and one rounding an element");
+        "one decoding, two multiplications and one rounding per element");

@@ -8,7 +8,7 @@ using namespace qcts;
 namespace {
 
 constexpr const char* kHow =
-    "a warp a tile, 16 bytes a lane on both sides; bound by memory, above all by writing y";
+    "a warp per tile, 16 bytes per lane on both sides; bound by memory, above all by writing y";
 
 template <const qcts_kernel& kKernel, class Family>
 constexpr qcts_kernel row_of(const char* scheme) {
@@ -58,4 +58,5 @@ const qcts_kernel qcts_kernel_dequantize_mx_sm80 =
     exact_launched<qcts_kernel_dequantize_mx_sm80, dequantize_mx>(QCTS_OP_DEQUANTIZE, "mx", "sm80", kHow);
 const qcts_kernel qcts_kernel_dequantize_gguf_proto_sm80 =
     exact_launched<qcts_kernel_dequantize_gguf_proto_sm80, sm80::run_gguf<false>>(
-        QCTS_OP_DEQUANTIZE, "gguf_proto", "sm80", "a warp a super block, 16 bytes a lane; bound by memory");
+        QCTS_OP_DEQUANTIZE, "gguf_proto", "sm80",
+        "a warp per super block, 16 bytes per lane; bound by memory");

@@ -22,4 +22,4 @@ void dequantize_tinyq(const qcts_problem& p, int64_t first, int64_t last) {
 
 const qcts_kernel qcts_kernel_dequantize_tinyq_scalar =
     qcts::exact_rows<qcts_kernel_dequantize_tinyq_scalar, dequantize_tinyq>(
-        QCTS_OP_DEQUANTIZE, "tinyq", "scalar", "one multiplication and one rounding an element");
+        QCTS_OP_DEQUANTIZE, "tinyq", "scalar", "one multiplication and one rounding per element");

@@ -258,7 +258,7 @@ void wgmma_wait(uint32_t unfinished) { all_lanes("wgmma_wait()", unfinished, &un
 
 void wgmma(void* d, const WgmmaOperands& operands) {
   if (settings().architecture != Architecture::hopper)
-    fault("calls wgmma, which compute capability 9.0 alone has");
+    fault("calls wgmma, which only compute capability 9.0 has");
   Call call = {operands, static_cast<uint32_t*>(d)};
   all_lanes("wgmma", static_cast<uint32_t>(operands.type) << 16 | operands.columns, &call, issue);
 }

@@ -92,7 +92,7 @@ TEST(EmulatedTiles, EndTheProgramWhereHardwareFaults) {
   const auto dies = testing::KilledBySignal(SIGILL);
   EXPECT_EXIT(_tile_zero(0), dies, "") << "no tile is configured";
   EXPECT_EXIT(configure_tiles({17, 4}, {1, 4}, {1, 4}), dies, "") << "17 rows";
-  EXPECT_EXIT(configure_tiles({1, 68}, {1, 4}, {1, 4}), dies, "") << "68 bytes a row";
+  EXPECT_EXIT(configure_tiles({1, 68}, {1, 4}, {1, 4}), dies, "") << "68 bytes per row";
   EXPECT_EXIT((configure_tiles({1, 4}, {1, 8}, {1, 4}), emulated_tile_dpbsud(0, 1, 2)), dies, "")
       << "8 k of x meet 4 of the weights";
   EXPECT_EXIT((configure_tiles({1, 4}, {2, 4}, {1, 4}), emulated_tile_dpbsud(0, 1, 2)), dies, "")

@@ -213,7 +213,7 @@ qcts_status check_blocks(const qcts_problem& p, const char* scheme, char* why, s
     return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld does not divide n = %lld, k = %lld",
                   static_cast<long long>(p.group), static_cast<long long>(p.n), static_cast<long long>(p.k));
   if (!groups && p.group != 0 && p.group != p.k)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "needs one scale a row, not groups of %lld",
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "needs one scale per row, not groups of %lld",
                   static_cast<long long>(p.group));
   return QCTS_OK;
 }

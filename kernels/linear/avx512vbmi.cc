@@ -10,7 +10,7 @@ const qcts_kernel qcts_kernel_linear_fp8_row_avx512vbmi =
     bf16::linear_of<qcts_kernel_linear_fp8_row_avx512vbmi, bf16::Fp8Row<avx512vbmi::TableE4m3>,
                     avx512vbmi::Pairs>(
         "fp8_row",
-        "64 columns a block, decoded to bfloat16 by tables of bytes, in registers up to m = 6, else to a "
+        "64 columns per block, decoded to bfloat16 by tables of bytes, in registers up to m = 6, else to a "
         "panel; bound by reading weights, then by the multiplications");
 
 const qcts_kernel qcts_kernel_linear_fp8_sparse24_avx512vbmi =
@@ -22,5 +22,5 @@ const qcts_kernel qcts_kernel_linear_fp8_sparse24_avx512vbmi =
 // Layout and limits: kernels/avx512vbmi/e4m3.h, kernels/bf16/mx.h.
 const qcts_kernel qcts_kernel_linear_mx_avx512vbmi = bf16::mx_linear_of<
     qcts_kernel_linear_mx_avx512vbmi, avx512vbmi::Pairs, avx512vbmi::TableE4m3>(
-    "64 columns a block, elements decoded to bfloat16 (e4m3 by tables of bytes) in registers up to m = 6, "
+    "64 columns per block, elements decoded to bfloat16 (e4m3 by tables of bytes) in registers up to m = 6, "
     "else to a panel; bound by reading weights, then by the multiplications and the scales of 32 elements");

@@ -9,7 +9,7 @@ const qcts_kernel qcts_kernel_linear_int8_row_avx512vnni =
     fixed::linear_of<qcts_kernel_linear_int8_row_avx512vnni,
                      fixed::Int8Rows<TorchaoRows, avx512vnni::ByteDots>>(
         "int8_row", "avx512vnni",
-        "64 columns a block; codes times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
+        "64 columns per block; codes times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
         "reading weights, then by the products");
 
 // W8A8, x quantized to int8 at run time: kernels/vnni/int8_linear.h, kernels/vnni/dots.h.
@@ -34,18 +34,18 @@ const qcts_kernel qcts_kernel_linear_int4_tinygemm_avx512vnni =
     fixed::linear_of<qcts_kernel_linear_int4_tinygemm_avx512vnni,
                      fixed::Int4Groups<TinygemmPlanes, avx512vnni::NibbleDots>>(
         "int4_tinygemm", "avx512vnni",
-        "64 columns a block; nibbles times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
+        "64 columns per block; nibbles times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
         "reading weights, then by the products");
 
 const qcts_kernel qcts_kernel_linear_int4_plain_avx512vnni =
     fixed::linear_of<qcts_kernel_linear_int4_plain_avx512vnni,
                      fixed::Int4Groups<PlainPlanes, avx512vnni::NibbleDots>>(
         "int4_plain", "avx512vnni",
-        "64 columns a block; nibbles times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
+        "64 columns per block; nibbles times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
         "reading weights, then by the products");
 
 const qcts_kernel qcts_kernel_linear_tinyq_avx512vnni =
     fixed::linear_of<qcts_kernel_linear_tinyq_avx512vnni, fixed::Int8Rows<TinyqRows, avx512vnni::ByteDots>>(
         "tinyq", "avx512vnni",
-        "64 columns a block; codes times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
+        "64 columns per block; codes times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
         "reading weights, then by the products");

@@ -9,7 +9,7 @@ using namespace qcts;
 const qcts_kernel qcts_kernel_linear_int8_row_avxvnni =
     avx2::int8_rows_of<qcts_kernel_linear_int8_row_avxvnni, TorchaoRows, avxvnni::WordDots>(
         "int8_row", "avxvnni",
-        "64 columns a block; codes widened to words times x in fixed point, by VPDPWSSD; bound by reading "
+        "64 columns per block; codes widened to words times x in fixed point, by VPDPWSSD; bound by reading "
         "weights, then by the products; for float32 x codes become floats, in a panel for m > 4");
 
 // W8A8, x quantized to int8 at run time: kernels/vnni/int8_linear.h, kernels/vnni/dots.h.
@@ -30,17 +30,17 @@ const qcts_kernel qcts_kernel_linear_intx_dyn_avxvnni =
 const qcts_kernel qcts_kernel_linear_int4_tinygemm_avxvnni =
     avx2::int4_linear_of<qcts_kernel_linear_int4_tinygemm_avxvnni, TinygemmPlanes, avxvnni::NibbleDots>(
         "int4_tinygemm", "avxvnni",
-        "64 columns a block; nibbles times two bytes of x in fixed point, by VPDPBUSD; bound by reading "
+        "64 columns per block; nibbles times two bytes of x in fixed point, by VPDPBUSD; bound by reading "
         "weights, then by the products; for float32 x nibbles are looked up, to a panel for m > 4");
 
 const qcts_kernel qcts_kernel_linear_int4_plain_avxvnni =
     avx2::int4_linear_of<qcts_kernel_linear_int4_plain_avxvnni, PlainPlanes, avxvnni::NibbleDots>(
         "int4_plain", "avxvnni",
-        "64 columns a block; nibbles times two bytes of x in fixed point, by VPDPBUSD; bound by reading "
+        "64 columns per block; nibbles times two bytes of x in fixed point, by VPDPBUSD; bound by reading "
         "weights, then by the products; for float32 x nibbles are looked up, to a panel for m > 4");
 
 const qcts_kernel qcts_kernel_linear_tinyq_avxvnni =
     avx2::int8_rows_of<qcts_kernel_linear_tinyq_avxvnni, TinyqRows, avxvnni::WordDots>(
         "tinyq", "avxvnni",
-        "64 columns a block; codes widened to words times x in fixed point, by VPDPWSSD; bound by reading "
+        "64 columns per block; codes widened to words times x in fixed point, by VPDPWSSD; bound by reading "
         "weights, then by the products; for float32 x codes become floats, in a panel for m > 4");

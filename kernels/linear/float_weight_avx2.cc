@@ -119,6 +119,6 @@ qcts_status run_float_weight(const qcts_problem* problem) {
 // x is rounded once more, as the product of its code and scale.
 const qcts_kernel qcts_kernel_linear_float_weight_avx2 =
     linear_entry("float_weight:dyn_row_fbgemm", "avx2",
-                 "64 columns a block of float32; bound by reading weights, then by fma",
+                 "64 columns per block of float32; bound by reading weights, then by fma",
                  numerics_of_sums(QCTS_F32, QCTS_F32),
                  {supports, run_float_weight, x_bytes, packed_bytes, prepare_float_weight});

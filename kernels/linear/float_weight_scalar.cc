@@ -62,5 +62,5 @@ qcts_status run_float_weight(const qcts_problem* problem) {
 
 const qcts_kernel qcts_kernel_linear_float_weight_scalar = linear_entry(
     "float_weight:dyn_row_fbgemm", "scalar",
-    "a sum in double per output of codes of x and the weight; bound by one dependent addition an element",
+    "a sum in double per output of codes of x and the weight; bound by one dependent addition per element",
     QCTS_F64, {supports_policy<kFloatWeight>, run_float_weight, workspace_bytes});

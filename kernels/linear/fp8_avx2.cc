@@ -11,7 +11,7 @@ constexpr const qcts_kernel& kFp8 = qcts_kernel_linear_fp8_avx2;
 template <Float8 kFormat>
 constexpr qcts_kernel kFp8Entry =
     linear_of<kFp8, Fp8Blocks<kFormat>>("fp8",
-                                        "64 columns a block, decoded in registers up to m = 4, else to a "
+                                        "64 columns per block, decoded in registers up to m = 4, else to a "
                                         "panel; bound by reading weights, then by "
                                         "fma",
                                         qcts::supports_problem<kFp8>);

@@ -52,9 +52,9 @@ struct Int8Groups {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_int8_group_avx2 =
-    linear_of<qcts_kernel_linear_int8_group_avx2, Int8Groups>(
-        "int8_group",
-        "64 columns a block, words become floats in registers up to m = 4, else in a panel; bound by reading "
-        "weights, then by fma",
-        qcts::supports_problem<qcts_kernel_linear_int8_group_avx2>);
+const qcts_kernel qcts_kernel_linear_int8_group_avx2 = linear_of<qcts_kernel_linear_int8_group_avx2,
+                                                                 Int8Groups>(
+    "int8_group",
+    "64 columns per block, words become floats in registers up to m = 4, else in a panel; bound by reading "
+    "weights, then by fma",
+    qcts::supports_problem<qcts_kernel_linear_int8_group_avx2>);

@@ -70,11 +70,11 @@ struct MxBytes : MxBlocks {
 constexpr const qcts_kernel& kMx = qcts_kernel_linear_mx_avx2;
 
 template <class Scheme>
-constexpr qcts_kernel kMxEntry =
-    linear_of<kMx, Scheme>("mx",
-                           "64 columns a block, elements looked up or moved into floats up to m = 4, else to "
-                           "a panel; bound by decoding, then by fma",
-                           qcts::supports_problem<kMx>);
+constexpr qcts_kernel kMxEntry = linear_of<kMx, Scheme>(
+    "mx",
+    "64 columns per block, elements looked up or moved into floats up to m = 4, else to "
+    "a panel; bound by decoding, then by fma",
+    qcts::supports_problem<kMx>);
 
 const qcts_kernel& mx_entry(const qcts_problem& p) {
   const uint32_t element = qcts::scheme_params(p).element_dtype;

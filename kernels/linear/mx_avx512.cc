@@ -83,7 +83,7 @@ struct MxBytes : MxBlocks<MxBytes<kFormat>> {
 template <class Element>
 constexpr qcts_kernel kMxEntry = linear_of<qcts_kernel_linear_mx_avx512, Element>(
     "mx",
-    "64 columns a block, elements looked up or moved into floats up to m = 4, else to a panel; bound by "
+    "64 columns per block, elements looked up or moved into floats up to m = 4, else to a panel; bound by "
     "decoding, then by fma");
 
 const qcts_kernel& mx_entry(const qcts_problem& p) {

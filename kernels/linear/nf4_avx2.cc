@@ -70,7 +70,7 @@ qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
 template <bool kWideTable>
 constexpr qcts_kernel kNf4Entry = linear_of<qcts_kernel_linear_nf4_avx2, Nf4<kWideTable>>(
     "nf4",
-    "64 columns a block, the file's table looked up in registers up to m = 4, else to a panel; bound by "
+    "64 columns per block, the file's table looked up in registers up to m = 4, else to a panel; bound by "
     "decoding, then by fma",
     nf4_supports);
 

@@ -50,6 +50,6 @@ qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
 
 const qcts_kernel qcts_kernel_linear_nf4_avx512 = linear_of<qcts_kernel_linear_nf4_avx512, Nf4>(
     "nf4",
-    "64 columns a block, the file's table looked up in registers up to m = 4, else to a panel; bound by "
+    "64 columns per block, the file's table looked up in registers up to m = 4, else to a panel; bound by "
     "decoding, then by fma",
     nf4_supports);

@@ -52,6 +52,6 @@ struct Nvfp4 {
 
 const qcts_kernel qcts_kernel_linear_nvfp4_avx2 = linear_of<qcts_kernel_linear_nvfp4_avx2, Nvfp4>(
     "nvfp4",
-    "64 columns a block, elements looked up in registers up to m = 4, else to a panel; bound by decoding, "
+    "64 columns per block, elements looked up in registers up to m = 4, else to a panel; bound by decoding, "
     "then by fma",
     qcts::supports_problem<qcts_kernel_linear_nvfp4_avx2>);

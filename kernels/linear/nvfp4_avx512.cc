@@ -40,5 +40,5 @@ struct Nvfp4 : NarrowScales {
 
 const qcts_kernel qcts_kernel_linear_nvfp4_avx512 = linear_of<qcts_kernel_linear_nvfp4_avx512, Nvfp4>(
     "nvfp4",
-    "64 columns a block, elements looked up in registers up to m = 4, else to a panel; bound by decoding, "
+    "64 columns per block, elements looked up in registers up to m = 4, else to a panel; bound by decoding, "
     "then by fma");

@@ -47,10 +47,11 @@ qcts_status fp8_sparse24(const qcts_problem& p) {
 
 constexpr const char kNibbles[] =
     "up to m = 16 warps that split k, each with 32 columns on tensor cores, bound by reading half a byte per "
-    "weight; else 64 columns a block on tensor cores, scales on sums of groups, bound by issuing "
+    "weight; else 64 columns per block on tensor cores, scales on sums of groups, bound by issuing "
     "instructions";
 constexpr const char kBytes[] =
-    "up to m = 4 a warp a row of the weight, else 64 columns a block on tensor cores, scales on sums; bound "
+    "up to m = 4 a warp per row of the weight, else 64 columns per block on tensor cores, scales on sums; "
+    "bound "
     "by "
     "issuing instructions";
 
@@ -89,23 +90,25 @@ const qcts_kernel qcts_kernel_linear_fp8_sm80 =
     sm80::linear_row<qcts_kernel_linear_fp8_sm80, sm80::fp8>("fp8", sm80::kBytes);
 const qcts_kernel qcts_kernel_linear_mx_sm80 = sm80::linear_row<qcts_kernel_linear_mx_sm80, sm80::mx>(
     "mx",
-    "up to m = 4 a warp a row of the weight, else 64 columns a block on tensor cores, scales on sums of 32; "
+    "up to m = 4 a warp per row of the weight, else 64 columns per block on tensor cores, scales on sums of "
+    "32; "
     "bound by issuing instructions");
-const qcts_kernel qcts_kernel_linear_nvfp4_sm80 =
-    sm80::with_scaled_weights(sm80::linear_row<qcts_kernel_linear_nvfp4_sm80, sm80::nvfp4>(
-        "nvfp4",
-        "up to m = 4 a warp a row of the weight, else 64 columns a block on tensor cores, elements scaled "
-        "exactly; bound by issuing instructions"));
+const qcts_kernel qcts_kernel_linear_nvfp4_sm80 = sm80::with_scaled_weights(sm80::linear_row<
+                                                                            qcts_kernel_linear_nvfp4_sm80,
+                                                                            sm80::nvfp4>(
+    "nvfp4",
+    "up to m = 4 a warp per row of the weight, else 64 columns per block on tensor cores, elements scaled "
+    "exactly; bound by issuing instructions"));
 const qcts_kernel qcts_kernel_linear_nf4_sm80 = sm80::linear_row<qcts_kernel_linear_nf4_sm80, sm80::nf4>(
     "nf4",
-    "up to m = 4, or if x has another type than the table, a warp a row of the weight, else 64 columns a "
+    "up to m = 4, or if x has another type than the table, a warp per row of the weight, else 64 columns per "
     "block on tensor cores; bound by issuing instructions",
     sm80::supports_nf4<qcts_kernel_linear_nf4_sm80>);
-const qcts_kernel qcts_kernel_linear_fp8_sparse24_sm80 =
-    sm80::linear_row<qcts_kernel_linear_fp8_sparse24_sm80, sm80::fp8_sparse24>(
-        "fp8_sparse24",
-        "up to m = 4 a warp a row of the weight, else 64 columns a block on tensor cores, zeros filled in "
-        "registers; bound by issuing instructions");
+const qcts_kernel qcts_kernel_linear_fp8_sparse24_sm80 = sm80::linear_row<
+    qcts_kernel_linear_fp8_sparse24_sm80, sm80::fp8_sparse24>(
+    "fp8_sparse24",
+    "up to m = 4 a warp per row of the weight, else 64 columns per block on tensor cores, zeros filled in "
+    "registers; bound by issuing instructions");
 
 // W8A8 and 8da4w.
 const qcts_kernel qcts_kernel_linear_int8_row_dyn_sm80 =

@@ -5,16 +5,16 @@ using namespace qcts;
 
 const qcts_kernel qcts_kernel_pack_int4_tinygemm_sm80 =
     sm80::tinygemm_moved<qcts_kernel_pack_int4_tinygemm_sm80, sm80::move_tinygemm<true>>(
-        QCTS_OP_PACK, "a warp a tile, 16 bytes a lane on both sides; bound by memory");
+        QCTS_OP_PACK, "a warp per tile, 16 bytes per lane on both sides; bound by memory");
 const qcts_kernel qcts_kernel_pack_int4_plain_sm80 =
     exact_launched<qcts_kernel_pack_int4_plain_sm80, sm80::move_int4_plain<true>>(
         QCTS_OP_PACK, "int4_plain", "sm80",
-        "a warp four tiles, 16 bytes a lane on both sides; bound by memory");
+        "a warp per four tiles, 16 bytes per lane on both sides; bound by memory");
 const qcts_kernel qcts_kernel_pack_mx_sm80 =
     exact_launched<qcts_kernel_pack_mx_sm80, sm80::move_block_scales<true, 32>>(
         QCTS_OP_PACK, "mx", "sm80",
-        "a block 128 rows of 32 scales, and a copy of the codes; bound by memory");
+        "a block per 128 rows of 32 scales, and a copy of the codes; bound by memory");
 const qcts_kernel qcts_kernel_pack_nvfp4_sm80 =
     exact_launched<qcts_kernel_pack_nvfp4_sm80, sm80::move_block_scales<true, 16>>(
         QCTS_OP_PACK, "nvfp4", "sm80",
-        "a block 128 rows of 32 scales, and a copy of the codes; bound by memory");
+        "a block per 128 rows of 32 scales, and a copy of the codes; bound by memory");

@@ -15,16 +15,17 @@ using namespace qcts;
 const qcts_kernel qcts_kernel_quantize_int8_row_avx512 =
     exact_rows<qcts_kernel_quantize_int8_row_avx512,
                avx2::fenced<avx2::quantize_int8_rows<avx512::WideInt8Codes>>>(
-        QCTS_OP_QUANTIZE, "int8_row", "avx512", "two passes a row, the second in cache; bound by memory");
+        QCTS_OP_QUANTIZE, "int8_row", "avx512", "two passes per row, the second in cache; bound by memory");
 
-const qcts_kernel qcts_kernel_quantize_int4_tinygemm_avx512 = exact_rows<
-    qcts_kernel_quantize_int4_tinygemm_avx512, avx2::quantize_int4_rows<avx512::Int4Parts>>(
-    QCTS_OP_QUANTIZE, "int4_tinygemm", "avx512",
-    "ranges, parameters and codes in three passes over 32 groups; bound by a lookup and a comparison a code");
+const qcts_kernel qcts_kernel_quantize_int4_tinygemm_avx512 =
+    exact_rows<qcts_kernel_quantize_int4_tinygemm_avx512, avx2::quantize_int4_rows<avx512::Int4Parts>>(
+        QCTS_OP_QUANTIZE, "int4_tinygemm", "avx512",
+        "ranges, parameters and codes in three passes over 32 groups; bound by a lookup and a comparison per "
+        "code");
 
 const qcts_kernel qcts_kernel_quantize_fp8_row_avx512 = exact_entry(
     QCTS_OP_QUANTIZE, "fp8_row", "avx512",
-    "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for eight "
+    "two passes per block, the second in cache; bound by memory in bfloat16, else by one division per eight "
     "codes",
     {supports_problem<qcts_kernel_quantize_fp8_row_avx512>,
      run_checked<qcts_kernel_quantize_fp8_row_avx512,
@@ -32,7 +33,7 @@ const qcts_kernel qcts_kernel_quantize_fp8_row_avx512 = exact_entry(
 
 const qcts_kernel qcts_kernel_quantize_fp8_avx512 = exact_entry(
     QCTS_OP_QUANTIZE, "fp8", "avx512",
-    "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for eight "
+    "two passes per block, the second in cache; bound by memory in bfloat16, else by one division per eight "
     "codes",
     {supports_problem<qcts_kernel_quantize_fp8_avx512>,
      run_checked<qcts_kernel_quantize_fp8_avx512, avx2::quantize_float8_problem<avx512::WideFloat8Parts>>});

@@ -86,4 +86,4 @@ void quantize_gguf(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_quantize_gguf_proto_scalar =
     qcts::exact_rows<qcts_kernel_quantize_gguf_proto_scalar, quantize_gguf>(
         QCTS_OP_QUANTIZE, "gguf_proto", "scalar",
-        "ranges of eight blocks, their scales, then codes; bound by one division an element");
+        "ranges of eight blocks, their scales, then codes; bound by one division per element");

@@ -63,4 +63,4 @@ void quantize_int4_e4m3(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_quantize_int4_e4m3_scalar =
     qcts::exact_rows<qcts_kernel_quantize_int4_e4m3_scalar, quantize_int4_e4m3>(
         QCTS_OP_QUANTIZE, "int4_e4m3", "scalar",
-        "three passes: the row's scale, a group's, then codes; bound by two divisions an element");
+        "three passes: the row's scale, a group's, then codes; bound by two divisions per element");

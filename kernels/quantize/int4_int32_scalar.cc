@@ -31,4 +31,4 @@ void quantize_int4_int32(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_quantize_int4_int32_scalar =
     qcts::exact_rows<qcts_kernel_quantize_int4_int32_scalar, quantize_int4_int32>(
         QCTS_OP_QUANTIZE, "int4_int32", "scalar",
-        "two passes a group: its range, then its codes; bound by the rounding, one element at a time");
+        "two passes per group: its range, then its codes; bound by the rounding, one element at a time");

@@ -8,4 +8,4 @@ using namespace qcts;
 const qcts_kernel qcts_kernel_quantize_int4_plain_avx2 =
     exact_rows<qcts_kernel_quantize_int4_plain_avx2, avx2::quantize_int4_plain<avx2::PlainParts>>(
         QCTS_OP_QUANTIZE, "int4_plain", "avx2",
-        "ranges, parameters and codes in three passes over 32 groups; bound by an operation an element");
+        "ranges, parameters and codes in three passes over 32 groups; bound by an operation per element");

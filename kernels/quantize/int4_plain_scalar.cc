@@ -61,4 +61,4 @@ void quantize_int4_plain(const qcts_problem& p, int64_t first, int64_t last) {
 
 const qcts_kernel qcts_kernel_quantize_int4_plain_scalar =
     qcts::exact_rows<qcts_kernel_quantize_int4_plain_scalar, quantize_int4_plain>(
-        QCTS_OP_QUANTIZE, "int4_plain", "scalar", "two passes a group; bound by one division an element");
+        QCTS_OP_QUANTIZE, "int4_plain", "scalar", "two passes per group; bound by one division per element");

@@ -67,4 +67,4 @@ void quantize_tinygemm(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_quantize_int4_tinygemm_scalar =
     qcts::exact_rows<qcts_kernel_quantize_int4_tinygemm_scalar, quantize_tinygemm>(
         QCTS_OP_QUANTIZE, "int4_tinygemm", "scalar",
-        "two passes a group: range, then codes; bound by one division and three roundings an element");
+        "two passes per group: range, then codes; bound by one division and three roundings per element");

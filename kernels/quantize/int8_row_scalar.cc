@@ -40,4 +40,4 @@ void quantize_rows(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_quantize_int8_row_scalar =
     qcts::exact_rows<qcts_kernel_quantize_int8_row_scalar, quantize_rows>(
         QCTS_OP_QUANTIZE, "int8_row", "scalar",
-        "two passes a row: absolute maximum, then codes; bound by float rounding, one element at a time");
+        "two passes per row: absolute maximum, then codes; bound by float rounding, one element at a time");

@@ -11,7 +11,7 @@ using namespace qcts;
 // and stores NaN codes, as the original does.
 const qcts_kernel qcts_kernel_quantize_fp8_row_scalar =
     exact_entry(QCTS_OP_QUANTIZE, "fp8_row", "scalar",
-                "two passes a block: absolute maximum, then codes; bound by one division an element",
+                "two passes per block: absolute maximum, then codes; bound by one division per element",
                 {supports_problem<qcts_kernel_quantize_fp8_row_scalar>,
                  run_checked<qcts_kernel_quantize_fp8_row_scalar, scalar::quantize_float8_problem>});
 
@@ -20,7 +20,7 @@ const qcts_kernel qcts_kernel_quantize_fp8_row_scalar =
 // minimum: a block of zeros divides 0 by 0 and stores NaN codes, as the original does.
 const qcts_kernel qcts_kernel_quantize_fp8_scalar =
     exact_entry(QCTS_OP_QUANTIZE, "fp8", "scalar",
-                "two passes a block: absolute maximum, then codes; bound by one division an element",
+                "two passes per block: absolute maximum, then codes; bound by one division per element",
                 {supports_problem<qcts_kernel_quantize_fp8_scalar>,
                  run_checked<qcts_kernel_quantize_fp8_scalar, scalar::quantize_float8_problem>});
 
@@ -41,29 +41,30 @@ const qcts_kernel qcts_kernel_quantize_int8_tensor_reduced_scalar =
 const qcts_kernel qcts_kernel_quantize_int8_row_reduced_scalar =
     exact_rows<qcts_kernel_quantize_int8_row_reduced_scalar, scalar::quantize_affine_groups<int8_recipe>>(
         QCTS_OP_QUANTIZE, "int8_row_reduced", "scalar",
-        "two passes a row: its range, then its codes; bound by the rounding, one element at a time");
+        "two passes per row: its range, then its codes; bound by the rounding, one element at a time");
 
 // The same with PerGroup(g).
 const qcts_kernel qcts_kernel_quantize_int8_group_scalar =
     exact_rows<qcts_kernel_quantize_int8_group_scalar, scalar::quantize_affine_groups<int8_recipe>>(
         QCTS_OP_QUANTIZE, "int8_group", "scalar",
-        "two passes a group: its range, then its codes; bound by the rounding, one element at a time");
+        "two passes per group: its range, then its codes; bound by the rounding, one element at a time");
 
 // torchao 0.18 IntxUnpackedToInt8Tensor.from_hp; parameters follow kernels/families/affine_groups.h.
 const qcts_kernel qcts_kernel_quantize_intx_scalar =
     exact_rows<qcts_kernel_quantize_intx_scalar, scalar::quantize_affine_groups<intx_recipe>>(
         QCTS_OP_QUANTIZE, "intx", "scalar",
-        "two passes a group: its range, then its codes; bound by the rounding, one element at a time");
+        "two passes per group: its range, then its codes; bound by the rounding, one element at a time");
 
 // torchao 0.18 mx_tensor.py, to_mx and _to_mx_rceil (kernels/families/block_scales.h).
 const qcts_kernel qcts_kernel_quantize_mx_scalar =
     exact_rows<qcts_kernel_quantize_mx_scalar, scalar::quantize_mx_rows>(
-        QCTS_OP_QUANTIZE, "mx", "scalar", "two passes a block, one element at a time; bound by the rounding");
+        QCTS_OP_QUANTIZE, "mx", "scalar",
+        "two passes per block, one element at a time; bound by the rounding");
 
 // torchao 0.18 nvfp4_tensor.py, nvfp4_quantize. At two levels a pass over the tensor comes first
 // (kernels/families/block_scales.h).
 const qcts_kernel qcts_kernel_quantize_nvfp4_scalar = exact_entry(
-    QCTS_OP_QUANTIZE, "nvfp4", "scalar", "two passes a block, one element at a time; bound by the rounding",
+    QCTS_OP_QUANTIZE, "nvfp4", "scalar", "two passes per block, one element at a time; bound by the rounding",
     {supports_problem<qcts_kernel_quantize_nvfp4_scalar>,
      run_checked<qcts_kernel_quantize_nvfp4_scalar, scalar::quantize_nvfp4_problem>});
 
@@ -72,7 +73,7 @@ const qcts_kernel qcts_kernel_quantize_nvfp4_scalar = exact_entry(
 // mean, with one factor for 256 of them. Every step is rounded to the weight's dtype. A block of zeros
 // divides 0 by 0 and stores code 0, as the original does.
 const qcts_kernel qcts_kernel_quantize_nf4_scalar = exact_entry(
-    QCTS_OP_QUANTIZE, "nf4", "scalar", "two passes a block; bound by 16 rounded distances an element",
+    QCTS_OP_QUANTIZE, "nf4", "scalar", "two passes per block; bound by 16 rounded distances per element",
     {supports_problem<qcts_kernel_quantize_nf4_scalar>,
      run_checked<qcts_kernel_quantize_nf4_scalar, scalar::quantize_nf4_problem>, nf4_workspace_bytes});
 
@@ -81,6 +82,6 @@ const qcts_kernel qcts_kernel_quantize_nf4_scalar = exact_entry(
 // -0 counts as zero.
 const qcts_kernel qcts_kernel_quantize_fp8_sparse24_scalar =
     exact_entry(QCTS_OP_QUANTIZE, "fp8_sparse24", "scalar",
-                "two passes a row: absolute maximum, then codes; bound by one division an element",
+                "two passes per row: absolute maximum, then codes; bound by one division per element",
                 {supports_problem<qcts_kernel_quantize_fp8_sparse24_scalar>,
                  scalar::quantize_sparse24_problem<qcts_kernel_quantize_fp8_sparse24_scalar>});

@@ -6,11 +6,11 @@ using namespace qcts;
 
 namespace {
 
-constexpr const char* kRows = "a block a row, twice, 16 bytes a lane on both sides; bound by reading x";
+constexpr const char* kRows = "a block per row, twice, 16 bytes per lane on both sides; bound by reading x";
 constexpr const char* kGroups =
-    "a few lanes a group, 16 bytes a lane on both sides; bound by reading x and by divisions";
+    "a few lanes per group, 16 bytes per lane on both sides; bound by reading x and by divisions";
 constexpr const char* kTensor =
-    "a pass for the largest magnitude, then codes, 16 bytes a lane; bound by reading x twice";
+    "a pass for the largest magnitude, then codes, 16 bytes per lane; bound by reading x twice";
 
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 constexpr qcts_kernel row_of(const char* scheme, const char* how) {
@@ -94,9 +94,9 @@ const qcts_kernel qcts_kernel_quantize_nvfp4_sm80 =
     row_of<qcts_kernel_quantize_nvfp4_sm80, sm80::quantize_nvfp4>("nvfp4", kGroups);
 const qcts_kernel qcts_kernel_quantize_gguf_proto_sm80 =
     row_of<qcts_kernel_quantize_gguf_proto_sm80, sm80::run_gguf<true>>(
-        "gguf_proto", "a warp a super block, 16 bytes a lane; bound by memory");
+        "gguf_proto", "a warp per super block, 16 bytes per lane; bound by memory");
 const qcts_kernel qcts_kernel_quantize_nf4_sm80 = row_of<qcts_kernel_quantize_nf4_sm80, quantize_nf4>(
-    "nf4", "16 bytes a lane; bound by 15 comparisons and a division an element", nf4_workspace_bytes);
+    "nf4", "16 bytes per lane; bound by 15 comparisons and a division per element", nf4_workspace_bytes);
 const qcts_kernel qcts_kernel_quantize_fp8_sparse24_sm80 =
     row_of<qcts_kernel_quantize_fp8_sparse24_sm80, sm80::quantize_sparse24<sm80::Sparse24Quantizer<>>>(
         "fp8_sparse24", kRows, [](const qcts_problem*) { return uint64_t{sizeof(uint32_t)}; });

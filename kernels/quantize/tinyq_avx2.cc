@@ -105,4 +105,4 @@ void quantize_tinyq(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_quantize_tinyq_avx2 =
     qcts::exact_rows<qcts_kernel_quantize_tinyq_avx2, fenced<quantize_tinyq>>(
         QCTS_OP_QUANTIZE, "tinyq", "avx2",
-        "two passes a row, the second in cache; bound by one division for eight codes");
+        "two passes per row, the second in cache; bound by one division per eight codes");

@@ -44,4 +44,4 @@ void quantize_tinyq(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_quantize_tinyq_scalar =
     qcts::exact_rows<qcts_kernel_quantize_tinyq_scalar, quantize_tinyq>(
         QCTS_OP_QUANTIZE, "tinyq", "scalar",
-        "two passes a row: absolute maximum, then one division a code; bound by the division");
+        "two passes per row: absolute maximum, then one division per code; bound by the division");

@@ -11,14 +11,14 @@ const qcts_kernel qcts_kernel_quantize_activation_fp8_row_avx512 =
     activation_whole<qcts_kernel_quantize_activation_fp8_row_avx512,
                      avx2::quantize_float8_problem<avx512::WideFloat8Parts>>(
         "fp8_row:dyn_row,dyn_row_mslk", "avx512",
-        "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for "
+        "two passes per block, the second in cache; bound by memory in bfloat16, else by one division per "
         "eight codes");
 
 const qcts_kernel qcts_kernel_quantize_activation_fp8_avx512 =
     activation_whole<qcts_kernel_quantize_activation_fp8_avx512,
                      avx2::quantize_float8_problem<avx512::WideFloat8Parts>>(
         "fp8:dyn_row,dyn_tensor,dyn_block128,static_tensor,static_tensor_out", "avx512",
-        "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for "
+        "two passes per block, the second in cache; bound by memory in bfloat16, else by one division per "
         "eight codes");
 
 const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_avx512 =
@@ -30,14 +30,14 @@ const qcts_kernel qcts_kernel_quantize_activation_fp8_sparse24_avx512 =
     activation_whole<qcts_kernel_quantize_activation_fp8_sparse24_avx512,
                      avx2::quantize_float8_problem<avx512::WideFloat8Parts>>(
         "fp8_sparse24:dyn_row,dyn_row_mslk", "avx512",
-        "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for "
+        "two passes per block, the second in cache; bound by memory in bfloat16, else by one division per "
         "eight codes");
 
 const qcts_kernel qcts_kernel_quantize_activation_float_weight_avx512 =
     activation_whole<qcts_kernel_quantize_activation_float_weight_avx512,
                      avx2::quantize_float8_problem<avx512::WideFloat8Parts>>(
         "float_weight:dyn_row_fbgemm", "avx512",
-        "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for "
+        "two passes per block, the second in cache; bound by memory in bfloat16, else by one division per "
         "eight codes");
 
 const qcts_kernel qcts_kernel_quantize_activation_mx_avx512 =

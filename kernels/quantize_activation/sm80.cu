@@ -6,8 +6,8 @@ using namespace qcts;
 
 namespace {
 
-constexpr const char* kRows = "a block a row, twice, 16 bytes a lane on both sides; bound by reading x";
-constexpr const char* kBlocks = "a few lanes a block, 16 bytes a lane on both sides; bound by reading x";
+constexpr const char* kRows = "a block per row, twice, 16 bytes per lane on both sides; bound by reading x";
+constexpr const char* kBlocks = "a few lanes per block, 16 bytes per lane on both sides; bound by reading x";
 
 }  // namespace
 

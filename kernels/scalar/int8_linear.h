@@ -87,7 +87,7 @@ template <const qcts_kernel& kKernel, RowQuantizer Scheme>
 constexpr qcts_kernel int8_linear_of(const char* scheme) {
   return linear_entry(
       scheme, "scalar",
-      "integer sums of a row of x and a group of the weight; bound by one dependent addition an element",
+      "integer sums of a row of x and a group of the weight; bound by one dependent addition per element",
       QCTS_I32, {supports_int8<kKernel, Scheme>, run_int8<kKernel, Scheme>, int8_workspace_bytes});
 }
 

@@ -58,7 +58,7 @@ template <const qcts_kernel& kKernel, WeightSource Source>
 constexpr qcts_kernel linear_of(const char* scheme) {
   qcts_kernel entry = exact_rows<kKernel, linear_columns<Source>>(
       QCTS_OP_LINEAR, scheme, "scalar",
-      "a sum in double per output and group; bound by one dependent addition an element");
+      "a sum in double per output and group; bound by one dependent addition per element");
   entry.claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT;
   entry.numerics.struct_size = sizeof(qcts_numerics);
   entry.numerics.accumulator = QCTS_F64;

@@ -204,7 +204,7 @@ qcts_status supports_float_weight(const qcts_problem* p, char* why, size_t why_s
 template <const qcts_kernel& kKernel>
 constexpr qcts_kernel float_weight_row(const char* scheme) {
   return linear_entry(scheme, "sm80",
-                      "x coded by a first pass, a warp four rows of the weight, codes by fma in float32; "
+                      "x coded by a first pass, a warp per four rows of the weight, codes by fma in float32; "
                       "bound by reading the weight up to m = 8 (float32) or 4, else by L2 and fma",
                       QCTS_F32,
                       {.supports = supports_float_weight<kKernel>,

@@ -221,7 +221,7 @@ template <const qcts_kernel& kKernel, Weight (*kWeight)(const qcts_problem&),
 constexpr qcts_kernel int8_row(const char* scheme) {
   return linear_entry(
       scheme, "sm80",
-      "x coded by a first pass, 64 columns a block on tensor cores, exact integer sums; bound by issuing "
+      "x coded by a first pass, 64 columns per block on tensor cores, exact integer sums; bound by issuing "
       "instructions",
       QCTS_I32,
       {.supports = supports_int8_rows<kKernel>,

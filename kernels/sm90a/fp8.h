@@ -160,7 +160,7 @@ qcts_status supports_fp8(const qcts_problem* p, char* why, size_t why_size) {
     return refuse(QCTS_UNSUPPORTED, why, why_size, "only float8_e4m3 weights are supported");
   if (p->group != 0 || params.group_rows > 1)
     return refuse(QCTS_UNSUPPORTED, why, why_size,
-                  "scales of blocks: only one scale a row, or one for all, is supported");
+                  "scales of blocks: only one scale per row, or one for all, is supported");
   return check_dimensions(*p, why, why_size);
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 std::string refusal(const qcts_problem& p) {
   if (std::string text = general_refusal(p); !text.empty()) return text;
-  if (p.group != 0 && p.group != p.k) return "one scale a row";
+  if (p.group != 0 && p.group != p.k) return "one scale per row";
   if (std::string text = plane_refusal(p, "qdata", QCTS_F8_E4M3FN, {p.n, p.k}); !text.empty()) return text;
   return plane_refusal(p, "scale", QCTS_F32, {p.n, 1});
 }

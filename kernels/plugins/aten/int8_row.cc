@@ -20,7 +20,7 @@ namespace {
 
 std::string refusal(const qcts_problem& p) {
   if (std::string text = general_refusal(p); !text.empty()) return text;
-  if (p.group != 0 && p.group != p.k) return "one scale a row";
+  if (p.group != 0 && p.group != p.k) return "one scale per row";
   if (std::string text = plane_refusal(p, "qdata", QCTS_I8, {p.n, p.k}); !text.empty()) return text;
   if (std::string text = plane_refusal(p, "scale", QCTS_F32, {p.n, 1}); !text.empty()) return text;
   return plane_refusal(p, "zero_point", QCTS_I8, {p.n, 1});

@@ -46,7 +46,7 @@ std::string refusal(const qcts_problem& p) {
   weight_only.activation = "weight_only";
   if (std::string text = general_refusal(weight_only); !text.empty()) return text;
   if (p.x_dtype == QCTS_F16) return "x must be float32 or bfloat16";
-  if (p.group != 0 && p.group != p.k) return "one scale a row";
+  if (p.group != 0 && p.group != p.k) return "one scale per row";
   if (std::string text = plane_refusal(p, "qdata", QCTS_I8, {p.n, p.k}); !text.empty()) return text;
   if (std::string text = plane_refusal(p, "scale", QCTS_F32, {p.n, 1}); !text.empty()) return text;
   if (std::string text = plane_refusal(p, "act_quant_scale", QCTS_F32, {1, 1}); !text.empty()) return text;

@@ -201,7 +201,7 @@ const qcts_kernel kLinear = {
     .scheme = "int8_row",
     .variant = "matmulf32",
     .description =
-        "codes widened to float32 once, dnnl::matmul, then scale and bias; reads four bytes a weight",
+        "codes widened to float32 once, dnnl::matmul, then scale and bias; reads four bytes per weight",
     .claims = QCTS_CLAIM_DETERMINISTIC,
     .reserved = 0,
     .numerics = {.struct_size = sizeof(qcts_numerics),
