@@ -32,7 +32,7 @@ bool is_word(const char* text) {
   return true;
 }
 
-// This program judges these by rules of its own; a library with such a name would be mistaken for them.
+// This program has special rules for judging these; a library with such a name would be mistaken for them.
 bool is_reserved(std::string_view name) { return name == "qcts" || name == "builtin" || name == "reference"; }
 
 std::string kernel_name(const qcts_provider& provider, const qcts_kernel& kernel) {

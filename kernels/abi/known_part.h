@@ -13,7 +13,7 @@
 namespace qcts {
 
 // `given` begins with its struct_size.
-// Fields that lie beyond its end become 0; bytes beyond the end of T are dropped.
+// Fields beyond its end become 0; bytes beyond the end of T are dropped.
 // Throws std::runtime_error, whose text begins with `name`, if struct_size is less than `min_bytes`.
 template <class T>
 T known_part(const void* given, size_t min_bytes, const std::string& name) {

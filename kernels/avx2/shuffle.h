@@ -9,7 +9,7 @@
 // The 16 bytes are ordered E0 E4 O0 O4, E1 E5 O1 O5 and so on.
 // 32 bytes of both rows, the share of four tiles,
 // take 12 operations in either direction, so memory limits the speed.
-// A strip consists of one cache line of each of 16 rows. It has eight tiles, which lie n * 8 bytes apart.
+// A strip consists of one cache line of each of 16 rows. It has eight tiles, which are n * 8 bytes apart.
 // The tiles are put together in L1, so that the two cache lines of each tile are written at once.
 #pragma once
 

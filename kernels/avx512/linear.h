@@ -136,7 +136,7 @@ template <FloatScheme Scheme, int M>
   }
 }
 
-// Prefetches the scales that lie kAhead bytes after the scales of this group.
+// Prefetches the scales that are kAhead bytes after the scales of this group.
 // The prefetch of the codes covers only the length of the codes.
 template <int kAhead>
 [[gnu::always_inline]] inline void fetch_scales(const PackedPanel& packed) {

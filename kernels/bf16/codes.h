@@ -9,7 +9,7 @@
 namespace qcts::bf16 {
 namespace {
 
-// For schemes without zeros. In their blocks, 64 bfloat16 scales follow the codes of each group.
+// For schemes without zero points. In their blocks, 64 bfloat16 scales follow the codes of each group.
 struct NarrowScales {
   static constexpr bool kHasZeros = false;
   static int64_t scale_bytes(const qcts_problem&) { return 2 * kColumns; }
@@ -74,7 +74,7 @@ struct ShiftedE4m3 {
     const __m512i sign = _mm512_and_si512(wide, _mm512_set1_epi16(static_cast<int16_t>(0x8000)));
     return _mm512_or_si512(magnitude, sign);
   }
-  // Returns the index within the 128 bytes of two values of k.
+  // Returns the index within the 128 bytes that hold two values of k.
   static int64_t place(int64_t column, int64_t k) { return 2 * column + k % 2; }
 };
 

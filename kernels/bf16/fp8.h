@@ -3,7 +3,7 @@
 // for the variants of `linear` that multiply pairs of bfloat16. y is scale * sum(x * value(code)) + bias.
 // On a Zen 4 core, m = 1 reads one byte per weight about as fast as memory supplies it.
 // With ShiftedE4m3, 32 codes cost 13 half-vector operations on three units.
-// Packing sets the scale of a column to NaN if it has a NaN code.
+// Packing sets the scale of a column to NaN if the column has a NaN code.
 // Every sum over that column would be NaN anyway.
 // A block of 64 columns holds the codes in pairs, followed by 64 scales (float32).
 #pragma once
@@ -62,7 +62,7 @@ struct Fp8Row {
 // Two of every four weights along k are stored (kernels/families/sparse24_planes.h).
 // Packing fills in the zeros.
 // After that, the kernel is the same as for fp8_row:
-// it reads one byte per weight, although the checkpoint has 5 / 8 of a byte, and saves no multiplication.
+// it reads one byte per weight, although the checkpoint stores 5 / 8 of a byte, and saves no multiplication.
 template <class E4m3>
 struct Fp8Sparse24 : Fp8Row<E4m3> {
   static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {

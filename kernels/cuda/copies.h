@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asynchronous copies from global to shared memory (cp.async, from sm_80 on). A thread issues copies, and
+// Asynchronous copies from global to shared memory (cp.async, sm_80 and later). A thread issues copies, and
 // commits those since its last commit as one group. It can wait until at most a given number of its groups
 // are unfinished. Other threads see the bytes after a sync_block() that follows the wait.
 #pragma once

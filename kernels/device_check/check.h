@@ -14,8 +14,8 @@
 
 namespace qcts::device_check {
 
-// The cases lie one after the other: `in` is [count, in_words] and `out` is [count, out_words]. Each array
-// begins at a multiple of 256 bytes.
+// The cases are stored one after another: `in` is [count, in_words] and `out` is [count, out_words]. Each
+// array begins at a multiple of 256 bytes.
 struct Cases {
   const uint8_t* common;
   const uint8_t* in;

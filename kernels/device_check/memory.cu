@@ -15,7 +15,7 @@ QCTS_DEVICE void copy_unit(const uint8_t* from, uint8_t* to, const Load& load, c
   QCTS_UNROLL
   for (uint32_t at = 0; at < kUnit; at += sizeof(T)) store(to + at, load(T{}, from + at));
 }
-// Does the same for each width. The copies lie one after the other.
+// Does the same for each width. The copies are stored one after another.
 template <class Load, class Store>
 QCTS_DEVICE void copy_by_all_widths(const uint8_t* from, uint8_t* to, const Load& load, const Store& store) {
   copy_unit<uint8_t>(from, to, load, store);

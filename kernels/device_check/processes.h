@@ -47,7 +47,7 @@ struct Inputs {
 std::string execute_in_processes(const Arena& arena, const Check& check, const Inputs& inputs,
                                  simt::Architecture architecture, uint32_t processes);
 
-// Runs a backend in a process of its own, which is started when it is needed.
+// Runs a backend in a separate process, which is started when it is needed.
 class Server {
  public:
   Server(const Arena& arena, const Backend& backend) : arena_(arena), backend_(backend) {}

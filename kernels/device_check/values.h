@@ -8,7 +8,7 @@
 
 namespace qcts::device_check {
 
-// splitmix64. Each case has a generator of its own, so that any process can fill any case.
+// splitmix64. Each case has its own generator, so that any process can fill any case.
 class Random {
  public:
   Random(uint64_t seed, uint64_t stream, uint64_t index);

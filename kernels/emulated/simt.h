@@ -60,7 +60,7 @@ void configure(Settings settings);
 
 inline constexpr uint32_t kLanes = 32, kMaxThreads = 1024;
 // The maximum shared memory of a block, on request: the first of compute capability 9.0, the second of all
-// from 8.0 on (8.6 has the least).
+// 8.0 and later (8.6 has the least).
 inline constexpr uint32_t kMaxSharedBytes = 227 << 10, kAmpereSharedBytes = 99 << 10;
 
 const Settings& settings();

@@ -42,8 +42,8 @@ Warp& own_warp() { return warps[place.thread / kLanes]; }
 uint32_t element_bytes(Wgmma type) { return type == Wgmma::bf16 ? 2 : 1; }
 uint32_t sums_of_lane(const WgmmaOperands& operands) { return operands.columns / 2; }
 
-// Returns the offset of byte `byte` of row `row` of an operand. 8 rows of 128 bytes lie one after the other.
-// Address bits 7 to 9 exchange the 16-byte units of a row (128-byte swizzle).
+// Returns the offset of byte `byte` of row `row` of an operand. 8 rows of 128 bytes are stored one after
+// another. Address bits 7 to 9 exchange the 16-byte units of a row (128-byte swizzle).
 uint32_t offset_of(uint64_t descriptor, uint32_t row, uint32_t byte) {
   const auto start = static_cast<uint32_t>((descriptor & 0x3FFF) << 4);
   const auto stride = static_cast<uint32_t>((descriptor >> 32 & 0x3FFF) << 4);

@@ -24,7 +24,7 @@
 namespace qcts {
 
 inline constexpr uintptr_t kFakeOffset = uintptr_t{1} << 44;
-// Device addresses lie here; every other address is the host's.
+// Device addresses are here; every other address is the host's.
 inline constexpr uintptr_t kFakeFirst = uintptr_t{0x4000} << 32, kFakeEnd = kFakeFirst + (uintptr_t{1} << 42);
 
 template <class T>

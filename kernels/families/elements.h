@@ -85,7 +85,7 @@ namespace {
   return (code >> (exponent_bits + fraction_bits) & 1) != 0 ? -magnitude : magnitude;
 }
 
-// Rounds to nearest even. The value must lie in [-448, 448] or be NaN. A NaN keeps its sign.
+// Rounds to nearest even. The value must be in [-448, 448] or be NaN. A NaN keeps its sign.
 [[maybe_unused]] uint8_t clamped_f32_to_e4m3fn(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   const auto sign = static_cast<uint8_t>(bits >> 24 & 0x80);

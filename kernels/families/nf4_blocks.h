@@ -25,7 +25,7 @@ struct Nf4Task {
   int8_t* scaler_codes;
 };
 
-// Consecutive blocks, starting at `block` and ending at or before `last`. They lie within one row.
+// Consecutive blocks, starting at `block` and ending at or before `last`. They are within one row.
 // A single block that spans rows is copied to `gathered`, which has 256 bytes.
 struct Nf4Run {
   const char* data;

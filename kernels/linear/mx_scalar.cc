@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements of eight, six or four bits, with one e8m0 scale for each 32. Six-bit elements are in the low bits
-// of a byte; of two four-bit ones the even one is in the low nibble.
+// Elements of eight, six or four bits, with one e8m0 scale per 32 elements. Six-bit elements are in the low
+// bits of a byte; of two four-bit ones the even one is in the low nibble.
 #include "kernels/scalar/linear.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The file's table of 16 values, and a scaler for each 64 elements of the flattened weight, which is computed
+// The file's table of 16 values, and a scaler per 64 elements of the flattened weight, which is computed
 // from two levels with steps rounded to the weight's dtype. The even element has the high nibble.
 #include "kernels/scalar/linear.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// e2m1 elements, the even one in the low nibble; an e4m3 scale for each 16; at two levels also one scale for
-// the whole weight.
+// e2m1 elements, the even one in the low nibble; an e4m3 scale per 16 elements; at two levels also one scale
+// for the whole weight.
 #include "kernels/scalar/linear.h"
 
 namespace {

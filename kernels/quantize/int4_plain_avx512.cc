@@ -3,7 +3,7 @@
 
 using namespace qcts;
 
-// In a file of its own: together with the headers of quantize/avx512.cc, GCC 12 compiles the float16 loop
+// In a separate file: together with the headers of quantize/avx512.cc, GCC 12 compiles the float16 loop
 // differently.
 const qcts_kernel qcts_kernel_quantize_int4_plain_avx512 =
     exact_rows<qcts_kernel_quantize_int4_plain_avx512, avx2::quantize_int4_plain<avx512::WidePlainParts>>(

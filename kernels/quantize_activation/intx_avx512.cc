@@ -3,7 +3,7 @@
 
 using namespace qcts;
 
-// In a file of its own: together with the headers of quantize_activation/avx512.cc, GCC 12 compiles the loops
+// In a separate file: together with the headers of quantize_activation/avx512.cc, GCC 12 compiles the loops
 // over bfloat16 differently.
 const qcts_kernel qcts_kernel_quantize_activation_intx_avx512 =
     activation_rows<qcts_kernel_quantize_activation_intx_avx512,

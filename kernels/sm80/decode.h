@@ -34,7 +34,7 @@ constexpr int kDecodeColumns = 32, kDecodeK = 128;  // of a block; of a stage
 constexpr int kDecodeCodes = kDecodeColumns * kDecodeK / 2, kDecodeXRow = kDecodeK * 2;  // bytes in a stage
 constexpr int kSlotBytes = 4 * kDecodeColumns;  // parameters of a group: a word for each column
 
-// A stage has kParts parts with parameters of their own: 1 if groups are multiples of 128, else 4.
+// A stage has kParts parts with separate parameters: 1 if groups are multiples of 128, else 4.
 template <int kColumnTiles, int kParts>
 struct DecodeShape {
   // With seven warps, 16 rows of x fit into the shared memory of compute capability 8.6.
@@ -48,7 +48,7 @@ struct DecodeShape {
   static_assert(kDecodeColumns * kSumPitch * 4 <= kStages * kStageBytes, "the sums replace the stages");
 };
 
-// The groups of a launch and where their parameters lie. Group g begins parameter_step * g bytes after the
+// The groups of a launch and where their parameters are. Group g begins parameter_step * g bytes after the
 // first one. `reciprocal` is 2^32 / (units of a group), rounded up; 0 stands for 2^32.
 struct DecodeGroups {
   uint32_t reciprocal, parameter_step;

@@ -25,7 +25,7 @@
 // bytes, the operands of b in the instruction's own order of k, from shared memory as they are. So
 // load_matrices loads a, from rows of x whose distance is 16 bytes more than a multiple of 128.
 //
-// Products are exact. Each group has an accumulator of its own, and its scale acts on the finished sum.
+// Products are exact. Each group has its own accumulator, and its scale acts on the finished sum.
 #pragma once
 
 #include "kernels/sm80/gemm_block.h"

@@ -3,8 +3,8 @@
 // codes. It serves float32 x and buffers that kernels/sm80/decode.h does not take.
 //
 // The layout holds what a lane of mma.m16n8k16 needs for 8 columns of y and 128 k as 16 bytes, and a warp's
-// 32 such parts lie one after the other. So a load of 16 bytes per lane takes a whole tile, and its 512 bytes
-// fill sectors without a rest, also for padded n and k. No lane needs codes that another has loaded.
+// 32 such parts are stored one after another. So a load of 16 bytes per lane takes a whole tile, and its 512
+// bytes fill sectors without a rest, also for padded n and k. No lane needs codes that another has loaded.
 //
 // A block has two rows of tiles, 16 columns of y, and its eight warps take turns along k. Lane 4 * r + c has
 // codes of column r, and of each 32 k those at 2 * c + {0, 1, 8, 9, 16, 17, 24, 25}. x is staged in that

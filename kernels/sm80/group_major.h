@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tiles of families that keep the parameters of a group side by side for all rows, as int4 does. With one row
-// of codes, each parameter would need a sector of its own. So a tile has 16 rows of 64 nibbles, which are one
+// of codes, each parameter would need its own sector. So a tile has 16 rows of 64 nibbles, which are one
 // sector per row. For longer groups it has fewer rows. The warp moves the parameters of 16 rows at once,
 // through shared memory.
 #pragma once

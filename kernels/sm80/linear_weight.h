@@ -28,7 +28,7 @@ struct Weight {
   // stay integers. NONE means that there are none.
   uint32_t scale_type = QCTS_NONE, zero_type = QCTS_NONE;
   bool has_pairs = false;  // a scale and its zero are one aligned word of two 16-bit floats
-  // The scales of nf4 have two levels: int8 codes, a divisor for each 256 of them, and a mean for all.
+  // The scales of nf4 have two levels: int8 codes, a divisor per 256 of them, and a mean for all.
   // `table` has the 16 values.
   const uint8_t *divided = nullptr, *divisors = nullptr, *mean = nullptr, *table = nullptr;
   // These multiply a finished sum. They are float32, one for each row or one for all.

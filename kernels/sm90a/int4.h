@@ -9,7 +9,7 @@
 // different banks. Then a shift picks the lane's byte of each word, and four instructions make a pair of it,
 // as in kernels/sm80/operands.h.
 //
-// Products are exact. Each group has sums of its own, and its scale acts on the finished sum. The zero acts
+// Products are exact. Each group has its own sums, and its scale acts on the finished sum. The zero acts
 // on the sum of x over the group, which a first pass computes. The two parameters of a row and group are
 // loaded straight to registers, while the group before is multiplied.
 //
@@ -91,7 +91,7 @@ QCTS_DEVICE void fetch_int4(const Int4Product& p, const Tile& tile, Place at, in
     tile.x.wait_empty(step);
     fetch_rows<Tile::kRows, 2>(p.x, Tile::x_at(step), at.m, step * kRowBytes, tile.x.full(step));
     // If the stage of x that became free held the last step of a stage of codes, that stage of codes is free
-    // too. So it needs no barrier of its own.
+    // too. So it needs no separate barrier.
     const int used = step - Tile::kXStages, next = used / kStepsOfCodes + Tile::kCodeStages;
     if (used >= 0 && used % kStepsOfCodes == kStepsOfCodes - 1 && next < stages) fetch_codes(next);
   }

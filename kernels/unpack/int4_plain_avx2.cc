@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Unpacks codes from MSLK's preshuffled order (kernels/avx2/shuffle.h): the reverse of
-// pack/int4_plain_avx2.cc, with the same limit. The tiles of a strip lie n * 8 bytes apart and are prefetched
+// pack/int4_plain_avx2.cc, with the same limit. The tiles of a strip are n * 8 bytes apart and are prefetched
 // two strips ahead. 64 rows go together, so that 512 bytes are read at each such place (EPYC Zen 4, 4096 x
 // 4096, two threads: 0.75 to 0.86 of a copy, where 16 rows reach 0.49 to 0.54; pack, which writes there, is
 // 1.3 times as fast with 16).

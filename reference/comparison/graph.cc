@@ -238,7 +238,7 @@ void GraphWalk::compare_calls(const Ref& a, const Ref& b) {
   compare_states(a->state, b->state);
 }
 
-// The file and the source of a class, which a legacy file holds beside the name where that stands first.
+// The file and the source of a class, which a legacy file holds next to the name where that comes first.
 void GraphWalk::compare_sources(const Ref& a, const Ref& b) {
   if (a->kind != Kind::global || b->kind != Kind::global || a->items.size() + b->items.size() == 0) return;
   if (a->items.empty() || b->items.empty())

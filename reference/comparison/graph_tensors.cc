@@ -126,7 +126,7 @@ std::optional<GraphWalk::Elements> GraphWalk::elements_of(const TorchObject& obj
   return elements;
 }
 
-// Such a tensor's storage lies on the host, and the call names the device.
+// Such a tensor's storage is on the host, and the call names the device.
 Tensor GraphWalk::on_device(Tensor tensor, const std::string& device) {
   auto& placed = on_devices_[{tensor.storage.get(), device}];
   if (!placed) {
@@ -139,7 +139,7 @@ Tensor GraphWalk::on_device(Tensor tensor, const std::string& device) {
   return tensor;
 }
 
-// Before torch 0.4 a file could name a window of a storage, which is loaded as a storage of its own.
+// Before torch 0.4 a file could name a window of a storage, which is loaded as a separate storage.
 Tensor GraphWalk::in_its_window(Tensor tensor, const TorchObject& object, const Ref& id_node) {
   const StorageId id = storage_id_of(id_node, object.id_parts);
   if (!id.view) return tensor;

@@ -41,7 +41,7 @@ bool is_builtin_call(const Ref& node, std::string_view name) {
   return pickle::is_call(node, "builtins", name) || pickle::is_call(node, "__builtin__", name);
 }
 
-// The arguments of a call; nullptr where they are no tuple.
+// The arguments of a call; nullptr if they are not a tuple.
 const pickle::Refs* arguments_of(const Ref& node) {
   if (!node || node->kind != Kind::call || node->items.size() < 2 || node->items[1]->kind != Kind::tuple)
     return nullptr;

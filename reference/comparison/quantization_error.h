@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measures how far quantized weights are from the weights that they were made of.
+// Measures how far quantized weights are from the weights that they were made from.
 // A weight is what its layer applies to x: scales of x belong to it (reference/dialects/input_scale.h).
 // The result is information, never a verdict.
 #pragma once

@@ -55,7 +55,7 @@ std::set<std::string> alike_by_name(const Checkpoint& a, const Checkpoint& b) {
 
 constexpr std::string_view kListedNames = "tensor_names";
 
-// The names in tensor_names that the file stores; nullopt if the text is no list of names.
+// The names in tensor_names that the file stores; nullopt if the text is not a list of names.
 std::optional<std::set<std::string>> stored_names(const std::string& text, const Checkpoint& checkpoint) {
   const auto list = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!list.is_array()) return std::nullopt;

@@ -23,7 +23,7 @@ std::pair<std::string, std::string> in_quotes_both(std::string_view a, std::stri
 std::string shape_words(const std::vector<int64_t>& shape);  // "[2,3]"
 
 // Serializes a value and everything below it.
-// Two results are equal if and only if the kinds and the bits are. A hostile value is cut off after 64 KiB.
+// Two results are equal if and only if the kinds and the bits are. A hostile value is truncated after 64 KiB.
 std::string identity_text(const pickle::Ref& node);
 
 // Returns the step that a key adds to the path of its mapping: "lr" or ".lr", "[0]", "[(1, 2)]".

@@ -73,7 +73,7 @@ void check_dialect_name(const std::string& dialect) {
   throw std::invalid_argument("no dialect " + dialect);
 }
 
-// A FROM that no storage lies on is most likely mistyped.
+// A FROM that no storage is on is most likely mistyped.
 void note_unmatched_maps(Checkpoint& checkpoint,
                          const std::vector<std::pair<std::string, std::string>>& maps) {
   std::vector<const LocationUse*> uses;
@@ -260,7 +260,7 @@ bool may_hold_parts(const Checkpoint& checkpoint) {
   });
 }
 
-// Joins and names the weights that other libraries quantized. Floats alone need no configuration.
+// Joins and names the weights that other libraries quantized. A model of only floats needs no configuration.
 void read_others(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget& budget) {
   if (!options.dialect.empty()) return;
   std::string why;

@@ -72,7 +72,7 @@ struct OpenOptions {
   bool lenient = false;
   bool config_is_a_plan = false;             // config.json may describe how to quantize float tensors
   std::string dialect;                       // empty: detect the dialect
-  std::filesystem::path config;              // the config.json of a file; empty: the one beside it
+  std::filesystem::path config;              // the config.json of a file; empty: the one next to it
   std::vector<std::string> allow;            // globals to keep as opaque objects
   std::vector<std::string> allow_locations;  // storage tags to allow in addition to torch's
   std::vector<std::pair<std::string, std::string>> map_locations;  // as TorchOptions::map_locations

@@ -138,7 +138,7 @@ void check_config(Checkpoint& checkpoint, const OpenOptions& options) {
     if (const std::string what = recipe_contradiction(tensor, *said); !what.empty())
       contradict(tensor.name, says + ", but " + tensor.name + " " + what);
   }
-  // A finding of their own names torchao's keys without metadata.
+  // A separate finding names torchao's keys without metadata.
   const bool unread =
       std::ranges::any_of(checkpoint.tensors, [](const auto& t) { return t.foreign == "torchao_keys"; });
   if (quantized == 0 && !unread && !options.config_is_a_plan)

@@ -207,7 +207,7 @@ double sign_test(int64_t wins, int64_t losses) {
 CpuPack find_cpu_pack(const Checkpoint& checkpoint) {
   CpuPack found;
   Counts sum;
-  unsigned allowed = (1u << kPacks) - 1;  // by every weight that decides alone
+  unsigned allowed = (1u << kPacks) - 1;  // by every weight that decides by itself
   std::string first_to_decide;
   for (const NamedTensor& tensor : checkpoint.tensors) {
     if (tensor.scheme.empty() || tensor.layout) continue;

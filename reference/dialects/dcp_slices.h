@@ -30,7 +30,7 @@ class DcpSlices {
   std::map<std::string, std::string, std::less<>> files_;  // the file of each tensor of such a shard
 };
 
-// Does the same for a file that is named alone. Its neighbors show whether it holds the whole tensors. If
+// Does the same for a single file. Its neighbors show whether it holds the whole tensors. If
 // there are none, adds a note.
 void refuse_dcp_slices(const Safetensors& file, std::vector<std::string>& notes);
 

@@ -23,7 +23,7 @@ std::string why_not_dense(const NamedTensor& tensor);
 std::vector<std::byte> in_dtype(const Tensor& tensor, DType dtype);
 // Returns true for a tensor of torch's meta device, whose elements are in no file.
 bool is_meta(const NamedTensor& tensor);
-// Returns true if the tensor is plain: it has "data" alone and no subclass.
+// Returns true if the tensor is plain: it has only "data" and no subclass.
 bool is_plain(const NamedTensor& tensor);
 
 }  // namespace qcts

@@ -189,14 +189,14 @@ struct QuantConfig {
   std::string method;  // quant_method in lower case; empty if there is none, or torchao's
   nlohmann::ordered_json said = nlohmann::ordered_json::object();  // what quantization_config says
   std::optional<DType> dtype{};                                    // the model's, as config.json names it
-  std::string contradiction{};  // what another file of the directory says otherwise; empty if there is none
+  std::string contradiction{};  // how another file of the directory contradicts it; empty if none does
 };
 // Returns what config.json says. Three more files of a directory count too:
 // hf_quant_config.json (ModelOpt), quantize_config.json (GPTQ) and quant_config.json (AWQ).
 QuantConfig quant_config(const nlohmann::ordered_json& config, const std::filesystem::path& directory);
-// Returns what --config says, or the config.json beside a file; nothing if there is none.
+// Returns what --config says, or the config.json next to a file; nothing if there is none.
 QuantConfig quant_config_of_file(const std::filesystem::path& file, const OpenOptions& options);
-// Returns the files beside a file that quant_config_of_file() may read.
+// Returns the files next to a file that quant_config_of_file() may read.
 std::vector<std::filesystem::path> configs_beside(const std::filesystem::path& file);
 // Returns true if weights of this ForeignFormat are read, given their configuration.
 bool is_joined(std::string_view format);

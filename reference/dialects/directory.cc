@@ -56,7 +56,7 @@ auto of_shard(const Shard& shard, Read&& read) {
   }
 }
 
-// transformers reads the files of a folder by their names; a file alone is read by its first bytes.
+// transformers reads the files of a folder by their names; a single file is read by its first bytes.
 void refuse_other_format(const MappedFile& file) {
   refuse_foreign_file(file);
   const bool named_safetensors = file.path().ends_with(".safetensors");

@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 13> kFixedNames = {"model.safetensors",
 // "model.safetensors.index.json", or of a variant "model.safetensors.index.fp16.json".
 bool is_index(std::string_view name) { return name.ends_with(".json") && name.find(".index.") != name.npos; }
 
-// Is it one of the files that trainers save beside the weights?
+// Is it one of the files that trainers save next to the weights?
 bool is_training_state(std::string_view name) {
   constexpr std::array<std::string_view, 10> kBegins = {
       "optimizer", "scheduler", "training_args", "rng_state",     "random_states",
@@ -142,7 +142,7 @@ std::string fixed_name(const std::vector<std::string>& files) {
 }
 
 // Without a fixed name: safetensors before pickles before GGUF, and no training states. OpenVINO and ncnn
-// keep weights in a .bin beside a description of the network.
+// keep weights in a .bin next to a description of the network.
 std::vector<std::string> candidates(const fs::path& directory, const std::vector<std::string>& files) {
   std::vector<std::string> safe, pickled, gguf;
   for (const std::string& name : files) {
@@ -156,7 +156,7 @@ std::vector<std::string> candidates(const fs::path& directory, const std::vector
   }
   if (safe.empty() && pickled.empty() && gguf.empty())
     refuse(RefusalClass::NotArchive, why_no_checkpoint(directory));
-  // llama.cpp's projector of images is a model of its own beside the one that it goes with.
+  // llama.cpp's image projector is a separate model next to the one that it goes with.
   const auto is_projector = [](const std::string& name) { return name.find("mmproj") != std::string::npos; };
   if (!std::ranges::all_of(gguf, is_projector)) std::erase_if(gguf, is_projector);
   return !safe.empty() ? safe : !pickled.empty() ? pickled : gguf;
@@ -233,7 +233,7 @@ std::vector<Shard> dcp_shards(const std::vector<std::string>& names) {
 }
 
 // Returns the shards that are numbered by their names, for a folder without an index. Returns none if the
-// names are no such set, and refuses a set with a missing shard.
+// names are not such a set, and refuses a set with a missing shard.
 std::vector<Shard> numbered_shards(const std::vector<std::string>& names, std::vector<std::string>& notes) {
   const std::optional<NumberedName> first = numbered_name(names[0]);
   if (!first || first->total < 2) return {};
@@ -253,7 +253,7 @@ std::vector<Shard> numbered_shards(const std::vector<std::string>& names, std::v
   return shards;
 }
 
-// One file, with the keys of an index beside it that names nothing else.
+// One file, with the keys of an index next to it that names nothing else.
 std::vector<Shard> own_index(const fs::path& directory, const std::string& chosen,
                              std::vector<std::string>& files) {
   const auto index = std::ranges::find(files, chosen + ".index.json");
@@ -287,7 +287,7 @@ void note_unread(const std::vector<std::string>& files, const std::string& chose
   notes.push_back(std::move(text));
 }
 
-// The modules of sentence-transformers lie in folders of their own, but for the first.
+// All sentence-transformers modules except the first are in separate folders.
 void note_modules(const fs::path& directory, std::vector<std::string>& notes) {
   std::error_code error;
   if (!fs::is_regular_file(directory / "modules.json", error)) return;
@@ -300,7 +300,7 @@ void note_modules(const fs::path& directory, std::vector<std::string>& notes) {
   if (!names.empty()) notes.push_back("modules.json names more modules, which qcts does not read: " + names);
 }
 
-// root lies at or below REPOSITORY/snapshots/REVISION, where the hub's cache links to REPOSITORY/blobs.
+// root is at or below REPOSITORY/snapshots/REVISION, where the hub's cache links to REPOSITORY/blobs.
 bool is_blob_of(const fs::path& root, const fs::path& target) {
   for (fs::path at = root; at.has_relative_path(); at = at.parent_path()) {
     if (at.parent_path().filename() != "snapshots") continue;

@@ -32,7 +32,7 @@ bool names_one_of_several(const std::string& name);
 // not that of one of several shards.
 std::vector<std::string> names_of_set(const std::string& name);
 
-// Throws Refused (Truncated) if a downloader's own file lies beside this one.
+// Throws Refused (Truncated) if a downloader's own file is next to this one.
 // The file is then not complete and may be full of zeros.
 void refuse_unfinished(const std::filesystem::path& path);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Recognizes directories that hold no checkpoint that this project reads.
+// Recognizes directories without a checkpoint that this project reads.
 #pragma once
 
 #include <filesystem>
@@ -19,19 +19,19 @@ inline constexpr std::string_view kDistributedCheckpoint =
     "model, "
     "quantized in the same way, and torch.save(state)";
 
-// Names a directory of torch.distributed.checkpoint, whatever weight files lie beside its own files.
-// Returns an empty text for any other directory.
+// Names a directory of torch.distributed.checkpoint, whatever weight files are next to its own files.
+// Returns an empty string for any other directory.
 std::string why_distributed(const std::filesystem::path& directory);
 
-// Names weight files that each hold the part of one rank, and says what to pass instead.
-// Returns an empty text if they are no such files.
+// Describes weight files that each hold one rank's part, and says what to pass instead.
+// Returns an empty string if the files are something else.
 std::string why_parts(const std::vector<std::string>& names);
 
 // Says why a directory has no weight file and which path to pass instead:
 // "a distributed checkpoint (...): ...".
 std::string why_no_checkpoint(const std::filesystem::path& directory);
 
-// Adds a note if an index names fewer shards than their names number, of which transformers takes no notice.
+// Adds a note if an index names fewer shards than the file names count; transformers ignores this.
 void note_unnamed(const std::string& index, const std::vector<Shard>& shards,
                   std::vector<std::string>& notes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Further attributes: what tensors and OrderedDicts hold beside what their classes have. Wrappers such as
+// Further attributes: what tensors and OrderedDicts hold besides what their classes have. Wrappers such as
 // torch.nn.Parameter, accelerate and transformers set them; the reader keeps them and says so.
 #include <map>
 #include <set>
@@ -15,7 +15,7 @@ struct Use {
   size_t count = 0;
 };
 
-// Converts "state.cache.0" to "cache"; returns an empty text for a name of the class.
+// Converts "state.cache.0" to "cache"; returns an empty string for a name of the class.
 std::string_view attribute_of(std::string_view name) {
   if (!name.starts_with(kFurther)) return {};
   name.remove_prefix(kFurther.size());

@@ -134,7 +134,7 @@ Checkpoint gguf_checkpoint(const std::shared_ptr<const Gguf>& first) {
   return checkpoint;
 }
 
-// A part of several that is read alone, as a file in memory or by its name.
+// One part of several that is read by itself, as a file in memory or by its name.
 Checkpoint lone_part(const std::shared_ptr<const Gguf>& file, const OpenOptions& options) {
   Checkpoint checkpoint = gguf_checkpoint(file);
   const Gguf& part = *file;

@@ -193,7 +193,7 @@ class LayerReport {
       if (count + 1 == layers) all_but_one.insert(ending);
     if (all_but_one.empty()) return;
     std::map<std::string_view, std::vector<bool>> held;
-    std::vector<bool> odd(layers);  // a layer with a tensor of its own is of another kind
+    std::vector<bool> odd(layers);  // a layer with a tensor that no other has is of another kind
     for (const NamedTensor& tensor : checkpoint_.tensors) {
       const std::optional<NumberedPart> part = numbered_part(tensor.name);
       if (!part || part->prefix != prefix || part->layer >= layers) continue;

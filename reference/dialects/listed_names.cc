@@ -260,7 +260,7 @@ void ListedNames::match_by_ending(std::vector<std::string>& notes) {
     if (!stored_.contains(name)) names_by_last[components_of(name).back()].push_back(name);
   const auto only_best = [&](std::string_view of,
                              const std::vector<std::string_view>& among) -> std::string_view {
-    size_t longest = 1;  // the parameter's name alone says nothing
+    size_t longest = 1;  // the parameter's name by itself says nothing
     std::string_view best;
     for (std::string_view other : among) {
       budget_.take_steps(1);

@@ -24,7 +24,7 @@ struct StoredEntry {
 };
 
 // Returns what precedes the names of a tensor's parts: "NAME:", or "MODULE._PARAM_" of a name MODULE.PARAM.
-// Returns an empty text for a name without a module.
+// Returns an empty string for a name without a module.
 std::string part_prefix(std::string_view name, SafetensorsKeys keys);
 
 class ListedNames {

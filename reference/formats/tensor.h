@@ -69,7 +69,7 @@ struct Storage {
   std::shared_ptr<const void> owner;
 };
 
-// A strided view of a storage. The reader has checked that every element lies inside it.
+// A strided view of a storage. The reader has checked that every element is inside it.
 struct Tensor {
   DType dtype = DType::float32;
   std::vector<int64_t> shape;

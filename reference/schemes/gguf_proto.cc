@@ -43,9 +43,9 @@ BlockParameters range_of(DType dtype, std::span<const float> block) {
 // Returns the largest finite codes of both signs. A code is largest where a block's weights differ by one
 // unit in the last place, 32 times the smallest subnormal number, so that its scale rounds to two of them and
 // the recovered scale to one: w is then (2^p - 1) * 32 times the recovered scale. A minimum below 0 becomes
-// 0. One above 0 is recovered as 0 if it is small beside the largest of its super block; in float16 none
-// below 521 times the smallest subnormal number is, and the others of the block are at most 37 of these above
-// it.
+// 0. One above 0 is recovered as 0 if it is small compared with the largest of its super block; in float16
+// none below 521 times the smallest subnormal number is, and the others of the block are at most 37 of these
+// above it.
 ValueRange largest_codes(DType dtype) {
   const double largest = (std::ldexp(1.0, float_format(dtype).mantissa_bits + 1) - 1) * 32;
   return {-largest, dtype == DType::float16 ? 520 + 37 : largest};

@@ -34,7 +34,7 @@ void set_code(const Scheme& scheme, const WeightShape& shape, Planes& planes, in
       (bytes[at / 2] & static_cast<std::byte>(0xF0 >> shift)) | static_cast<std::byte>((code & 15) << shift);
 }
 
-// The code on the other side of `value`, where it lies half way and that code is farther from 0.
+// The code on the other side of `value`, if it is halfway and that code is farther from 0.
 std::optional<double> away_from_zero(const std::vector<double>& codes, double code, double value) {
   const auto found = std::ranges::lower_bound(codes, code);
   if (found == codes.end() || *found != code || value == code) return std::nullopt;
@@ -118,7 +118,7 @@ Planes int8_planes(const Scheme& scheme, const Int8Option& option, const Matrix&
   return planes;
 }
 
-// Int4 weights with a floating zero, rounded otherwise than by one fused multiply-add.
+// Int4 weights with a floating zero, not rounded by one fused multiply-add.
 enum class Int4Sum : uint8_t { two_roundings, folded_zero };
 
 std::vector<std::byte> int4_values(const Scheme& scheme, Int4Sum sum, const Planes& planes,

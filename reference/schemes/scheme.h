@@ -88,7 +88,7 @@ struct SchemeParams {
   int code_min = 0, code_max = 0;               // range of the codes
   std::optional<DType> scale = DType::float32;  // type of the stored scales
   ScaleRounding scale_rounding = ScaleRounding::nearest;
-  int levels = 1;          // 2: the scales have a scale of their own
+  int levels = 1;          // 2: the scales have their own scale
   int64_t group_rows = 1;  // rows that share a scale; 0: all rows
   ZeroPointKind zero_point = ZeroPointKind::none;
   Mapping mapping = Mapping::symmetric;
@@ -172,7 +172,7 @@ class Scheme {
   virtual void row_codes(const Planes& plain, const WeightShape& shape, int64_t row,
                          std::span<int> out) const;
 
-  // Returns the policies. "weight_only" is first if the producer has it. The default is weight_only alone.
+  // Returns the policies. "weight_only" is first if the producer has it. The default is only weight_only.
   virtual std::span<const ActivationInfo> activations() const;
   // Returns the planes that a policy stores in addition to the weight's, in flatten order.
   // Such planes are the scales of a static policy, and count in the size formula of a file.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Quantized tensors that no scheme describes. Their class says which values it takes: codes and zero points
-// of AffineQuantizedTensor lie in quant_min .. quant_max, float parts are finite, and scales not negative.
+// of AffineQuantizedTensor are in quant_min .. quant_max, float parts are finite, and scales not negative.
 // What their recipe writes besides is not known here.
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@
 namespace qcts {
 namespace {
 
-// Parts beside the weight: attributes of a Parameter, the mesh of a DTensor.
+// Parts besides the weight: attributes of a Parameter, the mesh of a DTensor.
 bool is_beside(std::string_view part) {
   return part.starts_with("state.") || part.starts_with("slots.") || part.starts_with("dtensor.");
 }
@@ -133,7 +133,7 @@ void ValueCollector::add_finite_part(const NamedTensor& named, const InnerTensor
 
 namespace {
 
-// A scale of what the layer takes, which stands beside the weight: input_scale, activation_scale.
+// A scale of what the layer takes, which is stored next to the weight: input_scale, activation_scale.
 bool is_of_x(std::string_view part) { return part.starts_with("input_") || part.starts_with("activation_"); }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges the numbers that a checkpoint holds, without knowing the weights that it was made of.
+// Judges the numbers that a checkpoint holds, without knowing the weights that it was made from.
 // A finding is a value that the recipe of the tensor's scheme cannot write for any finite weight, a NaN or an
 // infinity in a float tensor, or a share that the caller rules out. Everything else of interest is a note.
 #pragma once

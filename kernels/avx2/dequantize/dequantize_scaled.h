@@ -132,7 +132,7 @@ template <bool kPastCaches>
 
 // Converts codes 32 at a time, as many of `count` as it can, and returns their number.
 // The AVX-512 variant replaces this step. below_512_twice holds (zero point - 512) in both halves.
-// The factor lies in [2^-100, 2^100].
+// The factor is in [2^-100, 2^100].
 struct Integers32 {
   template <bool kPastCaches>
   [[gnu::always_inline]] static int64_t scale_to_bf16(const int8_t* codes, int64_t count,

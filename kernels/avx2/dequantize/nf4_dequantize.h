@@ -25,7 +25,7 @@ struct Nf4Planes {
 struct Nf4Scales {
   int64_t first_block;
   float of[8];
-  bool ordinary;  // all scales lie in [2^-80, 2^80]
+  bool ordinary;  // all scales are in [2^-80, 2^80]
 };
 [[gnu::always_inline]] inline Nf4Scales nf4_scales(const Nf4Planes& from, uint32_t dtype,
                                                    int64_t first_block) {

@@ -50,7 +50,7 @@ struct Nvfp4Planes {
   store32(to + 32, _mm256_permute2x128_si256(front, back, 0x31), past_caches);
 }
 
-// Converts eight blocks to bfloat16 whose scales lie in [2^-100, 2^100].
+// Converts eight blocks to bfloat16 whose scales are in [2^-100, 2^100].
 // The AVX-512 variant replaces this step.
 struct Nvfp4Fractions {
   static void dequantize_eight(__m256 scale, const uint8_t* pairs, bool past_caches, char* to) {

@@ -189,7 +189,7 @@ struct NibbleDots {
     for (int64_t m = kMaxRows; m < rows;) m += multiply_some<1>(rest, m, rows, sums);
   }
 
-  // Multiplies one row by kStreams blocks side by side. The blocks lie `apart` from each other.
+  // Multiplies one row by kStreams blocks side by side. The blocks are `apart` from each other.
   template <class Scheme>
   static void multiply_side_by_side(const vnni::LinearCall& call, int64_t block, int64_t apart) {
     constexpr int64_t kMax = kStreamBytes / vnni::kStepBytes, kColumns = vnni::kColumns;

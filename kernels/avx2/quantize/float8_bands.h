@@ -66,7 +66,7 @@ template <SmallFloat kFormat>
   return _mm256_permute4x64_epi64(_mm256_or_si256(bytes, signs), 0xD8);
 }
 
-// Encodes bfloat16 elements. Prefetches the bytes that lie next_bytes ahead, for the first pass over them,
+// Encodes bfloat16 elements. Prefetches the bytes that are next_bytes ahead, for the first pass over them,
 // and the bytes that follow them.
 template <SmallFloat kFormat>
 void bf16_float8_codes(const char* from, int64_t next_bytes, int64_t count, float plain_scale,

@@ -149,7 +149,7 @@ template <uint32_t kDtype, uint32_t kCommon, float kMinScale>
   }
 }
 
-// Encodes an ordinary group and prefetches the bytes that lie next_bytes ahead.
+// Encodes an ordinary group and prefetches the bytes that are next_bytes ahead.
 template <uint32_t kDtype, uint32_t kCommon>
 [[gnu::always_inline]] inline void quantize_ordinary_group(const OrdinaryScale<kCommon>& scale,
                                                            const char* group, int64_t next_bytes,

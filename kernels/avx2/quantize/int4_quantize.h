@@ -91,7 +91,7 @@ struct Int4Scale {
 
 // Returns round((x - low) / scale) as int32.
 // In bfloat16, the product with the reciprocal rounds like the quotient.
-// No quotient of two 8-bit numbers lies half way between two 8-bit numbers,
+// No quotient of two 8-bit numbers is halfway between two 8-bit numbers,
 // because an odd number times b would need a ninth bit.
 // The nearest quotient is 2^-17 away from such a tie, and the product is 2^-23 away from the quotient.
 template <uint32_t kDtype>

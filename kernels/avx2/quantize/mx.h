@@ -203,7 +203,7 @@ struct MxCodes {
   }
 };
 
-// Quantizes `count` blocks, a multiple of eight, and prefetches the bytes that lie next_bytes ahead.
+// Quantizes `count` blocks, a multiple of eight, and prefetches the bytes that are next_bytes ahead.
 template <class Codes, SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline void quantize_mx_blocks(MxMode mode, const char* from, int64_t next_bytes,
                                                       int64_t count, bool past_caches, uint8_t* codes,

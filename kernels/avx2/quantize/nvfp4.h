@@ -62,7 +62,7 @@ template <uint32_t kDtype>
   }
 }
 
-// Encodes `count` blocks, a multiple of eight, and prefetches the bytes that lie next_bytes ahead.
+// Encodes `count` blocks, a multiple of eight, and prefetches the bytes that are next_bytes ahead.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void nvfp4_codes(const Nvfp4Scales& scales, const char* from,
                                                int64_t next_bytes, int64_t count, bool past_caches,

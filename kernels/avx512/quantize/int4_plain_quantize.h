@@ -2,7 +2,7 @@
 // Encodes groups of int4_plain in bfloat16, sixteen elements at a time, for the AVX-512 variant of quantize.
 // kernels/avx2/quantize/int4_plain_quantize.h does the rest.
 //
-// An even element and the odd element after it lie in one lane and become one byte there.
+// An even element and the odd element after it are in one lane and become one byte there.
 // So nothing is reordered before the end. 64 elements take 30 operations.
 // With vectors of half the width, they take 60.
 // The 60 operations keep the multipliers busy for half of the time and are scheduled worse than their limit.

@@ -31,8 +31,8 @@ constexpr HalfPlaces kHalves[] = {
 
 constexpr uint32_t kIq1M = 29, kTq2 = 35, kMxfp4 = 39, kNvfp4 = 40;
 
-// Returns a scale of the block that is no finite number: 255 stands for none in MXFP4, and 0x7F for none in
-// NVFP4. --check-tensors of llama.cpp refuses the other types' as well (ggml_validate_row_data).
+// Returns a scale of the block that is not a finite number: 255 stands for none in MXFP4, and 0x7F for none
+// in NVFP4. --check-tensors of llama.cpp refuses the other types' as well (ggml_validate_row_data).
 std::optional<double> odd_scale(const GgufType& type, const uint8_t* block) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   const auto odd = [](float value) {

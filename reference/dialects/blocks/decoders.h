@@ -33,7 +33,7 @@ inline float half_of_block(const uint8_t* at) {
   return static_cast<float>(decode_float(DType::float16, word_of_block<uint16_t>(at)));
 }
 
-// Returns the scale of a block of IQ1_M, whose four nibbles lie in four words.
+// Returns the scale of a block of IQ1_M, whose four nibbles are in four words.
 float half_of_iq1_m(const uint8_t* block);
 
 // Scales as MXFP4 and NVFP4 of ggml store them. Their codes count halves, so these return half of the scale.

@@ -44,7 +44,7 @@ void decode_iq2_xxs(const uint8_t* block, float* out) {
   }
 }
 
-// The scale of IQ2_XS and IQ2_S: a nibble for each 16 elements.
+// The scale of IQ2_XS and IQ2_S: a nibble per 16 elements.
 float scale_of_nibble(float d, const uint8_t* scales, int point) {
   const int nibble = scales[point / 4] >> (point / 2 % 2 * 4) & 15;
   return d * (0.5f + static_cast<float>(nibble)) * 0.25f;
@@ -84,7 +84,7 @@ void decode_iq3_xxs(const uint8_t* block, float* out) {
   }
 }
 
-// d, lower eight bits of the points, ninth bits, signs, a nibble of scale for each 32 elements
+// d, lower eight bits of the points, ninth bits, signs, a nibble of scale per 32 elements
 void decode_iq3_s(const uint8_t* block, float* out) {
   const float d = half_of_block(block);
   const auto point = [&](int i) {

@@ -110,7 +110,7 @@ double largest_scale(const CodedWeight& weight) {
   return largest * rounding / (half_span(weight.codes) * static_cast<double>(weight.factor));
 }
 
-// The scales of the scales. Where one is 0, the scales are the offset alone, and their codes all alike.
+// The scales of the scales. Where one is 0, the scales are just the offset, and their codes are all equal.
 void find_nested(const ScaleMatrix& scales, std::vector<CodedFault>& faults) {
   std::vector<std::byte> scratch;
   const std::span<const std::byte> codes = row_major_view(scales.values, scratch);

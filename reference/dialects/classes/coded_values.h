@@ -11,8 +11,8 @@
 namespace qcts {
 
 struct CodedFault {
-  // code: no number, or outside of CodeMatrix::range. scale: negative (unless any_sign), not finite, larger
-  // than the largest weight asks for, or 0 beside codes that are not all alike. bias: not finite.
+  // code: not a number, or outside CodeMatrix::range. scale: negative (unless any_sign), not finite, larger
+  // than the largest weight asks for, or 0 with codes that are not all equal. bias: not finite.
   enum class Kind : uint8_t { scale, bias, idle_bits, code, zero_point } kind = Kind::scale;
   std::string_view expected = {};  // "scales are finite and not negative"
   int64_t first = 0;               // index of the first one among the scales, biases, words or codes

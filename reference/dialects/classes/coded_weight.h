@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A weight [rows, columns] of codes, scales and zero points, as libraries beside torchao store it.
+// A weight [rows, columns] of codes, scales and zero points, as libraries other than torchao store it.
 // The parts are described as data, so that one decoder reads the formats of all of them:
 //   w = round_dtype(float32((code - zero) * scale))
 // The difference is exact, and the product is rounded to float32 as ATen rounds it before it is narrowed.
@@ -36,7 +36,7 @@ enum class CodeKind : uint8_t {
   table,  // CodeMatrix::table
 };
 
-// How codes lie in the words of a line.
+// How codes are packed in the words of a line.
 enum class CodePacking : uint8_t {
   dense,       // a stream of bits, lowest first; a code may cross into the next word
   padded,      // 32 / bits codes in each word, with idle bits above them
@@ -116,7 +116,7 @@ struct CodedWeight {
 // Returns the bytes that the codes, scales and zero points take by their sizes.
 uint64_t formula_bytes_of(const CodedWeight& weight);
 // Returns what contradicts the sizes of the weight, such as "scales hold 12 values, not 16". Returns "" if
-// every code, scale and zero point of the weight lies in its part.
+// every code, scale and zero point of the weight is in its part.
 std::string coded_contradiction(const CodedWeight& weight);
 
 // An element before any rounding: (code - zero) * scale + bias, times CodedWeight::factor. All are exact.

@@ -36,7 +36,7 @@ struct NamedTensor {
   DType dtype = DType::float32;  // its logical dtype
   std::string_view foreign{};    // ForeignFormat::name for a part of a weight in a format that is not read
   std::shared_ptr<const CodedWeight> coded{};  // set for a weight of another library that a join describes
-  // Set for a quantized tensor of GGUF, whose payload is "blocks" alone (blocks/blocks.h). If the type is not
+  // Set for a quantized GGUF tensor, whose only payload is "blocks" (blocks/blocks.h). If the type is not
   // decoded, `foreign` is its name.
   const GgufType* blocks = nullptr;
   std::vector<InnerTensor> payload;

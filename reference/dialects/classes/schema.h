@@ -34,7 +34,7 @@ struct ClassSchema {
   std::vector<std::string_view> former_attributes = {};
 };
 
-// The schemas of classes that hold no weight for inference (training_schemas.cc). They check names alone.
+// The schemas of classes that hold no weight for inference (training_schemas.cc). They check only names.
 const std::vector<ClassSchema>& training_classes();
 
 // Finds the schema of a class, with the names that torchao 0.18 gives the parts.

@@ -95,8 +95,8 @@ Recognized recognize_float8(const NamedTensor& tensor) {
 
 }  // namespace
 
-// Requires a float32 scale: one number, or one for each block of equal size. torchao goes by the scale's
-// shape alone; its split and view leave a block_size of the tensor that they were cut from.
+// Requires a float32 scale: one number, or one per block of equal size. torchao uses only the scale's
+// shape; its split and view leave the block_size of the tensor that they were cut from.
 Outer float8_outer(const NamedTensor& t) {
   const Tensor& qdata = require_payload(t, "qdata", {});
   if (!is_float8(qdata.dtype))

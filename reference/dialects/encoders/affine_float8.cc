@@ -52,7 +52,7 @@ Json mm_config_v1() {
 
 DType code_of(const SchemeTensor& tensor) { return *tensor.scheme->params().element; }
 
-// Each weight has a layout of its own.
+// Each weight has its own layout.
 Json weight_state(const SchemeTensor& tensor, bool first, bool narrow) {
   const bool whole = is_of_tensor(*tensor.scheme);
   const std::vector<int64_t> blocks = first   ? (whole ? std::vector<int64_t>() : std::vector{tensor.n})

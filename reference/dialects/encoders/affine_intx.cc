@@ -103,7 +103,7 @@ Json state_qdq(const SchemeTensor& tensor) {
   return intx_weight_state(tensor, kQdq, layout_json(kQdq, Json::object()), DType::int8);
 }
 
-// Each weight has a layout of its own.
+// Each weight has its own layout.
 Json state_qdq_dynamic(const SchemeTensor& tensor) {
   return intx_activation_state(
       tensor, intx_weight_state(tensor, kQdq, of_one_weight(layout_json(kQdq, Json::object())), DType::int8),

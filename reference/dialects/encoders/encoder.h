@@ -35,7 +35,7 @@ nlohmann::ordered_json wrapper_here(std::string_view module, std::string_view na
                                     const std::vector<int64_t>& shape, nlohmann::ordered_json state);
 // Returns {"_type": TYPE, "_data": DATA}. A "_module" may be added for a class that today's torchao lacks,
 // and
-// "_shared" says whether all weights of a file have one such object: without it, layouts alone are shared.
+// "_shared" says whether all weights of a file have one such object: without it, only layouts are shared.
 nlohmann::ordered_json typed_json(std::string_view type, nlohmann::ordered_json data);
 // Returns the block [1, g], or [1, k] for scales of whole rows.
 nlohmann::ordered_json group_block(const SchemeTensor& tensor);

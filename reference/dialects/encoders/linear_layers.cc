@@ -68,7 +68,7 @@ bool names_table(const std::string& word) {
          contains_any(word, {"embed"}) || word.starts_with("emb_") || word.ends_with("_emb");
 }
 
-// nn.Embedding holds a 2-D "weight" too, and never a bias. A Linear may lie in a module that embeds.
+// nn.Embedding holds a 2-D "weight" too, and never a bias. A Linear may be in a module that embeds.
 bool names_embedding(const std::vector<std::string>& words) {
   const std::string word = own_word(words);
   if (names_linear(word) || word == "embed_out" || word.starts_with("patch_embed")) return false;

@@ -33,7 +33,7 @@ std::string quantized_as(const NamedTensor& tensor) {
   return tensor.foreign.empty() ? tensor.type : std::string(tensor.foreign);
 }
 
-// Quantizing would lose what such a tensor says beside its elements.
+// Quantizing would lose what such a tensor says besides its elements.
 std::string device_or_mesh(const NamedTensor& tensor) {
   if (tensor.type == "DTensor") return "a DTensor, which belongs to a mesh of ranks";
   return tensor.attributes.contains("device") ? "saved from a device without storages" : "";

@@ -16,10 +16,11 @@ namespace qcts {
 struct QuantizeRules {
   // Globs. Each may match the whole name, "weight", the module's path, or the module's last word.
   std::vector<std::string> include, exclude;
-  // Names that are quantized in another checkpoint. An empty list selects none if has_like is true.
+  // Names of the tensors that are quantized in another checkpoint. If has_like is true, an empty list selects
+  // none.
   std::vector<std::string> like;
   bool has_like = false;
-  // Reasons why tensors stay float without include or like, by name.
+  // Why each of these tensors stays float when neither `include` nor `like` is given, keyed by tensor name.
   std::unordered_map<std::string, std::string> kept;
 };
 
@@ -29,7 +30,7 @@ struct QuantizeDecision {
   std::string reason;  // the reason why it is not quantized; empty if it can be
 };
 
-// Returns one decision per tensor, in order. `cls`: the class that will hold the quantized ones, if one does.
+// Returns one decision per tensor, in order. `cls` is the class that will hold the quantized tensors, if any.
 // By default selects the weights of Linear layers (linear_layers.h).
 // With include or like, selects only the tensors that they name. Exclude always wins.
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,

@@ -10,7 +10,7 @@
 
 namespace qcts {
 
-// Adds to a folder's tensors those that the model's state_dict() holds beside them, because config.json ties
+// Adds to a folder's tensors those that the model's state_dict() also holds, because config.json ties
 // them to stored ones. They share their elements. Returns their names, and those of the stored ones. Adds
 // nothing if config.json ties no weights. Warns in checkpoint.warnings if config.json ties weights of an
 // architecture that is not known.

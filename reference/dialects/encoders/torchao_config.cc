@@ -44,7 +44,7 @@ std::optional<SortedJson> first_int8_config(const Scheme& scheme, Policy activat
                    {{"act_mapping_type", typed("MappingType", "ASYMMETRIC")}});
 }
 
-// The name alone makes tiles; transformers adds the layout of a CPU only when it quantizes itself.
+// The name is enough for tiles; transformers adds the layout of a CPU only when it quantizes itself.
 std::optional<SortedJson> first_int4_config(const Scheme& scheme, Layout layout, Policy activation) {
   if (activation != kWeightOnly) return std::nullopt;
   if (layout == "tile_packed_4d_v1") return named("int4_weight_only", group_argument(scheme));

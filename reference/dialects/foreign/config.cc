@@ -51,7 +51,7 @@ bool stores_floats(const Json& config, const std::string& method) {
   return !sparse && (of_a_cache || (!compressed && !(format.empty() && status.empty())));
 }
 
-// Returns an empty text for torchao too, whose weights are recognized by their classes.
+// Returns an empty string for torchao too, whose weights are recognized by their classes.
 std::string method_of(const Json& quantization) {
   if (!quantization.is_object()) return "";
   std::string method = text_at(quantization, "quant_method");

@@ -245,7 +245,7 @@ class ForeignNamer {
     layers_.erase(first, last);
     for (const auto& [module, format] : layers_) {
       if (module.empty()) continue;
-      std::string_view held;  // the module inside of it that is looked at, and whether it has a weight
+      std::string_view held;  // the module inside it that is looked at, and whether it has a weight
       bool is_layer = false;
       const std::span<const Place> places = below(module);
       for (auto place = places.begin(); place != places.end(); ++place) {
@@ -266,7 +266,7 @@ class ForeignNamer {
     }
   }
 
-  // More than two modules below. Looks at the first four words alone: a file may nest thousands.
+  // More than two modules below. Looks at only the first four words: a file may nest thousands.
   static bool is_deep(std::string_view rest) {
     for (int words = 0; words < 3; ++words) {
       const size_t dot = rest.find('.');
@@ -358,7 +358,7 @@ class ForeignNamer {
   std::vector<WeightPattern> patterns_ = weight_patterns();
   // Sorted: a file can choose names that a hash table holds badly.
   std::vector<Place> places_;
-  // Named alone, a shard lacks the parts of its layers that lie in another one.
+  // A single shard lacks the parts of its layers that are in another shard.
   const bool is_shard_ =
       checkpoint_.format != Format::directory && names_one_of_several(checkpoint_.path.filename().string());
   const ForeignFormat* first_ = nullptr;
@@ -380,7 +380,7 @@ const ForeignFormat* foreign_by_method(std::string_view method) {
 
 void name_foreign(Checkpoint& checkpoint, const std::string& method, const std::string& why,
                   ReadBudget& budget) {
-  // Most models hold floats alone, the largest ones too, and need no search.
+  // Most models hold only floats, even the largest, and need no search.
   if (!method.empty() || std::ranges::any_of(checkpoint.tensors, may_hold_codes))
     ForeignNamer(checkpoint, method, why, budget).name();
   report_lone_parts(checkpoint, method, budget);

@@ -128,7 +128,7 @@ class LonePartSearch {
 }  // namespace
 
 void report_lone_parts(Checkpoint& checkpoint, const std::string& method, ReadBudget& budget) {
-  // Named alone, a shard lacks the parts of its layers that lie in another one.
+  // A single shard lacks the parts of its layers that are in another shard.
   if (checkpoint.format != Format::directory && names_one_of_several(checkpoint.path.filename().string()))
     return;
   const uint64_t bytes = 4 * sizeof(std::string_view) * checkpoint.tensors.size();

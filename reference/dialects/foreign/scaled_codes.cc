@@ -11,7 +11,7 @@ namespace {
 
 bool is_bias_or_mask(std::string_view word) { return word.ends_with("bias") || word.ends_with("mask"); }
 
-// A float that may say what codes beside it stand for.
+// A float that may say what codes next to it stand for.
 bool may_scale(std::string_view name, const NamedTensor& tensor) {
   return tensor.foreign.empty() && is_float(tensor.dtype) && !is_bias_or_mask(last_part(name));
 }
@@ -93,7 +93,8 @@ CodeSearch::Found CodeSearch::look_at(const NamedTensor& tensor) const {
   const bool of_weight = names_weight(word) || hints_at_codes(word);
   Found found;
   found.part = integers ? part_of(tensor.name) : nullptr;
-  // An integer beside a weight that holds floats selects or counts something, unless its name says otherwise.
+  // An integer next to a weight that holds floats selects or counts something, unless its name says
+  // otherwise.
   const bool beside = module.floats && (of_weight || !module.dense);
   const bool by_scale = module.scale && (byte || !integers || of_weight || !module.dense);
   const std::string_view path = without_first_part(tensor.name);
@@ -109,8 +110,8 @@ NamedTensor* CodeSearch::part_of(std::string_view name) const {
   for (const char* separator : {"_", "."})
     if (NamedTensor* found = first_float(std::string(name) + separator)) return found;
   const std::string_view module = module_name(name);
-  if (is_index(
-          last_part(name))) {  // an item of a list or tuple, and a container beside it or an item named alike
+  // An item of a list or tuple, and a container next to it or an item with the same name.
+  if (is_index(last_part(name))) {
     const std::string list(module);
     if (NamedTensor* found = first_float(list.empty() ? list : list + ".", true)) return found;
     return list.empty() ? nullptr : first_float(list + "_");
@@ -120,7 +121,7 @@ NamedTensor* CodeSearch::part_of(std::string_view name) const {
   return first_float(std::string(name.substr(0, stem + 1)));
 }
 
-// Looks at the first names alone that begin with the prefix: a file may hold any number of them.
+// Looks at only the first names that begin with the prefix: a file may hold any number of them.
 NamedTensor* CodeSearch::first_float(const std::string& prefix, bool deeper) const {
   constexpr int kMaxLookedAt = 32;
   auto place = std::ranges::lower_bound(places_, std::string_view(prefix), {}, &Place::first);

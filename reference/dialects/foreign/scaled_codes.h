@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds codes that no pattern of foreign_formats() names, by the floats beside them.
+// Finds codes that no pattern of foreign_formats() names, by the floats next to them.
 // Integers and floats belong together if they share a stem: both are leaves of one module, dict, list or
 // tuple; the float's name begins with the integers' name; or the names differ in what follows their last '_'.
 #pragma once
@@ -24,7 +24,7 @@ class CodeSearch {
 
   struct Found {
     bool codes = false;
-    bool scaled = false;          // a float is beside them
+    bool scaled = false;          // a float is next to them
     NamedTensor* part = nullptr;  // the float that shares the name
   };
   // Looks at a plain tensor without a format.

@@ -97,7 +97,7 @@ inline bool hints_at_codes(std::string_view word) {
   return contains_any(word, {"packed", "codes", "quantized", "qdata"}) && !names_scale(word);
 }
 
-// Returns true if the last word of a name alone says that the parameter holds codes.
+// Returns true if the last word of a name is enough to say that the parameter holds codes.
 inline bool is_name_of_codes(std::string_view word) {
   return is_one_of(word, {"qweight", "q_weight", "quant_weight", "weight_packed", "packed_weight",
                           "int_weight", "weight_int", "weight_int8", "weight_q", "weight_codes", "W_q"});

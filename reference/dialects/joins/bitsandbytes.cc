@@ -137,7 +137,7 @@ std::vector<float> dynamic_map() {
 bool is_dynamic_map(const std::vector<float>& stored) {
   constexpr float kTolerance = 1e-5F;
   const std::vector<float> known = dynamic_map();
-  // Another number of values is a contradiction of its own.
+  // A different number of values is a separate contradiction.
   return stored.size() != known.size() || std::ranges::equal(stored, known, [](float a, float b) {
            return std::abs(a - b) <= kTolerance * std::abs(b);
          });

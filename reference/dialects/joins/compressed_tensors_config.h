@@ -42,7 +42,7 @@ struct CompressedRecipe {
   bool operator==(const CompressedRecipe&) const = default;
 };
 
-// Returns why no weight of the configuration is read, or an empty text: Hadamard transforms, sparsity.
+// Returns why no weight of the configuration is read, or an empty string: Hadamard transforms, sparsity.
 std::string refuse_compressed(const nlohmann::ordered_json& config);
 // Returns the recipe of the one config group whose targets name the module.
 // A target is the name of a module, "re:" and a regular expression, or a class, in this order.

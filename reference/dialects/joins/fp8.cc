@@ -23,7 +23,7 @@ std::string refuse_fp8(const nlohmann::ordered_json& config) {
              : "weight_block_size is not a pair of positive integers";
 }
 
-// Scales of x that config.json calls static lie in the file, and only these.
+// Scales of x that config.json calls static are in the file, and only these.
 void check_activation_scheme(const LayerParts& parts, const nlohmann::ordered_json& said, bool has_scale) {
   const std::string scheme = json_text(said, "activation_scheme");
   if (said.contains("activation_scheme") && scheme != "static" && scheme != "dynamic")

@@ -100,7 +100,7 @@ nlohmann::ordered_json said_of_gptq_module(const nlohmann::ordered_json& config,
   return said;
 }
 
-// GPTQModel quantizes the head by this word alone, which its own file had from the start.
+// Only this word makes GPTQModel quantize the head; its own file had it from the start.
 std::vector<ModuleWord> gptq_words(const nlohmann::ordered_json& config) {
   const std::optional<bool> head = json_flag(config, "lm_head");
   if (!head) return {};

@@ -25,7 +25,7 @@ namespace qcts {
 class NotJoined : public std::runtime_error {
  public:
   enum class Cause : uint8_t {
-    not_read,       // a variant of the format that is not read here
+    not_read,       // a variant of the format that qcts cannot read
     contradiction,  // the parts contradict each other or the configuration
   };
   NotJoined(Cause cause, const std::string& why) : std::runtime_error(why), cause_(cause) {}
@@ -82,9 +82,9 @@ struct Join {
   std::string_view format;                  // ForeignFormat::name, which becomes the dialect
   std::span<const std::string_view> codes;  // endings of the tensors that hold codes
   std::string_view weight;                  // ending of the joined weight's name, unless keeps_name
-  // Returns why no weight of such a configuration is read, or an empty text.
+  // Returns why no weight of such a configuration is read, or an empty string.
   std::string (*refuse)(const nlohmann::ordered_json& config);
-  // Describes the weight. Returns nullopt if the tensor with the codes is no quantized weight.
+  // Describes the weight. Returns nullopt if the tensor with the codes is not a quantized weight.
   // Throws NotJoined.
   std::optional<CodedWeight> (*read)(LayerParts& parts, const QuantConfig& config);
   // The words of the configuration that are about single modules; nullptr if the format has none.
@@ -97,7 +97,7 @@ struct Join {
 // Integers beyond 2^31 count as absent.
 std::string json_text(const nlohmann::ordered_json& object, std::string_view key);
 std::optional<int64_t> json_integer(const nlohmann::ordered_json& object, std::string_view key);
-// Returns "config.json names no bits", or that what it names is no whole number.
+// Returns "config.json has no bits", or that the value is not an integer.
 std::string lacks_integer(const nlohmann::ordered_json& object, std::string_view key);
 std::optional<bool> json_flag(const nlohmann::ordered_json& object, std::string_view key);
 // Returns two positive integers, such as a block; nullopt for anything else.

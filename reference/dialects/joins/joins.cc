@@ -210,7 +210,7 @@ class Joiner {
   const Join& join_;
   const QuantConfig& config_;
   ReadBudget& budget_;
-  // Named alone, a shard lacks the modules that lie in another one.
+  // A single shard lacks the modules that are in another shard.
   const bool is_whole_ =
       checkpoint_.format == Format::directory || !names_one_of_several(checkpoint_.path.filename().string());
   PlainPlaces places_;

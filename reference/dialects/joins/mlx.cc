@@ -45,7 +45,7 @@ std::vector<ModuleWord> mlx_words(const Json& config) {
 }
 
 // Returns the words of `quantization` that are about a module. mlx.nn.quantize takes nothing from the whole
-// model for a module that has an object of its own.
+// model for a module that has its own object.
 Json said_of_module(const Json& config, const LayerParts& parts) {
   const std::string module = parts.module();
   const auto named = config.find(module);

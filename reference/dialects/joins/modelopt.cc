@@ -81,7 +81,7 @@ void set_rows(CodedWeight& weight, ModeloptAlgorithm algorithm) {
     contradict_layer("blocks of 16 need other scales");
 }
 
-// fnmatch of Python, for patterns of * and ? alone. Goes back to the last star alone, which is enough.
+// Python's fnmatch, for patterns of only * and ?. Goes back to only the last star, which is enough.
 bool fits_glob(std::string_view pattern, std::string_view name) {
   size_t at = 0, star = pattern.npos, resume = 0;
   for (size_t i = 0; i < name.size();) {

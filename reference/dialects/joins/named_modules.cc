@@ -11,7 +11,7 @@ bool is_before_from_the_end(std::string_view a, std::string_view b) {
   return std::lexicographical_compare(a.rbegin(), a.rend(), b.rbegin(), b.rend());
 }
 
-// Takes the first part off a name. Returns false if it has one part alone.
+// Takes the first part off a name. Returns false if it has only one part.
 bool drop_first_part(std::string_view& name) {
   const size_t dot = name.find('.');
   if (dot == name.npos) return false;
@@ -98,7 +98,7 @@ void NamedModules::resolve_pattern(const ModuleWord& word) {
       }
 }
 
-// A module, or what modules lie below.
+// A module, or the modules below it.
 bool NamedModules::is_module(std::string_view name) const {
   if (std::ranges::binary_search(modules_, name, is_before_from_the_end)) return true;
   const std::string below = std::string(name) + ".";

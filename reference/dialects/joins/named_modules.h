@@ -39,7 +39,7 @@ class NamedModules {
   NamedModules(std::vector<ModuleWord> words, const PlainPlaces& places, ModulesInMemory in_memory = {});
 
   // Modules are called by their unwrapped_name() here.
-  // Returns the names that are about the module, and the patterns that fit it behind a prefix alone.
+  // Returns the names that are about the module, and the patterns that fit it only after a prefix.
   const std::vector<std::string>& words_of(const std::string& module) const;
   // Returns true if a word is not the module's own name.
   bool behind_prefix(const std::string& module) const;

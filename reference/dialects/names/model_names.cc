@@ -86,7 +86,7 @@ std::optional<std::string> collapsed_pair(const std::string& name) {
          name.substr(match->end);
 }
 
-// Returns where the name begins in the model that a transform belongs to; nullopt if it lies outside.
+// Returns where the name begins in the model that a transform belongs to; nullopt if it is outside.
 std::optional<size_t> begin_within(const NameTransform& transform, std::string_view name) {
   if (transform.begins.empty()) return 0;
   for (const std::string& begin : transform.begins)

@@ -65,7 +65,7 @@ class ModelNames {
   // Returns the name in memory of an entry on disk. `is_name` tells whether memory has a name.
   // Entries have to come in order of dot_natural_key, because some renames depend on those before.
   MemoryName in_memory(const std::string& on_disk, const std::function<bool(const std::string&)>& is_name);
-  // Returns the name as the renames alone give it, where the names in memory are not known.
+  // Returns the name as only the renames give it, where the names in memory are not known.
   MemoryName in_memory(const std::string& on_disk);
   // Returns the other targets of a conversion, for the name of the first.
   static std::vector<std::string> targets_of(const MemoryName& name);

@@ -16,7 +16,7 @@ struct NameMatch {
   size_t begin = 0, end = 0;  // of the matched text
   size_t branch = 0;          // index of the alternative that matched
   std::vector<std::string_view>
-      groups;  // the branch's capturing groups, from 1 on; groups[0] is the whole match
+      groups;  // the branch's capturing groups, starting at 1; groups[0] is the whole match
 };
 
 class NamePattern {

@@ -32,9 +32,10 @@ struct GridWeight {
   std::string place(size_t block) const;
 };
 
-// Reads a weight of another library, or one of torchao that quantizes the weight alone.
-// Throws std::invalid_argument, "NAME: REASON", for a weight that is none of such numbers. The reason names
-// the first group that is not: a scale that is not finite, or a float zero point between two codes.
+// Reads a weight of another library, or a torchao weight without quantized activations.
+// Throws std::invalid_argument, "NAME: REASON", for a weight that does not consist of such numbers. The
+// reason names the first group that is not: a scale that is not finite, or a float zero point between two
+// codes.
 GridWeight grid_of(const NamedTensor& tensor);
 
 }  // namespace qcts

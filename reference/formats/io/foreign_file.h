@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Recognizes files that are no checkpoint for this project by their first bytes.
+// Recognizes, by their first bytes, files that are not a checkpoint that this project reads.
 #pragma once
 
 #include <cstddef>

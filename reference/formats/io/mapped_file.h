@@ -29,7 +29,7 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
   // Reads bytes [offset, offset + into.size()) of the mapped file, whatever its path names by now.
-  // Does not fault pages in. The range must lie inside bytes().
+  // Does not fault pages in. The range must be inside bytes().
   // Throws IoError, also if the file has become shorter.
   void read(uint64_t offset, std::span<std::byte> into) const;
   // Gives the memory of the pages back that were read so far. The bytes stay valid, and are read anew.
@@ -52,7 +52,7 @@ class PreadWindow {
  public:
   explicit PreadWindow(const MappedFile& file) : file_(&file), bytes_(file.bytes()) {}
   explicit PreadWindow(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  // Returns bytes [at, at + count), which must lie inside the file. They are valid until the next call.
+  // Returns bytes [at, at + count), which must be inside the file. They are valid until the next call.
   std::span<const std::byte> operator()(uint64_t at, uint64_t count);
 
  private:

@@ -11,7 +11,7 @@ namespace qcts {
 // Sorts items by name, in the order of std::string_view; name_of returns the name of an item.
 //
 // The names of a model's tensors share their first word, so a plain sort compares most of each name, far away
-// in memory. This one compares the eight bytes after the common prefix first, which lie beside each other.
+// in memory. This one compares the eight bytes after the common prefix first, which are next to each other.
 template <class Item, class NameOf>
 void sort_by_name(std::vector<Item>& items, NameOf name_of) {
   if (items.empty()) return;

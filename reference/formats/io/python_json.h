@@ -9,11 +9,11 @@
 
 namespace qcts {
 
-// Returns the text with a marked string for each of the three words outside of strings; nullopt where it has
+// Returns the text with a marked string for each of the three words outside strings; nullopt where it has
 // none of them.
 std::optional<std::string> marked_python_numbers(std::string_view text);
 
-// The inverse, in JSON that was made of what was read so.
+// The inverse, in JSON made from such text.
 std::string unmarked_python_numbers(std::string text);
 
 }  // namespace qcts

@@ -56,7 +56,7 @@ std::optional<GlobalInfo> known_global(std::string_view text);
 bool is_numpy_part(std::string_view module, std::string_view name);
 
 // Explains the purpose of a global that is not on the list, if its name does not make it plain.
-// Returns an empty text otherwise.
+// Returns an empty string otherwise.
 std::string_view global_note(std::string_view module, std::string_view name);
 
 // Throws Refused (PickleGlobal) for the globals in `names`, "module.name".

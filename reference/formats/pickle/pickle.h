@@ -83,7 +83,7 @@ using Pairs = Array<std::pair<Ref, Ref>>;
 
 // One value, in 64 bytes. Two references to one Node are the same object in the pickle's memo.
 struct Node {
-  // The reference count, and the slab that holds the node unless it was allocated alone.
+  // The reference count, and the slab that holds the node unless it was allocated by itself.
   // Copies start with neither.
   struct Own {
     Own() = default;

@@ -85,7 +85,7 @@ class Reader {
   Ref none_, true_, false_, empty_tuple_;
 };
 
-// Limits::pickle_string_bytes is no limit on the bytes of an array, which are written as a text to encode.
+// Limits::pickle_string_bytes is not a limit on the bytes of an array, which are written as a text to encode.
 std::string_view Reader::take_text(uint64_t count) {
   const bool array = device_arrays_ && stack_.holds(1) && is_global(stack_.top(), "_codecs", "encode");
   const std::string_view text = array ? as_text(source_.take(count, "a string")) : source_.take_text(count);

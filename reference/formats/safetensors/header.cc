@@ -200,7 +200,7 @@ class Handler : public nlohmann::json_sax<Json> {
     return std::ranges::find(kInfoFields, name) != kInfoFields.end();
   }
 
-  // Returns false if the open object has the field already. Allocates for unusual fields alone: a header may
+  // Returns false if the open object has the field already. Allocates only for unusual fields: a header may
   // hold a million tensors.
   bool note_field(const std::string& name) {
     const auto field = std::ranges::find(kInfoFields, name);

@@ -13,7 +13,7 @@ namespace {
 using pickle::Kind;
 using pickle::Ref;
 
-// Is `tag` the device's name, alone or with an index: "cuda", "cuda:1"?
+// Is `tag` the device's name, with or without an index: "cuda", "cuda:1"?
 bool names_device(std::string_view tag, std::string_view device) {
   if (!tag.starts_with(device)) return false;
   const std::string_view rest = tag.substr(device.size());
@@ -103,7 +103,7 @@ struct Package {
   std::string_view device;
   bool indexed;  // also takes "device:3"
 };
-// From torch/serialization.py, 2.13. Priorities from 100 on: names of torch 1.8 to 2.0 (ipu, xla) and of
+// From torch/serialization.py, 2.13. Priorities 100 and higher: names of torch 1.8 to 2.0 (ipu, xla) and of
 // renamed privateuse1 backends.
 constexpr std::array<Package, 13> kPackages = {{
     {10, "cpu", false},

@@ -140,7 +140,7 @@ uint64_t decode_arrays(TorchObject& object, uint64_t pickle_bytes, const Limits&
     }
     Tensor tensor = ArrayReader(array, limits).read(*dtype);
     total += tensor.storage->bytes.size();
-    if (total > pickle_bytes)  // each array has bytes of its own
+    if (total > pickle_bytes)  // each array has its own bytes
       refuse(RefusalClass::LimitExceeded, "data.pkl: its numpy arrays share their bytes", node->offset);
     object.arrays.emplace(array.get(), std::move(tensor));
   });

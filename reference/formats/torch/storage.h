@@ -13,7 +13,7 @@
 namespace qcts {
 
 // A view in a persistent id (legacy format before torch 0.4).
-// The view is a window of the storage, in elements, with a key of its own.
+// The view is a window onto the storage, in elements, with its own key.
 struct StorageView {
   Text key;
   int64_t offset_elems = 0;

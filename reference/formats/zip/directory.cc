@@ -39,7 +39,7 @@ struct End {
   uint64_t count = 0, directory_bytes = 0, directory_offset = 0;
 };
 
-// Refuses a misplaced end record: either the file is cut off, or bytes follow the record.
+// Refuses a misplaced end record: either the file is truncated, or bytes follow the record.
 [[noreturn]] void refuse_end(std::span<const std::byte> file) {
   const std::string_view text = as_text(file);
   constexpr std::string_view kMagic("PK\5\6", 4);
