@@ -111,7 +111,7 @@ inline int64_t group_of(const std::string& family, const std::string& member, co
   return at == member.npos ? 0 : std::stoi(member.substr(at + 2));
 }
 
-// Parses the parameters from the member's name, if a kernel of its family asks for them.
+// Parses the parameters from the member's name, if a kernel of its family needs them.
 inline qcts_scheme_params params_of(const std::string& family, const std::string& member, int64_t group) {
   const auto has = [&](const char* part) { return member.find(part) != member.npos; };
   qcts_scheme_params params = {};

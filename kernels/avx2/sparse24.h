@@ -66,7 +66,7 @@ constexpr Tables24 kTables24 = tables24();
   };
   const __m256i zero =
       _mm256_cmpeq_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(0x7F)), _mm256_setzero_si256());
-  // The lowest byte of each chunk tells which of its codes are not zero.
+  // The lowest byte of each chunk says which of its codes are not zero.
   const __m256i bits = _mm256_andnot_si256(zero, _mm256_set1_epi32(0x08040201));
   const __m256i chunks =
       _mm256_madd_epi16(_mm256_maddubs_epi16(bits, _mm256_set1_epi8(1)), _mm256_set1_epi16(1));

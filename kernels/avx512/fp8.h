@@ -75,7 +75,7 @@ struct Fp8Row {
 // Two of every four weights along k are stored (kernels/families/sparse24_planes.h).
 // Packing fills in the zeros.
 // After that, the kernel is the same as for fp8_row:
-// it reads one byte per weight, although the checkpoint has 5 / 8 of a byte, and saves no multiplication.
+// it reads one byte per weight, although the checkpoint stores 5 / 8 of a byte, and saves no multiplication.
 struct Fp8Sparse24 : Fp8Row {
   static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const Sparse24Planes planes(p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds the greatest words of several vectors side by side, for the AVX-512 variants of quantize.
-// One vector alone would take five dependent steps of two operations.
+// A single vector would take five dependent steps of two operations.
 #pragma once
 
 #include "kernels/avx512/elements.h"

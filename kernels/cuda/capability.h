@@ -10,7 +10,7 @@
 namespace qcts {
 
 // Returns why kernels of the variant cannot run on the problem's device, or NULL. Code for sm80 runs on newer
-// devices too; sm90a has instructions of capability 9.0 alone.
+// devices too; sm90a has instructions that only capability 9.0 has.
 inline const char* capability_refusal(const char* variant, const qcts_problem& problem) {
   const size_t known_bytes = offsetof(qcts_problem, device_info) + sizeof problem.device_info;
   if (problem.struct_size < known_bytes || problem.device_info == nullptr)

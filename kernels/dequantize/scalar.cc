@@ -50,7 +50,7 @@ const qcts_kernel qcts_kernel_dequantize_int8_group_v1_scalar =
         QCTS_OP_DEQUANTIZE, "int8_group_v1", "scalar",
         "one subtraction, one multiplication and one rounding per element");
 
-// torchao 0.18 IntxUnpackedToInt8Tensor: codes of one to eight bits, one a byte.
+// torchao 0.18 IntxUnpackedToInt8Tensor: codes of one to eight bits, one per byte.
 const qcts_kernel qcts_kernel_dequantize_intx_scalar =
     exact_rows<qcts_kernel_dequantize_intx_scalar, scalar::dequantize_affine_groups>(
         QCTS_OP_DEQUANTIZE, "intx", "scalar",

@@ -119,7 +119,7 @@ struct Atomics {
 
 // Each lane makes three groups of copies of 16, 8 and 4 bytes, and waits for each group by itself. Bit i of
 // the lane's last word says that copy i is valid. If it is not, and kNowhere is set, the address of the copy
-// is NULL. Copies of 16 bytes are made by the function that kBy names. copy_async_if() is told to copy if the
+// is NULL. Copies of 16 bytes are made by the function that kBy names. copy_async_if() must copy if the
 // copy is valid; otherwise the lane stores the zeros itself.
 enum class CopyBy : uint8_t { copy_async, once, if_valid };
 template <bool kNowhere, CopyBy kBy = CopyBy::copy_async>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks the numbers of kernels/cuda/device.h, and the arithmetic of C++ that kernels use beside it. Each
+// Checks the numbers of kernels/cuda/device.h, and the C++ arithmetic that kernels use in addition. Each
 // thread has one case.
 #include "kernels/device_check/frame.h"
 

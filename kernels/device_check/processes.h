@@ -29,7 +29,7 @@ class Arena {
     uint8_t *common, *in, *executor_out, *device_out;
   };
   Round round(const Check& check, int64_t cases) const;
-  struct Shared;  // the data that the children write beside the round
+  struct Shared;  // the data that the children write in addition to the round
   Shared& shared() const { return *reinterpret_cast<Shared*>(first_); }
 
  private:

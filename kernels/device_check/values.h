@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Inputs that tell a right result from a nearly right one. They have all exponents, subnormals, signed zeros,
-// infinities, NaNs, ties of each rounding, and cancellation. In some sums it matters how many bits are kept
-// and whether the rest is cut or rounded.
+// Inputs that tell a correct result from a nearly correct one. They have all exponents, subnormals, signed
+// zeros, infinities, NaNs, ties of each rounding, and cancellation. In some sums it matters how many bits are
+// kept and whether the rest is cut or rounded.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 // recorded sums. It also yields exactly the number of sums that differ from the model's, 45940 of 51200000 of
 // mma.sync (-132 gives 45919, -134 gives 45942). The vectors of MMA-Sim stay as they are. Zero factors do not
 // raise the largest exponent either, and a sum that is cut to nothing is +0. With these two rules, all sums
-// of that program are equal, including the sums of zeros beside 2^100.
+// of that program are equal, including the sums of zeros next to 2^100.
 #pragma once
 
 #include <cstdint>

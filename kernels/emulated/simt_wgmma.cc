@@ -93,7 +93,7 @@ void decode_row(const FactorType& type, const uint8_t* bytes, uint32_t size, Fac
 }
 
 // A row of a or a column of b. If one side is zero and the other is finite, all products are zeros. The
-// product with the largest exponent then stands for all, because it alone decides where the sum so far is
+// product with the largest exponent then stands for all, because only it decides where the sum so far is
 // cut. Tiles are often larger than the matrices of tests, so this saves most of the time.
 struct Line {
   bool is_zero = true, is_finite = true;

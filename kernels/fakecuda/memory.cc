@@ -127,7 +127,7 @@ QCTS_DRIVER cuMemSetAccess(uint64_t address, size_t bytes, const void*, size_t) 
              : int{kOutOfMemory};
 }
 
-// Memory of this process alone. It stays until the process ends.
+// Memory of only this process. It stays until the process ends.
 QCTS_DRIVER cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   if (const int result = begin("cuMemAlloc_v2"); result != kSuccess) return result;
   if (const int result = refuse_in_capture(); result != kSuccess) return result;

@@ -81,7 +81,7 @@ constexpr qcts_kernel entry_of(qcts_op op, const char* scheme, const char* varia
           .row_align_bytes = 0};
 }
 
-// Returns the entry of an operation with one right answer.
+// Returns the entry of an operation with one correct answer.
 // The entry does not claim batch invariance:
 // if a policy scales all of x at once, rows of x affect each other.
 constexpr qcts_kernel exact_entry(qcts_op op, const char* scheme, const char* variant,
@@ -165,7 +165,7 @@ qcts_status run_rows(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-// Returns the entry of an operation with one right answer that is computed row by row, without workspace.
+// Returns the entry of an operation with one correct answer that is computed row by row, without workspace.
 template <const qcts_kernel& kKernel, Rows kRows>
 constexpr qcts_kernel exact_rows(qcts_op op, const char* scheme, const char* variant,
                                  const char* description) {

@@ -8,7 +8,7 @@
 // The weight is operand a of m16n8k16, and eight rows of x are its columns. A warp computes 32 columns of y
 // for every 128 k of its own. Codes, x and parameters pass through a ring in shared memory that belongs to
 // the warp, so the warps of a block meet only once: at the end, they add their sums in the order of the
-// warps. Warp w takes the stages w, w + warps, and so on. The number of warps depends on the group alone, so
+// warps. Warp w takes the stages w, w + warps, and so on. The number of warps depends only on the group, so
 // the sums of a row of x have the same bits for each m up to 16.
 //
 // The order of k within a word of codes is free if x has the same. A word has eight codes. Nibbles i and i +

@@ -14,8 +14,8 @@
 // so more rows of x read it again from L2, and the kernel is bound by that and by the multiply-adds. Tensor
 // cores would be faster then, but none holds a float32 weight.
 //
-// A sum is added in an order that depends on k alone, so a row of x among many is bitwise equal to the same
-// row alone.
+// A sum is added in an order that depends only on k, so a row of x among many is bitwise equal to the same
+// row by itself.
 #pragma once
 
 #include "kernels/sm80/fp8_x.h"

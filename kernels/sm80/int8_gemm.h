@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `linear` with int8 rows of x: W8A8 and 8da4w, whose codes also take a byte each. One pass codes x
 // (kernels/sm80/int8_rows.h). A second pass multiplies on tensor cores with m16n8k32, in the tiles and stages
-// of kernels/sm80/gemm.h. load_matrices alone brings bytes from shared memory to operands. The kernel is
+// of kernels/sm80/gemm.h. Only load_matrices brings bytes from shared memory to operands. The kernel is
 // bound by issuing instructions, most of them for fetching x and for scaling sums (kernels/cuda/sass.json).
 //
 // Integer sums are exact: sum (qx - zx) * (qw - zw) is sum qx * qw - zx * sum qw - zw * sum

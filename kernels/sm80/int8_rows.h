@@ -10,7 +10,7 @@
 namespace qcts::sm80 {
 namespace {
 
-// Threads of a block. A warp alone suffices for a short row.
+// Threads of a block. One warp is enough for a short row.
 constexpr uint32_t kRowThreads = 256, kShortRowThreads = 32;
 constexpr int64_t kShortRow = 1024;
 

@@ -112,7 +112,7 @@ qcts_status run_supported_launch(const qcts_problem* p) {
 constexpr qcts_fused_sums kAmpereFusedSums = {sizeof(qcts_fused_sums), 8, 24, 23, 0, 0};
 
 // Only the sums and y are rounded. Sums are added in IEEE float32 (gemv) or fused (gemm). The number of rows
-// of x decides between the two, so a row among many may differ from the same row alone.
+// of x decides between the two, so a row among many may differ from the same row by itself.
 template <const qcts_kernel& kKernel, qcts_status (*kRun)(const qcts_problem&)>
 constexpr qcts_kernel linear_row(const char* scheme, const char* description,
                                  qcts_status (*supports)(const qcts_problem*, char*,

@@ -31,7 +31,7 @@ struct KeyMatch {
   // Names of num_batches_tracked that the file lacks, and that load_state_dict() fills: a BatchNorm wrote
   // them only since its version 2 (torch 2.13.0, nn/modules/batchnorm.py).
   std::vector<std::string> filled;
-  // The words before the names of one side or both without which most names match: "module.".
+  // The prefixes of one side or both without which most names match: "module.".
   // Both are empty if that would match no more names than now.
   std::string skeleton_prefix, file_prefix;
   size_t matched_without_prefix = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lists everything that an object graph holds besides the elements, dtypes and shapes of its tensors. A file
-// of named tensors has no place for these values.
+// Lists everything that an object graph holds besides the elements, dtypes and shapes of its tensors. A
+// file of named tensors cannot store these values.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ struct LayerError {
   bool has_codes = false;
   uint64_t codes = 0;
   uint64_t saturated = 0;  // codes with the smallest or the largest value of the set
-  uint64_t clipped = 0;    // saturated codes whose weight lies more than half a step beyond the value
+  uint64_t clipped = 0;    // saturated codes whose weight is more than half a step beyond the value
 
   uint64_t groups = 0;       // groups of elements that share a scale; 0 if the weight belongs to no scheme
   uint64_t zero_groups = 0;  // groups whose weights all dequantize to 0
@@ -47,7 +47,7 @@ struct LayerError {
 
 struct QuantizationErrors {
   std::vector<LayerError> layers;         // quantized weights, in the order of the quantized checkpoint
-  std::vector<LayerError> unquantized;    // plain tensors that are not what the original has
+  std::vector<LayerError> unquantized;    // plain tensors that differ from the original's
   uint64_t same = 0;                      // number of plain tensors that are the original's, bit for bit
   std::vector<std::string> missing;       // names that only the original has
   std::vector<std::string> not_compared;  // "NAME: reason" for tensors of the quantized checkpoint

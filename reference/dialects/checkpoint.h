@@ -31,10 +31,10 @@ std::string_view format_name(Format format);
 // "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "torchao_2338", "tinyq"
 std::span<const std::string_view> dialect_names();
 
-// A fault of a checkpoint that can be read nevertheless.
+// A fault of a checkpoint that can still be read.
 struct CheckpointFinding {
   enum class Kind : uint8_t {
-    foreign,        // quantized in a format that this library names but does not read
+    foreign,        // quantized in a format that qcts recognizes but cannot read
     contradiction,  // tensors contradict each other or config.json
   };
   Kind kind = Kind::contradiction;
@@ -42,15 +42,15 @@ struct CheckpointFinding {
   std::string text;
 };
 
-// A name that the writer listed and did not store, such as that of a tied weight.
+// A name that the writer listed and did not store, such as a tied weight's.
 struct NotStored {
   std::string name;     // in memory
-  std::string missing;  // what of the tensor is missing, if other parts are there: "NAME is missing"
+  std::string missing;  // which part of the tensor is missing, if other parts are there: "NAME is missing"
 };
 
 struct Checkpoint {
   Format format = Format::torch_zip;
-  std::string dialect;  // one of dialect_names(), "gguf", or a ForeignFormat's name, read by its join or not
+  std::string dialect;  // one of dialect_names(), "gguf", or a ForeignFormat's name
   std::filesystem::path path;
   uint64_t file_bytes = 0;
   std::vector<NamedTensor> tensors;  // in file order; names are unique
@@ -84,8 +84,8 @@ Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions&
 // Reads a checkpoint from a mapped file, as tests, fuzzers and the cases of kind reject do.
 Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOptions& options = {});
 
-// Gives the pages of a checkpoint's files back (MappedFile::release_pages), once every 64 MiB that were read
-// of them.
+// Gives back the pages of a checkpoint's files (MappedFile::release_pages), once per 64 MiB read
+// from them.
 class PageRelease {
  public:
   explicit PageRelease(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}

@@ -20,7 +20,7 @@ struct TorchAoQuantization {
   nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
   std::vector<std::string> not_converted;  // the value of modules_to_not_convert
   std::string part;                        // "text_config": the part of config.json that holds it
-  // False for a part that transformers 5.24 does not look at: it says nothing about the classes of tensors.
+  // False for a part that transformers 5.24 ignores: it says nothing about the classes of tensors.
   bool is_used = true;
 };
 

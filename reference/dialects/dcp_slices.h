@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Recognizes the shards of torch.distributed.checkpoint's HuggingFaceStorageWriter (save_distributed=True),
-// in which each rank saves its own part of a tensor. A shard's metadata has where the part begins, and not
+// in which each rank saves its own part of a tensor. A shard's metadata says where the part begins, but not
 // how large the tensor is (torch 2.13.0, distributed/checkpoint/_hf_utils.py).
 #pragma once
 
@@ -22,8 +22,8 @@ bool names_dcp_shard(std::string_view name);
 // The shards of one checkpoint.
 class DcpSlices {
  public:
-  // Adds the tensors of a file. Throws Refused (NotArchive) for the first tensor that is a part: it begins
-  // somewhere else than at its first element, or another file holds more of it.
+  // Adds the tensors of a file. Throws Refused (NotArchive) for the first tensor that is a part: it does
+  // not begin at its first element, or another file holds more of it.
   void add(const Safetensors& file, const std::string& name);
 
  private:

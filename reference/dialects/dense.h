@@ -13,7 +13,7 @@ namespace qcts {
 
 // Returns a plain tensor unchanged, and a quantized tensor in its logical dtype if it can be dequantized.
 // Returns nullopt otherwise. `cpu_layout` is the pack of CPU int4 weights.
-// A scale of x is not in it (input_scale.h).
+// It does not include a scale of x (input_scale.h).
 std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout);
 // Returns the reason why dense_of returned nullopt. One such reason is
 // "Float8Tensor with block_size [32,64] does not belong to a scheme that can be dequantized".

@@ -202,7 +202,7 @@ std::vector<std::filesystem::path> configs_beside(const std::filesystem::path& f
 bool is_joined(std::string_view format);
 // Joins the plain tensors of each weight that the configuration describes, and sets the dialect.
 // Adds a finding for each weight that contradicts it.
-// Returns why the first weight that stays apart is not read; empty if there is none.
+// Returns why the first weight that stays apart cannot be read; empty if there is none.
 // Throws Refused (DuplicateEntry, SubclassSchema) for two weights that share a name or a part.
 std::string join_foreign_parts(Checkpoint& checkpoint, const QuantConfig& config, ReadBudget& budget);
 // Marks the tensors of foreign formats (foreign/foreign.h), sets the dialect and adds the findings.

@@ -22,14 +22,14 @@ struct Shard {
 // Adds a note about weight files that are not read.
 std::vector<Shard> find_shards(const std::filesystem::path& directory, std::vector<std::string>& notes);
 
-// Returns true if a weight file or an index has this name, whichever program reads it.
+// Returns true if a weight file or an index has this name, whatever program reads it.
 bool names_weights(std::string_view name);
 
-// Returns true if the name is that of one of several shards, such as "model-00001-of-00003.safetensors".
+// Returns true if the name is one of several shards', such as "model-00001-of-00003.safetensors".
 bool names_one_of_several(const std::string& name);
 
-// Returns the names of all shards of the set that the name belongs to, in order. Returns none if the name is
-// not that of one of several shards.
+// Returns the names of all shards of the set that the name belongs to, in order. Returns none if the name
+// is not one of several shards'.
 std::vector<std::string> names_of_set(const std::string& name);
 
 // Throws Refused (Truncated) if a downloader's own file is next to this one.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds the factors by which a layer scales x before the product.
-// y = (x * f) W^T = x (W * f)^T: a factor f for each column of W belongs to the weight that the layer
-// applies. Sources: torchao 0.18.0, linear of Int8Tensor, Int4Tensor, Int4PlainInt32Tensor,
+// y = (x * f) W^T = x (W * f)^T: a factor f per column of W belongs to the weight that the
+// layer applies. Sources: torchao 0.18.0, linear of Int8Tensor, Int4Tensor, Int4PlainInt32Tensor,
 // Int4TilePackedTo4dTensor and Int4OpaqueTensor (prototype/awq, prototype/smoothquant); torchao 0.5 to 0.13,
 // quantization/linear_activation_scale.py, which divides x by its scale.
 #pragma once
@@ -15,8 +15,8 @@
 namespace qcts {
 
 struct InputScale {
-  std::vector<double> factors;  // one for all columns or one for each; empty if the scale has another shape
-  std::string misfit;           // why it fits the weight's columns in no way; else empty
+  std::vector<double> factors;  // one for all columns or one per column; empty if the scale has another shape
+  std::string misfit;           // why it does not fit the weight's columns; empty if it does
 };
 // Returns f. Returns nullopt if the layer does not scale x.
 std::optional<InputScale> input_scale(const NamedTensor& tensor);
@@ -25,7 +25,7 @@ std::optional<InputScale> input_scale(const NamedTensor& tensor);
 void scale_columns(std::vector<double>& values, const std::vector<double>& factors);
 
 // Returns the names of the parts that act on x or y instead of the weight: act_pre_scale, act_quant_scale and
-// the like. No dequantized weight has a place for them.
+// the like. A dequantized weight cannot store them.
 std::vector<std::string> parts_for_input(const NamedTensor& tensor);
 
 // Returns the weight inside a WeightTensorWithLinearActivationScaleMetadata, or nullopt for other classes.

@@ -23,7 +23,7 @@ struct StoredEntry {
   size_t source = 0;                          // number of the conversion's source
 };
 
-// Returns what precedes the names of a tensor's parts: "NAME:", or "MODULE._PARAM_" of a name MODULE.PARAM.
+// Returns the prefix of the names of a tensor's parts: "NAME:", or "MODULE._PARAM_" of a name MODULE.PARAM.
 // Returns an empty string for a name without a module.
 std::string part_prefix(std::string_view name, SafetensorsKeys keys);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges the names that torchao's metadata lists and the files do not hold.
+// Judges the names that torchao's metadata lists but the files do not hold.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The recipes of torchao's first generation, 0.9.0 and 0.13.0, whose planes mean what those of today's
-// schemes do.
+// The recipes of torchao's first generation, 0.9.0 and 0.13.0, whose planes mean the same as those
+// of today's schemes.
 #pragma once
 
 #include "reference/schemes/scheme.h"

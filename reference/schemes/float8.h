@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 weights with one float32 scale for each block of [n, k]: the class of the families fp8_row and fp8.
+// Float8 weights with one float32 scale per block of [n, k]: the class of the families fp8_row and fp8.
 //
 // The producers are two functions of torchao 0.18.0:
 //   - Float8Tensor.from_hp in quantization/quantize_/workflows/float8/float8_tensor.py, on its "torch" path

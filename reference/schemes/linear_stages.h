@@ -11,7 +11,7 @@ namespace qcts {
 
 // Mirrors qcts_fused_sums of kernels/abi/qcts_kernel.h.
 struct FusedSums {
-  int terms = 0;          // products that are added at once, besides the sum so far
+  int terms = 0;          // products that are added at once, in addition to the sum so far
   int fraction_bits = 0;  // bits kept below the largest exponent among them
   int result_bits = 0;    // fraction bits to which each step's result is cut
   int promote_every = 0;  // elements of k after which the partial sum is added in float32; 0: never

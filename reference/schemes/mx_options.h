@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options of the ledger (choices.h) by which other implementations than torchao quantize to mx.
+// Options of the ledger (choices.h) by which implementations other than torchao quantize to mx.
 #pragma once
 
 #include <cstdint>

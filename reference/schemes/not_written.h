@@ -19,14 +19,14 @@ struct NotWritten {
   uint64_t count = 0;  // of all
 };
 
-// Compares the planes of layout "plain" with Scheme::written(), and those of the policy `activation` that are
-// there with Scheme::policy_ranges(). First every value on its own, then every element: its code with its
-// parameters. `layout` is the layout whose recipe is meant, as in Scheme::quantize().
+// Compares the planes of layout "plain" with Scheme::written(), and the planes of the policy
+// `activation`, if present, with Scheme::policy_ranges(). First every value on its own, then every element:
+// its code with its parameters. `layout` is the layout whose recipe is meant, as in Scheme::quantize().
 // Throws std::invalid_argument if a plane is missing or has the wrong size.
 std::vector<NotWritten> not_written(const Scheme& scheme, const Planes& plain, const WeightShape& shape,
                                     Layout layout = kPlain, Policy activation = kWeightOnly);
 
-// Returns how many elements a plane has: two for a byte of packed codes.
+// Returns how many elements a plane has: two per byte of packed codes.
 int64_t stored_elements(const Scheme& scheme, const PlaneSpec& spec, const WeightShape& shape);
 
 // Returns the number of each element of a plane, as WrittenRange counts elements. NaN for a byte that has

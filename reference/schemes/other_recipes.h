@@ -18,7 +18,7 @@ struct OtherRecipe {
   std::string_view words;   // "scales of at least 2^-23"
   // Quantizes a finite weight to planes in layout "plain". Throws std::invalid_argument if it cannot.
   std::function<Planes(const Matrix&)> quantize;
-  bool quantizes_x = false;  // rows of x are quantized so too
+  bool quantizes_x = false;  // rows of x are quantized in the same way
 };
 std::vector<OtherRecipe> other_recipes(const Scheme& scheme);
 
@@ -30,7 +30,7 @@ struct PlayedRecipe {
 // Returns nullopt if the scheme has none of the options. Throws std::invalid_argument, which names the
 // option, if no scheme has it.
 std::optional<PlayedRecipe> played_recipe(const Scheme& scheme, const std::vector<std::string>& options);
-// Returns the planes that `scheme` makes of a weight, by the recipe if there is one.
+// Returns the planes that `scheme` makes from a weight, by the recipe if there is one.
 Planes quantized_by(const PlayedRecipe* recipe, const Scheme& scheme, const Matrix& weight, Layout layout);
 // Copies into `got` the blocks of `want` that any answer to `weight` fits. Planes of another size stay.
 void forgive_blocks(const PlayedRecipe& recipe, const Scheme& scheme, const Matrix& weight,

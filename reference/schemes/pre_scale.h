@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// act_pre_scale of torchao's tensors (AWQ, SmoothQuant): x is first multiplied by a factor for each column.
+// act_pre_scale of torchao's tensors (AWQ, SmoothQuant): x is first multiplied by a factor per column.
 #pragma once
 
 #include "reference/schemes/scheme.h"

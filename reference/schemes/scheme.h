@@ -237,8 +237,9 @@ class Scheme {
 
 // Returns all schemes of schemes.inc in list order. They are built once and immutable.
 std::span<const Scheme* const> schemes();
-// Returns the scheme of schemes() with this name, or one that differs from one of them in the length of its
-// groups alone ("intx_b4_g512_sym"). That one is in no plan and has no golden. Returns nullptr if unknown.
+// Returns the scheme of schemes() with this name, or one that differs from one of them only in the
+// length of its groups ("intx_b4_g512_sym"). Such a scheme is in no plan and has no golden. Returns nullptr
+// if unknown.
 const Scheme* find_scheme(std::string_view name);
 bool is_listed(const Scheme& scheme);  // in schemes()
 // Returns true if both schemes are known and have the same Scheme::meaning().

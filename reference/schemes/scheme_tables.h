@@ -14,7 +14,7 @@ struct LayoutInfo {
   bool confirmed = true;    // false: known from an index map, not confirmed on the hardware that writes it
 };
 
-// The form in which activations reach the weight of `linear`. It is a key apart from the scheme.
+// The form in which activations reach the weight of `linear`. It is a key separate from the scheme.
 // "weight_only" takes activations unchanged. "dyn_..." quantizes the x of each call.
 // "static_..." quantizes x with scales of the checkpoint.
 struct ActivationInfo {

@@ -70,7 +70,7 @@ struct ValueLimits {
 
 struct CheckpointValues {
   std::vector<ValueFinding> findings;
-  std::vector<std::string> notes;     // one line for each kind, with a count
+  std::vector<std::string> notes;     // one line per kind, with a count
   std::vector<TensorValues> tensors;  // in the order of the checkpoint
 };
 

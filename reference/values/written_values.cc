@@ -16,7 +16,7 @@ uint64_t count_of(const std::vector<NotWritten>& faults) {
   return count;
 }
 
-// A scheme, and those with another recipe for planes of the same meaning: a file does not tell which of them
+// A scheme, and those with another recipe for planes of the same meaning: a file does not say which of them
 // wrote it.
 std::vector<const Scheme*> possible_recipes(const Scheme& scheme, const WeightShape& shape, Layout layout) {
   std::vector<const Scheme*> recipes = {&scheme};

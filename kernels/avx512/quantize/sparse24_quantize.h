@@ -24,7 +24,7 @@ struct WideCompress24 {
   static Faults compress(const uint8_t* from, uint8_t* values, uint8_t* metadata) {
     const __m512i codes = _mm512_loadu_si512(from);
     const __mmask64 is_there = _mm512_test_epi8_mask(codes, _mm512_set1_epi8(0x7F));
-    // The lowest byte of each chunk tells which of its codes are not zero.
+    // The lowest byte of each chunk says which of its codes are not zero.
     const __m512i bits = _mm512_maskz_mov_epi8(is_there, _mm512_set1_epi32(0x08040201));
     const __m512i chunks =
         _mm512_madd_epi16(_mm512_maddubs_epi16(bits, _mm512_set1_epi8(1)), _mm512_set1_epi16(1));

@@ -28,7 +28,7 @@ Tensor dense_of_blocks(const GgufType& type, const Tensor& blocks, const std::ve
 // block_bytes.
 uint64_t block_formula_bytes(const GgufType& type, const std::vector<int64_t>& shape);
 
-// Values that no weights of a model have.
+// Values that no model's weights have.
 struct BlockFault {
   enum class Kind : uint8_t {
     scale,      // a scale or minimum that is not finite

@@ -46,13 +46,13 @@ double floatx_value(int code, int exponent_bits, int mantissa_bits);
 // Returns nullopt if the tensor contains no AffineQuantizedTensor.
 std::optional<std::string> affine_prefix(const NamedTensor& tensor);
 // Decodes a tensor. Returns nullopt for other classes, unknown layouts and inconsistent parts.
-// Returns nullopt for transposed layouts too, except those of float8.
+// Returns nullopt for transposed layouts too, except float8 ones.
 std::optional<Affine> read_affine(const NamedTensor& tensor);
 // Decodes classes that are affine without an AffineQuantizedTensor around a layout (flat_affine.cc).
 std::optional<Affine> read_flat_affine(const NamedTensor& tensor);
 
 // Returns the block size that follows from a scale's shape.
-// The tensor has one scale, or one scale for each block of equal size.
+// The tensor has one scale, or one scale per block of equal size.
 // Returns an empty vector if the scales do not fit the shape.
 std::vector<int64_t> blocks_by_scale(const std::vector<int64_t>& shape, const Tensor& scale);
 // Returns the number of blocks, or 0 if the blocks do not divide the shape.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MXTensor and NVFP4Tensor: small floats with one scale for each block of elements.
+// MXTensor and NVFP4Tensor: small floats with one scale per block of elements.
 // The elements of a block are consecutive in memory. Parts and attributes have four spellings:
 //   torchao 0.7 to 0.12  _data, _scale_e8m0 or _scale_e4m3, _elem_dtype
 //   torchao 0.13, 0.14   qdata, the same scales
@@ -45,7 +45,7 @@ std::optional<BlockFloats> block_floats_of(const NamedTensor& tensor);
 int64_t stored_scales(const BlockFloats& floats);
 
 // Dequantizes as the class's dequantize() does, for any block size and number of dimensions.
-// Transposed weights, and one outer scale for each expert, are supported too.
+// Transposed weights, and one outer scale per expert, are supported too.
 // Returns nullopt for other classes and for scales that do not fit.
 std::optional<Tensor> dense_of_block_floats(const NamedTensor& tensor);
 

@@ -3,7 +3,7 @@
 // The parts are described as data, so that one decoder reads the formats of all of them:
 //   w = round_dtype(float32((code - zero) * scale))
 // The difference is exact, and the product is rounded to float32 as ATen rounds it before it is narrowed.
-// Two libraries go on from there: bitsandbytes multiplies int8 by a constant, in float32, and MLX adds a
+// Two libraries add a step: bitsandbytes multiplies int8 by a constant, in float32, and MLX adds a
 // bias:
 //   w = round_dtype(float32(float32(code * scale) * factor)),  w = round_dtype(round_dtype(code * scale) +
 //   bias)
@@ -115,15 +115,15 @@ struct CodedWeight {
 
 // Returns the bytes that the codes, scales and zero points take by their sizes.
 uint64_t formula_bytes_of(const CodedWeight& weight);
-// Returns what contradicts the sizes of the weight, such as "scales hold 12 values, not 16". Returns "" if
-// every code, scale and zero point of the weight is in its part.
+// Returns which part contradicts the sizes of the weight, such as "scales hold 12 values, not 16". Returns ""
+// if every code, scale and zero point of the weight is in its part.
 std::string coded_contradiction(const CodedWeight& weight);
 
 // An element before any rounding: (code - zero) * scale + bias, times CodedWeight::factor. All are exact.
 struct CodedElement {
   float code = 0, zero = 0, scale = 0, bias = 0;
 };
-// Visits the rows of a weight, each with one element for each column.
+// Visits the rows of a weight, each with one element per column.
 // Requires that coded_contradiction() is empty.
 void for_each_coded_row(
     const CodedWeight& weight,

@@ -29,12 +29,12 @@ struct NamedTensor {
   std::string name;  // "linear1.weight"; the name on disk
   // The producer's class without its module: "Int8Tensor", "AffineQuantizedTensor", "Tensor", "Parameter".
   std::string type;
-  std::string scheme;            // Scheme::name; empty for a plain tensor and for a class of no scheme
+  std::string scheme;            // Scheme::name; empty for a plain tensor or a class without one
   std::optional<Layout> layout;  // nullopt without a scheme, or if the file does not record it (CPU packs)
   Policy activation;             // one of the scheme's policies: the one that the file asks for
   std::vector<int64_t> shape;    // the shape that the model sees
   DType dtype = DType::float32;  // its logical dtype
-  std::string_view foreign{};    // ForeignFormat::name for a part of a weight in a format that is not read
+  std::string_view foreign{};  // ForeignFormat::name for a part of a weight in a format that qcts cannot read
   std::shared_ptr<const CodedWeight> coded{};  // set for a weight of another library that a join describes
   // Set for a quantized GGUF tensor, whose only payload is "blocks" (blocks/blocks.h). If the type is not
   // decoded, `foreign` is its name.

@@ -19,7 +19,7 @@ namespace qcts {
 bool is_qtensor(const NamedTensor& tensor);
 // Returns "torch_qint8_tensor", "torch_quint8_channel" or "torch_quint4x2_float_channel".
 std::string qtensor_scheme(const NamedTensor& tensor);
-// Returns the zero points, one or one for each channel, and the range in which torch takes them; none if they
+// Returns the zero points, one or one per channel, and the range that torch accepts; nullopt if they
 // are floats.
 struct ZeroPointRange {
   std::vector<double> zero_points;
@@ -27,7 +27,7 @@ struct ZeroPointRange {
 };
 std::optional<ZeroPointRange> qtensor_zero_points(const NamedTensor& tensor);
 // Returns nullopt for any other tensor, and for one that torch does not dequantize: zero points out of range,
-// packed codes with integer zero points by channel, or packed codes that are a view.
+// packed codes with integer zero points per channel, or packed codes that are a view.
 std::optional<Tensor> dense_of_qtensor(const NamedTensor& tensor);
 
 }  // namespace qcts

@@ -31,7 +31,7 @@ void require_bool_or_null(const NamedTensor& tensor, std::string_view attribute)
 std::vector<int64_t> require_outer_shape(const NamedTensor& tensor);
 // Returns the positive integers of an attribute that is a list or an encoded tuple.
 std::vector<int64_t> require_positive_list(const NamedTensor& tensor, std::string_view attribute);
-// Returns shape / block_size. The attribute "block_size" must have one positive divisor for each dimension.
+// Returns shape / block_size. The attribute "block_size" must have one positive divisor per dimension.
 std::vector<int64_t> blocks_of(const NamedTensor& tensor, const std::vector<int64_t>& shape);
 // Returns g for a block_size [1, .., 1, g]. With `divides`, g must be even and divide K.
 int64_t require_group(const NamedTensor& tensor, const std::vector<int64_t>& shape, bool divides = true);

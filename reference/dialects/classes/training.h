@@ -16,7 +16,7 @@ std::optional<Tensor> dense_of_optimizer_state(const NamedTensor& tensor);
 // Weights that stay dense and are quantized only when they are multiplied.
 // Packed BitNet weights and Float8TrainingTensor are supported too.
 std::optional<Tensor> dense_of_training_weight(const NamedTensor& tensor);
-// CodebookQuantizedTensor for Core ML, with one table for each block.
+// CodebookQuantizedTensor for Core ML, with one table per block.
 std::optional<Tensor> dense_of_codebook(const NamedTensor& tensor);
 // GGUFQuantizedTensor with any number of blocks in a super block of 256.
 std::optional<Tensor> dense_of_gguf(const NamedTensor& tensor);

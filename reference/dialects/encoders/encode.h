@@ -114,7 +114,7 @@ EditedZip encode_state_dict(const std::vector<OutputTensor>& tensors);
 
 // The entries and __metadata__ that torchao's flatten_tensor_state_dict makes ("MODULE._PARAM_qdata").
 // The JSON is as Python's json.dumps writes it.
-// encode_safetensors() throws std::invalid_argument if two tensors would become the same entry.
+// encode_safetensors() throws std::invalid_argument if two tensors would be written to the same entry.
 // encode_safetensors() throws std::invalid_argument too if the name of a quantized tensor has no '.'.
 struct EncodedSafetensors {
   std::vector<std::pair<std::string, Tensor>> entries;

@@ -28,7 +28,7 @@ std::span<const Encoder* const> encoders();
 nlohmann::ordered_json plane_here();
 // Stands for the plane `plane` in another type and shape. Its values must fit the type.
 nlohmann::ordered_json plane_as(std::string_view plane, DType dtype, const std::vector<int64_t>& shape);
-// Stands for the plane "qdata" of signed four-bit codes, with two in a byte of int8, the even one low.
+// Stands for the plane "qdata" of signed four-bit codes, two per int8 byte, the even one low.
 nlohmann::ordered_json pairs_here(const std::vector<int64_t>& shape);
 // Stands for a wrapper subclass inside another one. `state` has the form of Encoder::state.
 nlohmann::ordered_json wrapper_here(std::string_view module, std::string_view name, DType dtype,

@@ -198,7 +198,7 @@ class ForeignNamer {
     ++weights_;
   }
 
-  // Both have scales [groups, n] and pack eight codes a word: GPTQ along k, AWQ along n. AWQ for gemv has
+  // Both have scales [groups, n] and pack eight codes per word: GPTQ along k, AWQ along n. AWQ for gemv has
   // words [n, k / 8] and scales [n, groups]; its fast kernel has 16-bit words.
   const ForeignFormat& told_by_shape(const NamedTensor& codes, const ForeignFormat& format,
                                      const std::string& stem, size_t near) {

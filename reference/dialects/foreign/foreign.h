@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Recognizes weights that are quantized in formats of other libraries.
-// config.json, or the names and dtypes of the tensors, reveal such weights.
-// Such weights are neither judged nor dequantized.
+// config.json, or the names and dtypes of the tensors, reveal them.
+// qcts neither judges nor dequantizes them.
 // Weights that a join reads (../joins/join.h) are no longer among them.
 #pragma once
 
@@ -29,8 +29,8 @@ struct ForeignFormat {
 std::span<const ForeignFormat> foreign_formats();
 // Returns the format that has this method, or nullptr.
 const ForeignFormat* foreign_by_method(std::string_view method);
-// Adds a finding for each weight of which the file holds scales or other parts, but no codes.
-// `method` is QuantConfig::method. Comes after the weights are joined or marked.
+// Adds a finding for each weight that has scales or other parts in the file, but no codes.
+// `method` is QuantConfig::method. Call it after the weights are joined or marked.
 void report_lone_parts(Checkpoint& checkpoint, const std::string& method, ReadBudget& budget);
 
 }  // namespace qcts

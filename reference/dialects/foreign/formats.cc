@@ -7,7 +7,7 @@
 namespace qcts {
 namespace {
 
-// The first row whose parts fit names a weight: the more parts a pattern asks for, the earlier it stands.
+// The first row whose parts fit names a weight: the more parts a pattern requires, the earlier it comes.
 constexpr std::array<ForeignFormat, 41> kForeignFormats = {{
     {"bitsandbytes", "bitsandbytes int8, nf4 or fp4", "bitsandbytes bitsandbytes_4bit bitsandbytes_8bit",
      ".weight:i8 .SCB ?.weight_format | .weight:u8,f16,bf16,f32 .weight.quant_map !.weight.absmax | .weight "

@@ -19,7 +19,7 @@ class CodeSearch {
  public:
   using Place = std::pair<std::string_view, NamedTensor*>;
 
-  // The places are the plain tensors, sorted by name. Tensors with a format are not looked at.
+  // The places are the plain tensors, sorted by name. Tensors with a format are skipped.
   explicit CodeSearch(std::span<const Place> places);
 
   struct Found {

@@ -26,7 +26,7 @@ inline bool is_scaled_dtype(DType dtype) {
   }
 }
 
-// Codes come in any of these: one code an element, or several packed into a word.
+// Codes come in any of these: one code per element, or several packed into a word.
 inline bool holds_integers(DType dtype) {
   switch (dtype) {
     case DType::boolean:
@@ -91,8 +91,8 @@ inline bool names_weight(std::string_view word) {
   return contains_any(word, {"weight", "W_q"}) && !names_scale(word);
 }
 
-// Returns true if the last word of a name says that the parameter holds codes, provided that floats are
-// beside it.
+// Returns true if the last word of a name says that the parameter holds codes, provided that floats are next
+// to it.
 inline bool hints_at_codes(std::string_view word) {
   return contains_any(word, {"packed", "codes", "quantized", "qdata"}) && !names_scale(word);
 }

@@ -10,7 +10,7 @@
 // With double quantization absmax is uint8; weight.nested_absmax and weight.nested_quant_map are float32, and
 // the JSON has nested_blocksize, nested_dtype and nested_offset. Eight bits:
 //   weight int8 [n, k], SCB float32 [n], weight_format uint8: 0, which stands for rows
-// 4-bit parts tell their meaning themselves; int8 asks for a config.json that says load_in_8bit.
+// 4-bit parts say what they mean; int8 needs a config.json that says load_in_8bit.
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -36,7 +36,7 @@ struct CompressedRecipe {
   bool symmetric = true;
   int64_t group_size = 0;                     // of strategy `group`
   int64_t block_rows = 0, block_columns = 0;  // of strategy `block`
-  bool group_order = false;                   // columns are in no order, and weight_g_idx names their groups
+  bool group_order = false;                   // columns are not in order, and weight_g_idx names their groups
   std::string_view part_of_x = {};            // input_scale, if config.json calls the scales of x static
   std::optional<CodePacking> packing = {};    // of the version that config.json names
   bool operator==(const CompressedRecipe&) const = default;
@@ -47,7 +47,7 @@ std::string refuse_compressed(const nlohmann::ordered_json& config);
 // Returns the recipe of the one config group whose targets name the module.
 // A target is the name of a module, "re:" and a regular expression, or a class, in this order.
 // Throws NotJoined for a module that no group or several unlike groups target, or that `ignore` lists.
-// `words`: the targets that name the module behind a prefix, or by its own name (named_modules.h).
+// `words`: the targets that name the module after a prefix, or by its own name (named_modules.h).
 CompressedRecipe compressed_recipe(const std::string& module, const std::vector<std::string>& words,
                                    const nlohmann::ordered_json& config);
 // Returns the names and patterns among the targets.

@@ -59,7 +59,7 @@ class LayerParts {
   const Tensor* find(std::string_view ending);
   // Throws NotJoined if the part is missing, or if it has another dtype than these.
   const Tensor& need(std::string_view ending, std::initializer_list<DType> dtypes);
-  // Throws NotJoined for a part that the configuration asks for: a contradiction, unless another shard may
+  // Throws NotJoined for a part that the configuration requires: a contradiction, unless another shard may
   // hold the part.
   [[noreturn]] void lack(const std::string& why) const;
   // Throws NotJoined if the module, or what is named `below` it, holds tensors that are neither parts of the

@@ -32,7 +32,7 @@ const Join* join_of(const std::string& method) {
   return nullptr;
 }
 
-// Without a configuration, the names of a format's own parts tell.
+// Without a configuration, the names of a format's own parts decide.
 const Join* join_by_names(const Checkpoint& checkpoint) {
   for (const Join* join : kJoins)
     for (const NamedTensor& tensor : checkpoint.tensors)

@@ -2,7 +2,7 @@
 // The modules of a checkpoint that a configuration names.
 // Programs that wrap a model or take it out of another rename its tensors and leave config.json as it is:
 // "language_model.model.fc" for "model.fc". So a name that no module has belongs to the one module that has
-// it behind a prefix, or whose own name it has behind one.
+// it after a prefix, or whose own name it has after one.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ std::string unwrapped_name(std::string_view module);
 
 class NamedModules {
  public:
-  // `in_memory` has the modules by their names in memory, where the model has others there than the file.
+  // `in_memory` has the modules by their names in memory, where they differ from those in the file.
   NamedModules(std::vector<ModuleWord> words, const PlainPlaces& places, ModulesInMemory in_memory = {});
 
   // Modules are called by their unwrapped_name() here.
@@ -43,7 +43,7 @@ class NamedModules {
   const std::vector<std::string>& words_of(const std::string& module) const;
   // Returns true if a word is not the module's own name.
   bool behind_prefix(const std::string& module) const;
-  // The modules that a required name is about, with what is said of them.
+  // The modules that a required name is about, with what it says about them.
   const std::map<std::string, std::string>& required() const { return required_; }
   // Returns what is wrong with required words: about no module, or about one of several.
   // Patterns are wrong where no word of the same `said_by` is about a module.

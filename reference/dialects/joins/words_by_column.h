@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// GPTQ and AWQ alike store weights as [columns, rows], with scales and zero points by group.
+// GPTQ and AWQ both store weights as [columns, rows], with scales and zero points per group.
 #pragma once
 
 #include "reference/dialects/joins/join.h"

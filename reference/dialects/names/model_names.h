@@ -20,14 +20,14 @@
 
 namespace qcts {
 
-// One rename of a model or of a model within it. A conversion also makes other tensors of those that it
-// matches.
+// One rename of a model or of a model within it. A conversion also makes other tensors from those that
+// it matches.
 struct NameTransform {
   NamePattern from;
   std::vector<size_t> sources;  // for each branch of `from`, the number of the source
   std::vector<std::string> to;  // the text instead of a match; "\1" is a group. The targets of a conversion
   std::vector<std::string> operations;  // of a conversion: "MergeModulelist", "Concatenate"; empty: a rename
-  bool group = false;                   // each source has its own target, once the first source was seen
+  bool group = false;                   // each source has its own target, after the first source was seen
   bool pairs = false;                   // layers.2i and layers.2i+1 are one layer
   std::optional<int64_t> offset;        // added to the index that the first group matches
   std::vector<std::string> begins;      // of names in the model within the model; empty: the whole model
@@ -35,7 +35,7 @@ struct NameTransform {
   bool is_conversion() const { return !operations.empty(); }
 };
 
-// A name in memory. A conversion makes several names of one, or one of several.
+// A name in memory. A conversion makes several names from one, or one from several.
 struct MemoryName {
   std::string name;                           // the first target of a conversion
   const NameTransform* conversion = nullptr;  // nullptr: the tensor is the same on disk and in memory
@@ -46,8 +46,8 @@ struct MemoryNames;
 
 class ModelNames {
  public:
-  // The names of the model that config.json describes. Nothing is known of a class that is not transformers'
-  // own.
+  // The names of the model that config.json describes. It knows nothing about a class that is not
+  // transformers' own.
   explicit ModelNames(const nlohmann::ordered_json& config);
   // The names of each class whose names differ, for a file without config.json.
   static std::vector<std::string> renamed_classes();
@@ -63,7 +63,7 @@ class ModelNames {
   bool is_complete() const { return complete_; }
   bool renames() const { return !transforms_.empty(); }
   // Returns the name in memory of an entry on disk. `is_name` tells whether memory has a name.
-  // Entries have to come in order of dot_natural_key, because some renames depend on those before.
+  // Entries have to come in order of dot_natural_key, because some renames depend on the previous ones.
   MemoryName in_memory(const std::string& on_disk, const std::function<bool(const std::string&)>& is_name);
   // Returns the name as only the renames give it, where the names in memory are not known.
   MemoryName in_memory(const std::string& on_disk);
@@ -78,7 +78,7 @@ class ModelNames {
   // Names that save_pretrained never stores.
   bool is_never_saved(std::string_view name) const;
   // Adds the base model's name to names without it, or removes it, where the names are another class's of the
-  // architecture; of heads, only what is tied is known.
+  // architecture; for heads, it knows only what is tied.
   void fit_base(std::vector<MemoryNames>& names) const;
 
  private:
@@ -96,7 +96,7 @@ class ModelNames {
   bool known_ = false, knows_class_ = false, complete_ = true, ties_weights_ = false;
   std::string base_prefix_;
   std::vector<std::shared_ptr<NameTransform>> transforms_;
-  std::string identity_;      // of two models with the same renames, it is the same
+  std::string identity_;      // the same for two models with the same renames
   std::vector<bool> active_;  // for each transform: the first source of a group was seen
   std::vector<std::pair<std::string, std::vector<std::string>>> seen_;  // class or model_type, paths
   std::vector<Tie> ties_;

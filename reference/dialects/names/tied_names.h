@@ -18,7 +18,7 @@ struct TiedName {
   std::string target, source;
 };
 
-// Returns tie_word_embeddings of a configuration, or else of its text model; nullopt if neither says it.
+// Returns tie_word_embeddings of a configuration, or else of its text model; nullopt if neither says so.
 std::optional<bool> says_tied(const nlohmann::ordered_json& config);
 
 // Returns the pairs of an output embedding and an embedding, or of their biases, as models of transformers

@@ -20,7 +20,7 @@ struct CompressedWeight {
   // The parts by the ending of their names: "weight_packed". The scales have the dtype of the dequantized
   // weight if it holds them all, and float32 otherwise: then compressed-tensors dequantizes to float32.
   std::vector<std::pair<std::string, Tensor>> parts;
-  // The columns are in no order (weight_g_idx). compressed-tensors up to 0.12 reads this; 0.20 has removed
+  // The columns are not in order (weight_g_idx). compressed-tensors up to 0.12 reads this; 0.20 has removed
   // it.
   bool has_order = false;
 };
@@ -29,7 +29,7 @@ struct CompressedWeight {
 CompressedWeight compressed_weight(const GridWeight& weight);
 
 // Returns quantization_config for modules by their recipes. Every module is a target by its own name.
-// `ignored` are the Linear layers that stay floats: vLLM asks for them.
+// `ignored` are the Linear layers that stay floats: vLLM needs them.
 nlohmann::ordered_json compressed_config(const std::map<std::string, CompressedWeight*>& modules,
                                          const std::vector<std::string>& ignored);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Holds two forms of one weight against each other, each by its own format's rule.
+// Compares two forms of one weight, each by its own format's rule.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace qcts {
 struct WeightComparison {
   std::string unequal;  // the first element whose real values differ, before any rounding; empty: none
   uint64_t elements = 0;
-  uint64_t rounded_otherwise = 0;  // elements of equal real values that dequantize to other bits
+  uint64_t rounded_otherwise = 0;  // elements of equal real values that dequantize to different bits
   std::string first_rounded;       // the first of them, with both values; or the two dtypes
-  bool other_dtype = false;        // OUT dequantizes to another dtype
+  bool other_dtype = false;        // OUT dequantizes to a different dtype
 
   bool rounds_otherwise() const { return other_dtype || rounded_otherwise > 0; }
 };

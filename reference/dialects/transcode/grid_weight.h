@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A quantized weight as the numbers that it means, apart from the form in which a file holds them:
+// A quantized weight as the numbers that it means, independent of the form in which a file holds them:
 //   w[row, column] = (code - zero) * scale
-// with one zero and one scale for each block. GPTQ, AWQ, compressed-tensors and torchao hold such weights.
+// with one zero and one scale per block. GPTQ, AWQ, compressed-tensors and torchao hold such weights.
 #pragma once
 
 #include <cstdint>

@@ -34,8 +34,8 @@ class GgufCursor {
     return bytes_.subspan(at_ - count, count);
   }
   std::string_view string(std::string_view what) { return as_text(take(number<uint64_t>(what), what)); }
-  // Reads a key or a tensor's name. Throws Refused: EntryName for one that is empty or no UTF-8 or holds a
-  // zero byte, LimitExceeded for one that is too long.
+  // Reads a key or a tensor's name. Throws Refused: EntryName for one that is empty, is not valid UTF-8 or
+  // holds a zero byte, LimitExceeded for one that is too long.
   std::string_view name(std::string_view what);
   // Reads a value, whose type comes first. `key` goes into refusals.
   GgufValue value(std::string_view key);

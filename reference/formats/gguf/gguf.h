@@ -77,7 +77,7 @@ struct Gguf {
   uint32_t version = 3;
   uint64_t alignment = 32;         // general.alignment
   std::vector<GgufPair> metadata;  // in file order
-  std::vector<GgufEntry> entries;  // in file order, which is that of their data
+  std::vector<GgufEntry> entries;  // in file order, which is the order of their data
   uint64_t end_padding_bytes = 0;  // after the last tensor
   std::vector<GgufStray> stray;
   uint64_t data_offset = 0;        // in the file
@@ -95,7 +95,7 @@ struct GgufOptions {
 //   NotArchive, Version, ByteOrder  the first eight bytes;
 //   Truncated                       counts, strings, arrays or tensors that reach beyond the file;
 //   GgufHeader                      malformed keys, values, dimensions or general.alignment;
-//   GgufLayout                      a tensor that does not begin where the one before it ends, aligned;
+//   GgufLayout                      a tensor that does not begin where the previous one ends, aligned;
 //   DuplicateEntry, EntryName, Dtype, Overflow, LimitExceeded, TrailingData.
 Gguf read_gguf(std::shared_ptr<const MappedFile> file, const GgufOptions& options = {});
 

@@ -26,7 +26,7 @@ struct GgufType {
 std::span<const GgufType> gguf_types();
 // Returns the type with this id, or nullptr if its size is not known.
 const GgufType* find_gguf_type(uint32_t id);
-// Says what an id is that find_gguf_type() does not find: "type 4 (Q4_2), which ggml removed before GGUF".
+// Describes an id that find_gguf_type() does not find: "type 4 (Q4_2), which ggml removed before GGUF".
 std::string unknown_gguf_type(uint32_t id);
 
 }  // namespace qcts

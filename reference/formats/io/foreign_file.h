@@ -10,7 +10,7 @@
 namespace qcts {
 
 // Describes a file that this project does not read and says which file to pass instead:
-// "a git-lfs pointer, not the file that it stands for: ...".
+// "a git-lfs pointer, not the file itself: ...".
 // Returns "" for files that are read and for unknown ones.
 // Formats without a signature are recognized by the ending of `name`.
 std::string foreign_file(std::span<const std::byte> bytes, std::string_view name);

@@ -32,7 +32,8 @@ class MappedFile {
   // Does not fault pages in. The range must be inside bytes().
   // Throws IoError, also if the file has become shorter.
   void read(uint64_t offset, std::span<std::byte> into) const;
-  // Gives the memory of the pages back that were read so far. The bytes stay valid, and are read anew.
+  // Gives back the memory of the pages that were read so far. The bytes stay valid, and are read again when
+  // needed.
   void release_pages() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Python's json module writes NaN, Infinity and -Infinity, which are no JSON: configs of Mamba models have
+// Python's json module writes NaN, Infinity and -Infinity, which are not JSON: configs of Mamba models have
 // "time_step_limit": [0.0, Infinity].
 #pragma once
 

@@ -23,7 +23,7 @@ void check_new_object(const Ref& cls, const Ref& arguments, uint64_t offset);
 void check_build(const Ref& target, const Ref& state, uint64_t offset);
 void check_append(const Ref& target, uint64_t offset);
 void check_set_item(const Ref& target, uint64_t offset);
-// Returns a text that is the same for equal keys only.
+// Returns a text that is the same only for equal keys.
 // In Python, 1, 1.0 and True are one key, and (1, 2) and torch.Size([1, 2]) are one key.
 // A NaN, or an object of a class that the caller allowed, is equal only to itself.
 // Throws Refused (PickleType) for a key that Python cannot hash.

@@ -25,7 +25,7 @@ class Source {
     opcode_at_ = base_offset_ + at_;
     return take_le<uint8_t>("the opcodes: STOP is missing");
   }
-  // Throws Refused (Truncated), or LimitExceeded if limits.pickle_bytes has cut the pickle off.
+  // Throws Refused (Truncated), or LimitExceeded if limits.pickle_bytes has truncated the pickle.
   std::span<const std::byte> take(uint64_t count_bytes, const char* what) {
     if (count_bytes > data_.size() - at_) fail_short(what);
     at_ += count_bytes;
@@ -52,7 +52,7 @@ class Source {
   [[noreturn]] void fail_short(const char* what) const;
 
   std::span<const std::byte> data_;
-  bool cut_;  // true if `data` was longer than a pickle may be
+  bool cut_;  // true if `data` was longer than a pickle is allowed to be
   const Limits& limits_;
   uint64_t base_offset_;
   uint64_t at_ = 0;
