@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests report.html in a real browser: what it shows at once, what it costs, and that it takes no text for HTML."""
+"""Tests report.html in a real browser: what it shows at once, what it costs, and that it never treats text as HTML."""
 
 import fnmatch
 import subprocess
@@ -18,7 +18,7 @@ VIEWS += ["readers", "choices", "coverage", "environment"]
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The reports of 100,000 verdicts on the schemes of a real report, compared with a run before."""
+    """The reports of 100,000 verdicts on the schemes of a real report, compared with an earlier run."""
     folder = tmp_path_factory.mktemp("page")
     head, schemes = real_run(folder / "real")
     verdicts = [verdict(i, schemes) for i in range(100_000)]
@@ -66,7 +66,7 @@ def test_the_first_screen_tells_what_happened(tab):
     seen = tab.evaluate("""[...document.querySelectorAll("h1, h2, .heat th, .group, .group code, button")]
       .filter(e => { const r = e.getBoundingClientRect(); return r.width > 0 && r.bottom <= 900 && r.right <= 1400; })
       .map(e => e.innerText)""")
-    assert "Not conformant" in seen and "Since the run before" in seen and "Families and operations" in seen
+    assert "Not conformant" in seen and "Since the previous run" in seen and "Families and operations" in seen
     assert {"family", "linear", "dequantize", "fp8"} <= set(seen)
     assert any("scale of the row before" in one for one in seen) and "copy" in seen
     assert any(one.startswith("qcts run --filter numerics.") for one in seen)
@@ -93,7 +93,7 @@ def test_a_filter_rebuilds_only_what_is_seen(tab):
       }).observe(document.body, {childList: true, subtree: true}); 0""")
     tab.type("op:linear")
     assert tab.evaluate("seen.list.isConnected && seen.menu.isConnected && document.querySelectorAll('.rows .row').length < 80")
-    assert tab.evaluate("seen.made / 10") < 1000, "elements made a keystroke"
+    assert tab.evaluate("seen.made / 10") < 1000, "elements made per keystroke"
     tab.evaluate("document.querySelector('.rows').scrollTop = 1e5; new Promise(done => setTimeout(done, 100))")
     assert tab.evaluate("document.querySelectorAll('.rows .row').length") < 80
     assert int(tab.evaluate("document.querySelector('.rows .row').getAttribute('aria-rowindex')")) > 1000

@@ -2,7 +2,7 @@
 
 const statusText = status => h("b", { class: tone(status) }, status);
 
-// A cell's counts in a few letters: failures, else passes, else what it is instead.
+// A cell's counts in a few letters: failures, else passes, else "n. s." (not supported) or "?" (undecided).
 function cellText({ total, statuses }) {
   const bad = Object.entries(statuses).filter(([status]) => BAD.has(status)).reduce((sum, [, number]) => sum + number, 0);
   if (bad) return `✗ ${grouped(bad)}`;
@@ -12,7 +12,7 @@ function cellText({ total, statuses }) {
 
 const tallyText = statuses => Object.entries(statuses).map(([status, number]) => `${grouped(number)} ${status}`).join(", ");
 
-// rows × columns of summed cells; label(row), href(row, column).
+// A table of summed cells, rows × columns; rowHref(row) and href(row, column) give the links.
 function heatMap({ rows, columns, sums, rowTitle, href, rowHref, label }) {
   return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label },
     h("table", { class: "heat" },
@@ -27,15 +27,15 @@ function heatMap({ rows, columns, sums, rowTitle, href, rowHref, label }) {
         }))))));
 }
 
-// Draws where a matrix is wrong: a square for each cell of its map, redder if more of its elements are wrong.
+// Draws where a matrix is wrong: one square per cell of its map, redder if more of its elements are wrong.
 function wrongMap({ of, rows, cols, rows_a_cell: tall, cols_a_cell: wide, cells }) {
   const side = Math.max(4, Math.min(14, Math.floor(700 / cells[0].length), Math.floor(260 / cells.length))), width = cells[0].length * side, height = cells.length * side;
   const squares = cells.flatMap((line, y) => [...line].map((letter, x) => letter === "0" ? null :
     svg("rect", { x: x * side, y: y * side, width: side - 1, height: side - 1, "fill-opacity": 0.3 + 0.7 * Number(letter) / 9 },
       svg("title", {}, `row ${y * tall}, column ${x * wide}: ${letter === "9" ? "all" : "some"} wrong`))));
-  const cell = tall * wide === 1 ? "one element" : `${tall} × ${wide} elements; the stronger its color, the more of them are wrong`;
+  const cell = tall * wide === 1 ? "one element" : `${tall} × ${wide} elements; the stronger the color, the more of them are wrong`;
   return [h("h3", {}, `Where ${of} is wrong`), h("div", { class: "scroll" }, svg("svg", { class: "wrong", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `map of the wrong elements of ${of}` },
-    svg("rect", { class: "ground", width, height }), squares)), soft(`${count(rows, "row")} down, ${count(cols, "column")} across; a square is ${cell}.`)];
+    svg("rect", { class: "ground", width, height }), squares)), soft(`${count(rows, "row")} down, ${count(cols, "column")} across; each square is ${cell}.`)];
 }
 
 const LOG = { low: v => Math.pow(10, Math.floor(Math.log10(v))), high: v => Math.pow(10, Math.ceil(Math.log10(v))) };
@@ -68,7 +68,7 @@ const measure = (row, name) => {
   return found && found.value !== null ? found.value : null;
 };
 
-// Each file once: the bytes that the formula predicts against the bytes of its payload. On the line they are equal.
+// Shows each file once: the bytes that the formula predicts against the bytes of its payload. On the line they are equal.
 function sizePlot(rows) {
   const dots = rows.map(row => ({ formula: measure(row, "formula_bytes"), payload: measure(row, "payload_bytes"), ok: row.status === "pass" })).filter(dot => dot.formula > 0 && dot.payload > 0);
   if (!dots.length) return null;
@@ -84,7 +84,7 @@ function sizePlot(rows) {
 const PEAK = /^peak_/;
 const median = values => [...values].sort((a, b) => a - b)[values.length >> 1];
 
-// Arithmetic intensity against the attained rate; ceilings are the medians of what was measured beside the kernels.
+// Arithmetic intensity against the attained rate; ceilings are the medians of what was measured in the same rounds as the kernels.
 function rooflinePlot(rows) {
   const dots = rows.map(row => {
     const bytes = measure(row, "moved_bytes"), operations = measure(row, "operations"), rate = measure(row, "rate");

@@ -1,4 +1,4 @@
-// The router: one view at a time, named by the address, so that each can be linked to.
+// The router: one view at a time, named by the address, so that links can lead to each of them.
 
 const MENU = [["", "Overview"], ["failures", "Failures"], ["cases", "Cases"], ["schemes", "Schemes"], ["providers", "Providers"], ["files", "Files"], ["sizes", "Sizes"], ["speed", "Speed"], ["trend", "Trend"], ["readers", "Readers"], ["choices", "Choices"], ["coverage", "Coverage"], ["environment", "Environment"]];
 const PARENTS = { case: "cases", scheme: "schemes", provider: "providers" };
@@ -74,7 +74,7 @@ unpacked("model").then(report => {
 }).catch(error => main.append(h("p", { class: "fail" }, `This page cannot be shown: ${error.message}. It needs a browser of 2023 or later.`))).finally(() => {
   requestAnimationFrame(() => setTimeout(() => {
     document.documentElement.dataset.ready = performance.now();
-    // While the reader looks at the first frame: the cases, and one search, so that the first keystroke is no slower.
+    // While the reader looks at the first frame, loads the cases and runs one search, so that the first keystroke is no slower.
     setTimeout(() => { if (model) model.loadCases().then(cases => search(cases, "linear/a status:pass")); }, 100);
   }));
 });

@@ -49,7 +49,7 @@ const toneOf = statuses => {
   return ["fail", "warn", "pass", "none"].find(one => tones.has(one)) || "none";
 };
 
-// All cases in columns: the cell, input, status and reason of case i. The cases of a cell are neighbours.
+// All cases in columns: the cell, input, status and reason of case i. The cases of a cell are adjacent.
 class Cases {
   constructor(cells, packed) {
     const total = packed.cells.reduce((sum, cell) => sum + cell[0].length, 0);
@@ -104,7 +104,7 @@ class Cases {
   }
 }
 
-// Search: words that all must match; "key:value" looks in one field, "-" before a word excludes, * stands for any text.
+// Search: all words must match; "key:value" searches one field, "-" before a word excludes, * stands for any text.
 const KEYS = ["scheme", "op", "provider", "variant", "status", "kind", "family", "input", "reason"];
 
 function parsed(query) {
@@ -117,7 +117,7 @@ function parsed(query) {
   }).filter(term => term.text);
 }
 
-// Words such as "schem:int8_row", whose field does not exist.
+// The unknown field names in words such as "schem:int8_row".
 const unknownKeys = query => [...new Set(query.trim().toLowerCase().split(/\s+/).map(word => word.match(/^-?([a-z_]+):/)).filter(found => found && !KEYS.includes(found[1])).map(found => found[1]))];
 
 function matcher(text, exact) {
@@ -128,7 +128,7 @@ function matcher(text, exact) {
   return exact ? value => value.toLowerCase() === text : value => value.toLowerCase().includes(text);
 }
 
-// Whole names win over parts: scheme:int8_row does not take int8_row_extra if int8_row exists.
+// Whole names win over parts: scheme:int8_row does not match int8_row_extra if int8_row exists.
 function matchAll(values, text) {
   const whole = values.some(value => value.toLowerCase() === text);
   const fits = matcher(text, whole);
@@ -172,7 +172,7 @@ function testOf(cases, { no, key, text }) {
 }
 
 // A word with a slash may reach from one part of an id (prefix, input, suffix) into the next. Returns the ways in which
-// it can, each as what the cell and the input have to fulfil.
+// it can, each as the cells and the inputs that match.
 function spans(cases, text) {
   const ways = [], slashes = [...text.matchAll("/")].map(match => match.index);
   const add = (ofCell, ofInput) => ways.push([Uint8Array.from(cases.cells, cell => ofCell(cell) ? 1 : 0), Uint8Array.from(cases.inputs, input => ofInput(input) ? 1 : 0)]);

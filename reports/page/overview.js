@@ -1,4 +1,4 @@
-// The first screen: counts, failure groups, changes since the run before, families × operations.
+// The first screen: counts, failure groups, changes since the previous run, families × operations.
 
 const casesHref = query => `#/cases?q=${encodeURIComponent(query)}`;
 const caseHref = id => `#/case/${encodeURIComponent(id)}`;
@@ -35,17 +35,17 @@ function groupBox(group, model, brief) {
 
 function changesBox(model) {
   const changes = model.changes;
-  if (!changes) return [h("h2", { id: "changes" }, "Since the run before"), soft("There is no earlier run of this plan and selection in the report's folder; ", code("qcts report FOLDER --before RUN"), " compares with another.")];
+  if (!changes) return [h("h2", { id: "changes" }, "Since the previous run"), soft("There is no earlier run of this plan and selection in the report's folder; ", code("qcts report FOLDER --before RUN"), " compares with another run.")];
   const { before, latency, lists, sizes, environment } = changes;
   const part = (open, title, lines) => lines.length ? h("details", { open }, h("summary", {}, title), lines) : null;
   const timed = [["slower", latency.slower], ["faster", latency.faster], ["slower or faster, but not to be trusted", latency.undecided]];
   return [
-    h("h2", { id: "changes" }, "Since the run before"),
+    h("h2", { id: "changes" }, "Since the previous run"),
     soft(`${before.started}, ${before.commit}: ${changes.summary}.`),
     lists.map(list => part(list.worse && list.count <= 4, [h("b", {}, grouped(list.count)), ` ${list.title}`, list.causes_total > 1 ? `, of ${count(list.causes_total, "cause")}` : ""], list.causes.map(causeOfChange))),
     timed.map(([title, kernels]) => part(false, [h("b", {}, grouped(kernels.length)), ` ${title}`], kernels.map(paceOfChange))),
     part(false, [h("b", {}, grouped(changes.sizes_total)), " sizes changed"], sizes.map(size => h("p", {}, `${size.measure} ${grouped(size.before)} → ${grouped(size.after)}: `, link(caseHref(size.id), code(size.id))))),
-    part(false, [h("b", {}, grouped(environment.length)), " changes of the environment"], environment.map(one => h("p", {}, `${one.field}: `, code(one.before), " → ", code(one.after)))),
+    part(false, [h("b", {}, grouped(environment.length)), " changes in the environment"], environment.map(one => h("p", {}, `${one.field}: `, code(one.before), " → ", code(one.after)))),
     latency.compared ? soft(`Latency: ${count(latency.compared, "case")} compared`, latency.resolution ? `; half of them would have to be ${digits(100 * latency.resolution, 2)} % slower to be named` : "", ".") : null,
   ];
 }
@@ -68,13 +68,13 @@ function familyHeat(model, cells, narrowing) {
   return heatMap({ rows: families, columns: ops, sums, rowTitle: "family", label: "families by operations", href: (family, op) => casesHref(`family:${family} op:${op}${narrowing || ""}`), rowHref: family => `#/schemes?q=${encodeURIComponent(family)}` });
 }
 
-// One map for a provider alone, else a small one for each: shade says how it went, hatching how much was declined.
+// One map if there is only one provider, else a small map for each: the shade shows the result, hatching how much was declined.
 function familyMaps(model) {
   const judged = model.cells.filter(cell => cell.kind !== "latency"), names = [...new Set(judged.map(cell => cell.provider))].sort();
   if (names.filter(name => name !== "qcts").length < 2)
-    return [soft("Passes; ✗: failures; n. s.: not supported by any; ?: not decided. Each field opens its cases."), familyHeat(model, model.cells), ...names.map(name => soft(speedAndSize(model, name)))];
+    return [soft("A number: passes; ✗: failures; n. s.: not supported by any; ?: not decided. Each field opens its cases."), familyHeat(model, model.cells), ...names.map(name => soft(speedAndSize(model, name)))];
   const ops = FILE_OPS.filter(op => judged.some(cell => cell.op === op));
-  return [soft("A square is a family and an operation: green passed, red failed, yellow is not decided; hatched: the share that was declined. Each opens its cases."),
+  return [soft("Each square is a family and an operation: green passed, red failed, yellow is not decided; the hatched part was declined. It opens its cases."),
     h("div", { class: "multiples" }, names.map(name => smallMap(model, name, judged.filter(cell => cell.provider === name), ops)))];
 }
 
@@ -114,7 +114,7 @@ function overview(model) {
     model.providers.flatMap(provider => (provider.unknown || []).map(line => h("p", { class: "group bad" }, "Not asked: ", link(providerHref(provider.name), provider.name), `, ${line}`))),
     h("h2", { id: "failures" }, bad.length ? `Failures: ${count(bad.length, "group")}` : "Failures"),
     bad.length ? bad.slice(0, 4).map(group => groupBox(group, model, true)) : h("p", {}, "None."),
-    bad.length ? h("p", {}, link("#/failures", bad.length > 4 ? `and ${bad.length - 4} more groups` : "more about them")) : null,
+    bad.length ? h("p", {}, link("#/failures", bad.length > 4 ? `and ${bad.length - 4} more groups` : "more about these")) : null,
     model.changes ? null : changesBox(model),
   ];
   const map = [h("h2", { id: "families" }, "Families and operations"), familyMaps(model)];

@@ -1,5 +1,5 @@
-// A long table, of which only the rows in sight are elements. Columns: {title, width, cell(row), value(row) to sort by,
-// number, narrow: its width on a phone, where a column without it is left out}.
+// A long table in which only the visible rows are elements. Columns: {title, width, cell(row), value(row) to sort by,
+// number, narrow: the width on a phone, where columns without it are left out}.
 
 const phone = matchMedia("(max-width: 40rem)");
 
@@ -60,9 +60,9 @@ function rowsTable({ label, columns, rows, height = "70vh" }) {
   return sideways(scroller);
 }
 
-// The table with a line that says so while it is wider than the window.
+// The table, with a hint while it is wider than the window.
 function sideways(scroller) {
-  const hint = h("p", { class: "soft", hidden: true }, "Wider than the window: scroll sideways, or with Shift and the wheel.");
+  const hint = h("p", { class: "soft", hidden: true }, "The table is wider than the window: scroll sideways, or with Shift and the wheel.");
   const box = h("div", {}, scroller, hint);
   new ResizeObserver(() => { hint.hidden = scroller.scrollWidth <= scroller.clientWidth + 1; }).observe(scroller);
   return Object.assign(box, { show: scroller.show });

@@ -4,8 +4,8 @@
 const signedPercent = ratio => `${ratio >= 1 ? "+" : "−"}${digits(100 * Math.abs(ratio - 1), 2)} %`;
 const dayOf = run => run.started.slice(0, 10);
 
-// One line through the nights, on a logarithmic axis between its own extremes. A night that is not to be trusted is a cross
-// on the lower edge, a step a vertical line, the last night a dot.
+// One line through the nights, on a logarithmic axis between its own extremes. A night that cannot be trusted is a cross
+// on the lower edge, a step is a vertical line, the last night is a dot.
 function sparkLine({ values, trusted, changes }, words) {
   const width = 150, height = 26, edge = 4;
   const known = values.filter((value, i) => value !== null && trusted[i] === "1").map(Math.log), low = Math.min(...known), high = Math.max(...known);
@@ -29,7 +29,7 @@ function sparkLine({ values, trusted, changes }, words) {
     last ? svg("circle", { class: "now", cx: last[0].toFixed(1), cy: last[1].toFixed(1), r: 2.5 }) : null);
 }
 
-// Passes as a line; what neither passed nor was declined as bars, on an axis of their own.
+// Passes as a line; cases that neither passed nor were declined as bars, on a separate axis.
 function nightsPlot(runs) {
   const width = phone.matches ? 370 : 860, height = 170, left = 62, right = 46, top = 12, bottom = 24;
   const x = i => left + (width - left - right) * (i + 0.5) / runs.length;
@@ -47,8 +47,8 @@ function nightsPlot(runs) {
     svg("text", { x: left, y: height - 6 }, dayOf(runs[0])), svg("text", { x: width - right, y: height - 6, "text-anchor": "end" }, dayOf(runs[runs.length - 1])));
 }
 
-// A row of squares for each family, one for each night: red if a case failed, yellow if one is undecided, green if all that
-// were asked passed, empty if nothing was asked.
+// One row of squares per family, one square per night: red if a case failed, yellow if one is undecided, green if all cases
+// that were asked passed, empty if nothing was asked.
 function familyStrip({ runs, families }) {
   const side = phone.matches ? 10 : 12, gap = 2, step = side + gap, left = phone.matches ? 130 : 190, nights = Math.min(runs.length, phone.matches ? 20 : 60), first = runs.length - nights;
   const toneAt = (family, i) => family.bad[i] ? "fail" : family.undecided[i] ? "warn" : family.pass[i] ? "pass" : "none";
@@ -63,7 +63,7 @@ function familyStrip({ runs, families }) {
   const width = left + nights * step, height = families.length * step;
   return [h("h3", {}, "Families by night"),
     h("div", { class: "scroll" }, svg("svg", { class: "nights", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "families by night" }, families.map(row))),
-    soft(`A square is a family on a night, ${dayOf(runs[first])} to ${dayOf(runs[runs.length - 1])}: red if a case failed, yellow if one is not decided, green if all passed that were asked. Each row opens its cases of this run.`)];
+    soft(`Each square is a family on one night, ${dayOf(runs[first])} to ${dayOf(runs[runs.length - 1])}: red if a case failed, yellow if one is not decided, green if all cases that were asked passed. Each row opens its cases in this run.`)];
 }
 
 function flipsTable(trend) {
@@ -72,7 +72,7 @@ function flipsTable(trend) {
   return rowsTable({ label: "cases whose status changed", height: "40vh", rows: trend.flips, columns: [
     { title: "changes", width: "5.5rem", narrow: "4rem", number: true, cell: flip => grouped(flip.changes.length), value: flip => flip.changes.length },
     { title: "case", width: "42rem", narrow: "1fr", cell: flip => link(caseHref(flip.id), flip.id), value: flip => flip.id },
-    { title: "the last of them", width: "34rem", cell: words },
+    { title: "last changes", width: "34rem", cell: words },
   ] });
 }
 
@@ -87,7 +87,7 @@ function pacesTable(trend) {
     { title: "nights", width: "160px", narrow: "150px", cell: one => sparkLine(one, `${count(one.values.filter(value => value !== null).length, "night")}: ${step(one)}`) },
     { title: "last step", width: "13rem", narrow: "5rem", cell: one => h("span", { class: tones(one) }, phone.matches && since(one) ? signedPercent(since(one).ratio) : step(one)), value: one => Math.log(since(one)?.ratio || 1) },
     { title: "µs now", width: "6rem", number: true, cell: one => digits(one.us, 4), value: one => one.us },
-    { title: "compared", width: "9rem", cell: one => one.over_roof ? "over the roof" : "time alone" },
+    { title: "compared", width: "9rem", cell: one => one.over_roof ? "ratio to the roof" : "only the time" },
   ] });
 }
 
@@ -98,7 +98,7 @@ function trendView(model) {
   return [
     h("h2", {}, `Trend: ${count(trend.runs.length, "night")}`),
     soft(trend.nights_total > trend.runs.length ? `The last of ${grouped(trend.nights_total)}. ` : "", "Runs of this plan and selection on this machine class."),
-    nightsPlot(trend.runs), soft("The line: passes. The bars, on the scale to the right: neither passed nor declined."),
+    nightsPlot(trend.runs), soft("Line: passes. Bars, on the scale to the right: cases that neither passed nor were declined."),
     trend.families.length ? familyStrip(trend) : null,
     rowsTable({ label: "nights", height: "30vh", rows: [...trend.runs].reverse(), columns: [
       { title: "run", width: "4rem", narrow: "2.4rem", number: true, cell: run => String(run.run), value: run => run.run },
@@ -111,8 +111,8 @@ function trendView(model) {
       { title: "latency", width: "8rem", cell: run => run.suspended ? "suspended" : "" }] }),
     h("h3", {}, `Cases whose status changed: ${grouped(trend.flips_total)}`),
     trend.flips.length ? flipsTable(trend) : h("p", {}, "None."),
-    trend.flips_total > trend.flips.length ? soft("Those with the most changes; qcts history lists all.") : null,
+    trend.flips_total > trend.flips.length ? soft("These have the most changes; qcts history lists all.") : null,
     h("h3", {}, `Latency: ${count(trend.latency.length, "case")}, ${changed} with a step`),
-    trend.latency.length ? [pacesTable(trend), soft("Each line runs from its own fastest night to its slowest, upward is slower. A vertical line: a step beyond noise. A cross: a night that is not to be trusted.")] : h("p", {}, "These runs timed nothing."),
+    trend.latency.length ? [pacesTable(trend), soft("Each line runs from its own fastest night to its slowest; upward is slower. A vertical line: a step beyond noise. A cross: a night that cannot be trusted.")] : h("p", {}, "These runs timed nothing."),
   ];
 }

@@ -1,4 +1,4 @@
-// The other views. Each returns what belongs into <main>.
+// The other views. Each returns the content of <main>.
 
 function failuresView(model) {
   const bad = model.groups.filter(group => group.blocks), rest = model.groups.filter(group => !group.blocks);
@@ -26,7 +26,7 @@ const caseColumns = cases => [
   { title: "reason", width: "34rem", cell: i => cases.reasonOf(i), value: i => cases.reasonOf(i) },
 ];
 
-// The list of cases. It is made once; a keystroke gives it other rows.
+// The list of cases. It is made once; a keystroke only changes its rows.
 async function casesView(model, query) {
   const cases = await model.loadCases();
   const tally = h("p", { role: "status" });
@@ -38,7 +38,7 @@ async function casesView(model, query) {
   };
   show(query);
   const nodes = [h("h2", {}, "Cases"), tally, table,
-    soft("Words must all match; scheme: op: provider: variant: status: kind: family: input: reason: look in one field, - excludes, * stands for any text.")];
+    soft("All words must match; scheme: op: provider: variant: status: kind: family: input: reason: search one field, - excludes, * stands for any text.")];
   return { nodes, show };
 }
 
@@ -57,7 +57,7 @@ function trendOf(model, id) {
 
 async function caseView(model, id) {
   const cases = await model.loadCases(), i = cases.find(id), failure = model.failureOf.get(id);
-  if (i < 0) return [h("h2", {}, "No such case"), h("p", {}, code(id)), h("p", {}, link(casesHref(id.split("/").slice(0, 2).join("/")), "cases nearby"))];
+  if (i < 0) return [h("h2", {}, "No such case"), h("p", {}, code(id)), h("p", {}, link(casesHref(id.split("/").slice(0, 2).join("/")), "similar cases"))];
   const cell = cases.cells[cases.cell[i]];
   return [
     h("h2", {}, code(id)),
@@ -77,7 +77,7 @@ async function caseView(model, id) {
     measuresOf(model, id, failure),
     trendOf(model, id),
     speedTable(model.latency.filter(row => cases.caseId(i) === row.case_id), "40vh"),
-    h("h3", {}, "The same question to others"),
+    h("h3", {}, "The same question to other implementations"),
     rowsTable({ label: "other implementations", height: "40vh", rows: cases.rivals(i), columns: caseColumns(cases) }),
   ];
 }
@@ -109,7 +109,7 @@ function schemeView(model, name) {
     h("h2", {}, `Scheme ${name}`),
     scheme ? facts([["family", scheme.family], ["summary", scheme.summary], ["source", scheme.source], ["group", scheme.group || ""],
       ["layouts", scheme.layouts.map(layout => `${layout.name}${layout.confirmed ? "" : " (by index map, not confirmed on hardware)"}`).join(", ")],
-      ["policies of x", scheme.activations.map(one => one.name).join(", ")]]) : null,
+      ["policies for x", scheme.activations.map(one => one.name).join(", ")]]) : null,
     groups.slice(0, 8).map(group => groupBox(group, model, true)),
     h("h3", {}, "Implementations and operations"),
     heatMap({ rows: [...providerOf.keys()].sort(), columns: FILE_OPS.filter(op => cells.some(cell => cell.op === op)), sums, rowTitle: "implementation", label: "implementations by operations",
@@ -158,7 +158,7 @@ function sizeTable(rows, height) {
   return [h("h3", {}, "Size against the formula"), rowsTable({
     label: "sizes", height, rows, columns: [
       { title: "file", width: "28rem", narrow: "1fr", cell: row => link(caseHref(row.case_id), `${row.scheme}/${row.input}`), value: row => `${row.scheme}/${row.input}` },
-      { title: "part of dense", width: "9rem", narrow: "140px", value: row => measure(row, "payload_bytes") / measure(row, "dense_bytes"),
+      { title: "share of dense", width: "9rem", narrow: "140px", value: row => measure(row, "payload_bytes") / measure(row, "dense_bytes"),
         cell: row => { const dense = measure(row, "dense_bytes"), payload = measure(row, "payload_bytes"), formula = measure(row, "formula_bytes"); return dense && payload !== null ? shareBar(payload / dense, formula === null ? null : formula / dense, `payload ${digits(100 * payload / dense)} % of dense, formula ${formula === null ? "none" : `${digits(100 * formula / dense)} %`}`) : ""; } },
       { title: "smaller by", width: "5.5rem", number: true, cell: row => measure(row, "reduction") ? `${digits(measure(row, "reduction"))}×` : "", value: row => measure(row, "reduction") },
       { title: "payload", ...bytes("payload_bytes") }, { title: "formula", ...bytes("formula_bytes") }, { title: "dense", ...bytes("dense_bytes") }, { title: "container", ...bytes("container_bytes") }, { title: "upstream says", ...bytes("upstream_payload_bytes") },
@@ -168,7 +168,7 @@ function sizeTable(rows, height) {
 }
 
 const sizesView = model => [h("h2", {}, "Sizes"), model.size.length ? null : h("p", {}, "This run judged no sizes."), sizePlot(model.size), sizeTable(model.size, "60vh"),
-  soft("Bytes. Payload: inner tensors, a shared storage once. Dense: the same model in each tensor's own dtype. Container: overhead of the file. The mark on a bar is the formula.")];
+  soft("In bytes. Payload: inner tensors, counting a shared storage once. Dense: the same model in each tensor's own dtype. Container: the file's overhead. The mark on a bar is the formula.")];
 
 const interval = one => one && one.low !== undefined && one.low !== null ? ` [${digits(one.low)}, ${digits(one.high)}]` : "";
 
@@ -191,7 +191,7 @@ function claimTable(title, claims) {
       { title: "needs", number: true, width: "5rem", cell: row => digits(row.claim.at_least), value: row => row.claim.at_least },
       { title: "gates", width: "12rem", cell: row => row.gates, value: row => row.gates },
     ],
-  }), soft("Ratio: the time of the other over that of the subject, with its 95 % interval. Decoding has to be faster than dense, and as fast after loading as before; prefill is only compared. A peer never gates.")];
+  }), soft("Ratio: the other's time divided by the subject's, with its 95 % interval. Decoding has to be faster than dense, and as fast after loading as before; prefill is only compared. A peer never gates.")];
 }
 
 const claimsOfRun = model => model.latency.flatMap(row => (row.speed || []).map(claim => ({ claim, peer: row.peer, who: `${row.provider}_${row.variant}`, gates: row.peer ? "no: a peer" : !claim.required ? "no: not required" : model.run.gate_latency ? "yes" : "no: --gate latency" })));
@@ -214,7 +214,7 @@ function speedTable(rows, height) {
       { title: "verdict", width: "7rem", cell: row => statusText(row.status), value: row => row.status },
       { title: "reason", width: "30rem", cell: row => row.reason },
     ],
-  }), soft("†: timed by the provider's own clock, in its own process. ?: not to be trusted; the reason says why. The mark on a bar is the lower end of its interval.")];
+  }), soft("†: timed by the provider's own clock, in its own process. ?: cannot be trusted; the reason says why. The mark on a bar is the lower end of its interval.")];
 }
 
 function speedView(model) {
@@ -228,10 +228,10 @@ function speedView(model) {
     claimTable("Faster than dense, as fast after loading", [...claimsOfRun(model),
       ...claimsOfFile(block, row => row.linear, block && block.gate_latency ? "yes" : "no: --gate latency"),
       ...claimsOfFile(generate && { rows: [generate] }, () => "torchao (generate)", generate && generate.gate_latency ? "yes" : "no: a peer")]),
-    block ? [h("h3", {}, "One decoder block of Llama-3.1-8B"), soft("Linear layers only. Tokens a second through one block, with the weights in memory."),
+    block ? [h("h3", {}, "One decoder block of Llama-3.1-8B"), soft("Linear layers only. Tokens per second through one block, with the weights in memory."),
       plainTable(["scheme", "m", "kernel", "dense", "before saving", "after loading", ""], block.rows.map(row => [row.scheme, String(row.m), row.linear, ...[row.dense_us, row.before_us, row.after_us].map(us => digits(1e6 * row.m / us.value)), statusText(row.status)]))] : null,
     generate ? [h("h3", {}, "One real generate of a tiny Llama"), h("p", {}, statusText(generate.tokens_equal ? "pass" : "fail"), ` int4 gives ${generate.tokens_equal ? "the same" : "other"} tokens after saving and loading; ${generate.tokens_as_dense} of ${generate.new_tokens} equal the dense model's. ${generate.compiled ? generate.compiled.startsWith("not") ? generate.compiled : `Compiled, mode ${generate.compiled}.` : ""}${generate.doubt ? ` The measurement is not to be trusted: ${generate.doubt}.` : ""}`),
-      plainTable(["model", "tokens a second", "turns"], generate.rows.map(row => [row.model, `${digits(row.tokens_per_s)} [${digits(row.least_tokens_per_s)}, ${digits(row.greatest_tokens_per_s)}]`, String(row.turns)]))] : null,
+      plainTable(["model", "tokens per second", "turns"], generate.rows.map(row => [row.model, `${digits(row.tokens_per_s)} [${digits(row.least_tokens_per_s)}, ${digits(row.greatest_tokens_per_s)}]`, String(row.turns)]))] : null,
     load ? [h("h3", {}, "Load and save"), soft(`${count(load.bytes, "byte")} in ${count(load.tensors, "tensor")}, ${load.threads} threads; medians of runs that took turns.`),
       plainTable(["against", "cache", "peer", "measured", "limit", ""], load.ratios.map(row => [row.name, row.cache, row.peer || "", row.kind === "us" ? `${digits(row.value / 1000)} ms` : `${digits(row.value)}×${interval(row)}`, row.kind === "us" ? `below ${digits(row.limit / 1000)} ms` : row.limit ? `at least ${row.limit}×` : "", row.decision === "shown" ? "" : statusText({ met: "pass", missed: "fail" }[row.decision] || "inconclusive")])),
       plainTable(["what", "who", "cache", "ms", "GB/s", "MiB"], load.rows.map(row => [row.group, row.name, row.cache, digits(row.median_us / 1000), digits(row.gigabytes_per_second), digits(row.peak_extra_bytes / 1048576)]))] : null,
@@ -253,7 +253,7 @@ async function filesView(model) {
   const loaded = file => (assigned.get(file.name)?.loaded || []).map(type => `${type.before} → ${type.after} (${grouped(type.tensors)})`).join(", ");
   const peak = file => assigned.has(file.name) ? measure(assigned.get(file.name), "peak_bytes") : null;
   return [h("h2", {}, count(files.size, "file")),
-    rejected ? h("p", {}, link(casesHref("kind:reject"), "Malformed files"), `: ${tallyText(rejected.statuses)} of their required outcomes.`) : null,
+    rejected ? h("p", {}, link(casesHref("kind:reject"), "Malformed files"), `: required outcomes: ${tallyText(rejected.statuses)}.`) : null,
     rowsTable({ label: "files", rows: [...files.values()].sort((a, b) => a.name.localeCompare(b.name)), columns: [
       { title: "file", width: "44rem", narrow: "1fr", cell: file => file.name, value: file => file.name },
       ...kinds.map(kind => ({ title: kind.replace("_", " "), width: "9rem", narrow: "4.4rem", value: file => kind in file ? cases.statusOf(file[kind]) : "", cell: file => kind in file ? link(caseHref(cases.id(file[kind])), cases.statusOf(file[kind]), { class: tone(cases.statusOf(file[kind])) }) : "" })),
@@ -291,7 +291,7 @@ function readersView(model) {
       { title: "outcome", width: "8rem", narrow: "6rem", cell: file => h("b", { class: OUTCOME_TONES[file.outcomes[i]] }, file.outcomes[i]), value: file => file.outcomes[i] },
       { title: "why", width: "40rem", cell: file => file.why[i] }] })]);
   return [h("h2", {}, "Who reads whose files"),
-    soft("A square is the files of a writer (rows) in the hands of a reader (columns). Green: the writer's own values, or the writer's types with weights_only. Yellow: only without weights_only, or plain tensors without what makes them a weight. Red: other values. Hatched: the share that is refused. Each lists its files."),
+    soft("Each square shows how a reader (column) handles a writer's files (row). Green: the writer's own values, or the writer's types with weights_only. Yellow: only without weights_only, or plain tensors without what makes them a weight. Red: other values. Hatched: the share that is refused. It lists its files."),
     h("div", { class: "scroll" }, h("table", { class: "heat small" },
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "writer"), readers.map(reader => h("th", { scope: "col" }, reader)))),
       h("tbody", {}, writers.map(writer => h("tr", {}, h("th", { scope: "row" }, writer), readers.map((_, i) => h("td", {}, square(writer, i)))))))), detail];
@@ -312,7 +312,7 @@ function choicesView(model) {
     }),
     claims.length ? [h("h2", {}, "Documented claims that do not hold"), plainTable(["claim", "where", "fact", "evidence"], claims.map(claim => [claim.claim, claim.source, claim.fact, claim.evidence]))] : null,
     unconfirmed.size ? [h("h2", {}, "Layouts by index map, not confirmed on hardware"), plainTable(["layout", "schemes"], [...unconfirmed].map(([name, schemes]) => [name, names(schemes)]))] : null,
-    kept && kept.length ? [h("h2", {}, "Layouts that are kept but not dequantized"), plainTable(["layout", "holds", "written by", "why", "evidence"], kept.map(one => [one.name, one.holds, one.written_by, one.why, one.evidence]))] : null,
+    kept && kept.length ? [h("h2", {}, "Layouts that are kept but cannot be dequantized"), plainTable(["layout", "holds", "written by", "why", "evidence"], kept.map(one => [one.name, one.holds, one.written_by, one.why, one.evidence]))] : null,
   ];
 }
 
@@ -336,7 +336,7 @@ function coverageTable(rows) {
       { title: "scale exponents", width: "15rem", cell: row => row.scale_exponents.map(hits) },
       { title: "special inputs", width: "18rem", cell: row => row.special_inputs.join(", ") }, { title: "special scales", width: "12rem", cell: row => row.special_scales.join(", ") },
       { title: "K mod 32", width: "12rem", cell: row => runs(row.k_mod_32) }, { title: "N mod 16", width: "10rem", cell: row => runs(row.n_mod_16) }, { title: "M", width: "10rem", cell: row => runs(row.m) }] }),
-  soft("Codes written by quantize and quantize_activation; read by dequantize, linear, pack and unpack. Halfway: inputs exactly between two codes. Point at a field to see the values that no case touched.")];
+  soft("Codes written by quantize and quantize_activation, and read by dequantize, linear, pack and unpack. Halfway: inputs exactly between two codes. Point at a field to see the values that no case reached.")];
 }
 
 // A list, or an object such as the device, as text.
