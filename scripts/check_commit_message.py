@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks a commit message by the rules of CONTRIBUTING.md: `area: imperative`, at most 72 characters, then an empty line and the body.
+"""Checks a commit message against the rules of CONTRIBUTING.md: `area: imperative`, at most 72 characters, then an empty line and the body.
 
     scripts/check_commit_message.py FILE      the message of a commit, as git gives it to the hook commit-msg
     scripts/check_commit_message.py A..B      every commit of a range
 
-Prints one line for each mistake; exit code 1 if there is one, 2 for a range that git does not know.
+Prints one line per mistake; exit code 1 if there is one, 2 for a range that git does not know.
 """
 
 import re
@@ -43,10 +43,10 @@ def mistakes(message):
         yield "the message is empty"
         return
     if MERGE.match(subject):
-        yield f"'{subject}' names branches: say what the merge brings, as `area: imperative`"
+        yield f"'{subject}' names branches: say what the merge adds, as `area: imperative`"
         return
     if UNFINISHED.search(subject):
-        yield f"'{subject}' is unfinished: a commit on main is whole"
+        yield f"'{subject}' is unfinished: every commit on main stands on its own"
     if len(subject) > MAX_COLUMNS:
         yield f"the subject has {len(subject)} characters, at most {MAX_COLUMNS} are allowed"
     match = SUBJECT.fullmatch(subject)

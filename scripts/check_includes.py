@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the direction of includes: each room includes only rooms below it, and headers form no cycle (CONTRIBUTING.md has the tables).
+"""Checks that each folder includes only folders below it, and that headers form no cycle (CONTRIBUTING.md has the tables).
 
-Prints every line that breaks the rules; exit code 1 if there is one."""
+Prints every line that breaks a rule; exit code 1 if there is one."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The rooms of each top-level folder, lowest first. A file belongs to the deepest room that contains it.
+# The subfolders ("rooms") of each top-level folder, lowest first. A file belongs to the deepest one that contains it.
 ORDER = {
     "reports": ["reports", "reports/page"],
     "reference": [
@@ -130,7 +130,7 @@ KERNEL_HEADERS = re.compile(
     r"^(kernels/abi/[a-z_]+\.h|kernels/families/[a-z0-9_]+\.h|[a-z]*intrin\.h|std[a-z]+\.h|string\.h|math\.h|c[a-z]+)$"
 )
 SHARED_HELPERS = {"avx512bf16": "bf16", "avx512vbmi": "bf16", "amx": "bf16", "sm80": "cuda", "sm90a": "cuda|sm80"}
-# The program that loads a provider holds nothing of the judge.
+# The program that loads a provider has no part of the judge.
 HOST_HEADERS = ("suites/host/", "suites/base/", "kernels/abi/")
 LIST = "kernels/kernels.inc"  # any room may include the list of kernels
 TORCH = re.compile(r"^(torch|ATen|c10)/")
@@ -162,7 +162,7 @@ def violations(root=ROOT):
 
 
 def room_of(path):
-    """Returns the room of `path`, its deepest matching folder; None outside all rooms."""
+    """Returns the room of `path`, which is its deepest matching folder; None outside all rooms."""
     top = path.split("/")[0]
     fitting = [room for room in ORDER.get(top, []) if path.startswith(room + "/")]
     return max(fitting, key=len, default=None)
@@ -189,7 +189,7 @@ def judge(path, header):
 
 
 def judge_kernel(path, header, target):
-    """As judge, for the rules of kernels/ only."""
+    """The same as judge(), but only for the rules of kernels/."""
     if len(path.parts) == 3 and path.parts[1] in KERNEL_OPS and not KERNEL_HEADERS.match(header):
         variant = path.stem.rsplit("_", 1)[-1]
         helpers = "|".join(filter(None, [variant, SHARED_HELPERS.get(variant)]))

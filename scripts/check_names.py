@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks anonymous-namespace names in folders that compile several files together (qcts_compile_in_groups in
-CMakeLists.txt). A function of an anonymous namespace is visible to every later file of its group; where its
-parameters match better than those of a function that a header declares, it silently replaces that one. So none may
-have such a name. Exit code 1 lists those that do.
+CMakeLists.txt). A function in an anonymous namespace is visible to every later file of its group; if its
+parameters match better than those of a function that a header declares, it silently replaces that function. So none may
+have the name of a header's function. Lists those that do, with exit code 1.
 
-This is a scanner, not a compiler: it reads declarations that begin at the margin, as clang-format leaves them.
+This is a scanner, not a compiler: it reads declarations that begin at the left margin, as clang-format leaves them.
 """
 
 import re

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the machine code of the CUDA kernels, which needs no GPU: the instructions that a frame stands for are there, nothing is in
-local memory, and the inner loops of `linear` execute no more instructions than their budgets (scripts/sass_budget.py).
+"""Checks the machine code of the CUDA kernels, without a GPU: it has the instructions that each frame must have, keeps nothing in
+local memory, and the inner loops of `linear` execute no more instructions than their budgets allow (scripts/sass_budget.py).
 
     scripts/check_sass.py [--library FILE] [--cuobjdump FILE] [--log FILE] [--write [--accept-misses]]
 
   --library        the plug-in; default build/release/lib/plugins/cuda/libqcts_cuda.so
-  --cuobjdump      default: the one on the PATH, or that of the PyPI package nvidia-cuda-cuobjdump (with nvidia-cuda-nvdisasm beside it)
+  --cuobjdump      default: the one on the PATH, or in the PyPI package nvidia-cuda-cuobjdump (together with nvidia-cuda-nvdisasm)
   --log            the build's output, in which ptxas says whether it serialized wgmma (C75xx)
   --write          writes what was found to kernels/cuda/sass.json
-  --accept-misses  writes rows that are over their budget for the first time, or more than before
+  --accept-misses  also writes rows that are over their budget for the first time, or more than before
 
-The table has a hash of the machine code of each kernel, which comments do not change, and the rows that are over their budget. They may
-only improve. Exit code 1 if a fault is found. Without the plug-in or cuobjdump it says what is missing.
+The table has a hash of the machine code of each kernel, which comments do not change, and the rows that are over their budget. These rows
+may only improve. Exit code 1 if a fault is found. Without the plug-in or cuobjdump, it says what is missing.
 """
 
 import argparse
@@ -32,7 +32,7 @@ import sass_budget
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "kernels/cuda/sass.json"
 
-# An instruction, and the part of its text that tells it: LDG.E.NA.LTC128B.128.CONSTANT.
+# An instruction, and the part of its text that identifies it: LDG.E.NA.LTC128B.128.CONSTANT.
 PATTERNS = {
     "LDG.128": r"LDG\.[A-Z0-9.]*\b128\b",
     "STG.128": r"STG\.[A-Z0-9.]*\b128\b",
@@ -72,7 +72,7 @@ class Found:
 
 
 def kernels_of(lines, resources):
-    """Returns what cuobjdump -sass says of each kernel."""
+    """Returns what cuobjdump -sass says about each kernel."""
     found = []
     for kernel in sass.read_kernels(lines):
         counts = {name: kernel.count(pattern) for name, pattern in PATTERNS.items()}
@@ -117,7 +117,7 @@ def log_faults(log):
 
 
 def rows(kernels, resources):
-    """One row an architecture and frame."""
+    """Returns one row per architecture and frame."""
     table = {}
     for kernel in kernels:
         arch, frame = kernel.architecture, sass.frame_of(kernel.function)
@@ -131,7 +131,7 @@ def rows(kernels, resources):
 
 
 def hashes_of(kernels):
-    """{"sm_80 gemm<BF16, Nf4Decoder, 4>": hash}. Kernels of one name, which differ in what it leaves out, are numbered by their hashes."""
+    """{"sm_80 gemm<BF16, Nf4Decoder, 4>": hash}. Kernels that share a name, because it leaves parts out, are numbered by hash."""
     named = {}
     for kernel in kernels:
         named.setdefault(f"{kernel.architecture} {sass.name_of(kernel.function)}", []).append(kernel.digest)
@@ -143,7 +143,7 @@ def changes(kernels, written):
     changed = sorted(name for name in hashes.keys() | written.keys() if hashes.get(name) != written.get(name))
     if not changed:
         return []
-    return [f"{len(changed)} of {len(hashes)} kernels are not those of kernels/cuda/sass.json, the first {changed[0]}: --write"]
+    return [f"{len(changed)} of {len(hashes)} kernels differ from kernels/cuda/sass.json, the first is {changed[0]}: run with --write"]
 
 
 def find_cuobjdump():
@@ -176,7 +176,7 @@ def main():
     parser.add_argument("--accept-misses", action="store_true")
     options = parser.parse_args()
     if not options.library.exists():
-        return skip(f"no {options.library} (it is built where nvcc is found)")
+        return skip(f"no {options.library} (it is built if nvcc is found)")
     if options.cuobjdump is None:
         return skip("no cuobjdump (pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm)")
 
@@ -202,7 +202,7 @@ def main():
         print(f"{row['architecture']:12} {row['frame']:25} {row['kernels']:7} {row['registers']:9} {counts}")
     print("\n".join(sass_budget.table_text(budget_rows)))
     if improved:
-        print("\n".join([f"{len(improved)} rows are better than kernels/cuda/sass.json: --write", *improved]))
+        print("\n".join([f"{len(improved)} rows are better than in kernels/cuda/sass.json: run with --write", *improved]))
     print("\n".join(changes(kernels, table.get("kernels", {}))))
     print("\n".join(found) if found else f"{len(kernels)} kernels keep what their frames promise, {len(misses)} over their budget")
     if options.write and not found:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks that every C and C++ source has a compile command of its own and compiles by itself: with QCTS_UNITY=OFF, a file borrows no header
-from a neighbour of its group or from a precompiled one. Prints one line for each that does not; exit code 1 if there is one.
+"""Checks that every C and C++ source has its own compile command and compiles by itself: with QCTS_UNITY=OFF, a file borrows no header
+from a neighbour in its group or from a precompiled header. Prints one line per source that does not; exit code 1 if there is one.
 
     scripts/check_sources.py [--all] [--jobs N] [BUILD]
 
@@ -32,7 +32,7 @@ def sources(root):
 
 
 def commands(build, root):
-    """Maps each source to a compile command of the C or C++ compiler (words, folder), of several the first that forces no header on it."""
+    """Maps each source to a compile command of the C or C++ compiler (words, folder); of several, to the first that forces no header."""
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = os.path.relpath(entry["file"], root)
@@ -83,7 +83,7 @@ def complaint(path, words, folder):
 
 
 def check(build, root, all_of_them, jobs):
-    """Returns the complaints and the numbers of sources that were compiled and that lack a library here."""
+    """Returns the complaints, the number of sources that were compiled, and the number that lack a library here."""
     known = commands(build, root)
     complaints = [f"{path}: no compile command in {build}" for path in sources(root) if path not in known]
     able = [path for path in sources(root) if path in known and not is_unavailable(known[path][0])]
@@ -101,7 +101,7 @@ def main():
     options = parser.parse_args()
     complaints, compiled, unavailable = check(options.build, ROOT, options.all, options.jobs)
     print(
-        "\n".join(complaints) if complaints else f"{compiled} sources compile by themselves, {unavailable} need a library that is not here"
+        "\n".join(complaints) if complaints else f"{compiled} sources compile by themselves, {unavailable} need a missing library"
     )
     return 1 if complaints else 0
 

@@ -2,7 +2,7 @@
 # Paths and build functions that the scripts share. Sourced, never run.
 set -euo pipefail
 
-# --help prints the comment that the script begins with, before anything is set up or built.
+# --help prints the comment at the beginning of the script, before anything is set up or built.
 for word in "$@"; do
   case $word in
     -h | --help)
@@ -57,7 +57,7 @@ build() {
   shift
   configure "$preset"
   say "building build/$preset"
-  # Compiling a LibTorch file takes over a gigabyte; QCTS_JOBS limits the jobs where memory is short.
+  # Compiling a LibTorch file takes over a gigabyte; QCTS_JOBS limits the number of jobs if memory is short.
   ninja -C build/"$preset" -j "${QCTS_JOBS:-$(nproc)}" "$@" >build/build.log 2>&1 ||
     { grep -aE 'error|FAILED|undefined' build/build.log | head -40 >&2; die 5 "build failed (build/build.log)"; }
 }

@@ -2,7 +2,7 @@
 """Reads test results as JUnit XML, which gtest and pytest write, for the summary of scripts/test.
 
 count_tests.py counts FILE [FILE ...]   prints "PASSED FAILED SKIPPED"
-count_tests.py summary FILE [FILE ...]  prints, on one screen, why tests were skipped and which failed with what message
+count_tests.py summary FILE [FILE ...]  prints, on one screen, why tests were skipped, and which failed with which message
 """
 
 import re
@@ -22,7 +22,7 @@ def results(paths):
     """Yields (name, outcome, message) of every test that ran; the outcome is passed, failed or skipped. An error outside of
     the test's body is a failure."""
     for path in paths:
-        # A message may quote bytes that are no UTF-8.
+        # A message may quote bytes that are not UTF-8.
         root = ElementTree.fromstring(Path(path).read_text(encoding="utf-8", errors="replace"))
         for case in root.iter("testcase"):
             if case.get("status") == "notrun":
@@ -39,7 +39,7 @@ def results(paths):
 
 
 def reason(message):
-    """Returns why a test was skipped, without the place of the skip, on one line."""
+    """Returns why a test was skipped, on one line, without the position of the skip."""
     lines = message.strip().splitlines()
     if len(lines) > 1 and re.fullmatch(r"\S+:\d+", lines[0]):
         lines = lines[1:]

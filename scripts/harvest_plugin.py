@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A plug-in of pytest for scripts/harvest_torchao: keeps the quantized tensors that torchao's tests make.
+"""A pytest plug-in for scripts/harvest_torchao: keeps the quantized tensors that torchao's tests create.
 
-Every tensor of a wrapper subclass of torchao is remembered when its class makes it, and saved when its test ends, with
-the attributes that it then has. Of the tensors that a file's tests make, the first of each kind is saved: a kind is a
+The plug-in remembers every tensor of a torchao wrapper subclass when its class creates it, and saves it when its test ends, with
+the attributes that it then has. From the tensors of a file's tests, it saves the first of each kind: a kind is a
 class with the shapes and dtypes of its parts and the values of its attributes. $HARVEST_OUT receives N.pt, a state dict with
 the tensor under "0.weight", N.pt.right.safetensors with what the library's own dequantize() returns, and N.json.
 """
@@ -33,13 +33,13 @@ def remember(original):
 
 
 torch.Tensor._make_wrapper_subclass = staticmethod(remember(torch.Tensor._make_wrapper_subclass))
-# The tests ask these for the device to run on.
+# The tests ask these functions for the device to run on.
 torchao.utils.get_current_accelerator_device = lambda: torch.device("cpu")
 torchao.utils.get_available_devices = lambda: ["cpu"]
 
 
 def kind_of(value):
-    """Returns a text that is equal for tensors of one kind, without the elements."""
+    """Returns a text that is the same for all tensors of a kind, without the elements."""
     if isinstance(value, torch.Tensor):
         return f"{type(value).__name__} {value.dtype} {list(value.shape)} {list(value.stride())} {kind_of(vars(value))}"
     if isinstance(value, dict):
@@ -63,7 +63,7 @@ def is_real(tensor):
 
 
 def right_of(tensor):
-    """Returns (what the library's own function makes of the tensor or None, the name of the function or the error)."""
+    """Returns (what the library's own function turns the tensor into or None, the name of the function or the error)."""
     for name in ("dequantize", "get_original_weight"):
         function = getattr(type(tensor), name, None)
         if function is None or function is getattr(torch.Tensor, name, None):

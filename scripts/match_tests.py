@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds the tests that a pattern names, in their sources, so that scripts/test --only builds no more than they need.
+"""Finds, in their sources, the tests that a pattern matches, so that scripts/test --only builds no more than they need.
 
 match_tests.py cpp PATTERN     exit code 0 if a C++ test may match, 1 if none does: qcts_tests --only decides
-match_tests.py python PATTERN  prints one pytest argument a line: a file, or FILE::TEST
+match_tests.py python PATTERN  prints one pytest argument per line: a file, or FILE::TEST
 
-A pattern is a part of a test's name or of its file's path, or with * or ? the whole of one. Names are Suite.Test and test_name; those
-that a summary prints, with an instance of a parametrized test, are found too."""
+A pattern matches part of a test's name or of its file's path, or all of it if the pattern has * or ?. Names are Suite.Test and test_name;
+names as a summary prints them, with the instance of a parametrized test, match too."""
 
 import re
 import sys
@@ -19,7 +19,7 @@ PYTHON_TEST = re.compile(r"^def (test_\w+)\(", re.MULTILINE)
 
 
 def names(pattern, text):
-    """As names() in suites/gtest_main.cc."""
+    """The same as names() in suites/gtest_main.cc."""
     return fnmatchcase(text, pattern) if re.search(r"[*?]", pattern) else pattern in text
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What scripts/nightly does once its runs are judged: compares each with the last night of the history, keeps it among the
-last nights, and prints one JSON line for a chat's webhook.
+"""What scripts/nightly does once its runs are judged: compares each with the previous night in the history, keeps it among the
+last nights, and prints one JSON line for a chat webhook.
 
     scripts/night_report.py CODE FOLDER ... [--history FILE] [--nights FOLDER] [--keep 14] [--date YYYYMMDD]
 
-Each FOLDER gets compare.md. The nights are kept below --nights, one folder a date; beyond --keep the oldest are deleted.
-The line is {"text": ...} as Slack, Mattermost and others take it; it is the last line printed and stands in NIGHTS/last.json.
-Exit code: CODE, that of the night, or 1 if it is 0 and a comparison is worse.
+Each FOLDER gets compare.md. The nights are kept below --nights, one folder per date; beyond --keep, the oldest are deleted.
+The line is {"text": ...}, which Slack, Mattermost and others accept; it is the last line printed and is also in NIGHTS/last.json.
+Exit code: CODE, which is the night's, or 1 if CODE is 0 and a comparison is worse.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def main():
     parser.add_argument("--date", default=datetime.datetime.now(datetime.UTC).strftime("%Y%m%d"))
     options = parser.parse_args()
     if options.keep < 1:
-        parser.error("--keep wants at least one night")
+        parser.error("--keep needs at least one night")
     code, lines = options.code, []
     for folder in options.folders:
         worse, change = compare(folder, options.history)

@@ -31,7 +31,7 @@ def verdict(i, schemes):
 
 
 def real_run(folder):
-    """Judges a few cases of this build. Returns the head of the record and the names of the schemes."""
+    """Judges a few cases of this build. Returns the header of the record and the names of the schemes."""
     words = ["run", "--no-progress", "--out", folder, "--kind", "size", "--provider", "qcts"]
     subprocess.run([QCTS, *words], capture_output=True, timeout=300, check=False)
     head = run_record.head(folder) | {"selection": []}
@@ -50,7 +50,7 @@ def text(tab):
     return tab.evaluate("document.querySelector('main').innerText")
 
 
-# The texts of a page that stand out too little from their ground.
+# The texts of a page that have too little contrast with their background.
 CONTRASTS = """(() => {
   const parse = text => text.match(/[\\d.]+/g).map(Number);
   const channel = v => v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;

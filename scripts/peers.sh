@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The peers that the latency scripts time beside the kernels under judgement. Sourced after common.sh, never run.
+# The peers that the latency scripts time together with the kernels under judgement. Sourced after common.sh, never run.
 
 peers_python=${QCTS_PEERS_PYTHON:-$venv/bin/python}
 
-# find_peers: sets `peers` to the options of `qcts run` that name the peers that are here.
+# find_peers: sets `peers` to the options of `qcts run` that name the installed peers.
 find_peers() {
   peers=()
   mkdir -p build/peers
@@ -23,7 +23,7 @@ find_peers() {
   done
 }
 
-# time_generate FOLDER: times a tiny Llama with torchao, a peer; FOLDER/generate.json. Returns its exit code.
+# time_generate FOLDER: times a tiny Llama with torchao, a peer, and writes FOLDER/generate.json. Returns its exit code.
 time_generate() {
   if "$peers_python" -c "import transformers, torchao" 2>/dev/null; then
     "$peers_python" suites/bench/generate_bench.py --out "$1/generate.json"

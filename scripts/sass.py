@@ -22,7 +22,7 @@ class Kernel:
 
 
 def operation(text):
-    """Returns "LDG.E.128" of "@!P0 LDG.E.128 R4, [R2.64]"."""
+    """Returns "LDG.E.128" for "@!P0 LDG.E.128 R4, [R2.64]"."""
     words = text.split()
     return words[1] if words[0].startswith("@") else words[0]
 
@@ -45,7 +45,7 @@ def read_kernels(lines):
 
 
 def _names(function):
-    """Splits a mangled name into the last of the names after _Z or _ZN, each of which follows its length, and the rest."""
+    """Splits a mangled name into the last of the names after _Z or _ZN, each with its length in front of it, and the rest."""
     rest = function.removeprefix("_Z").removeprefix("N")
     name = function
     while found := re.match(r"\d+", rest):
@@ -60,7 +60,7 @@ def frame_of(function):
 
 
 def arguments_of(function):
-    """Returns ["BF16", "Nf4Decoder", "4"] for it. Those of an argument follow it in the same list, without brackets."""
+    """Returns ["BF16", "Nf4Decoder", "4"] for it. An argument's own arguments follow it in the same list, without brackets."""
     rest = _names(function)[1]
     if not rest.startswith("I"):
         return []
@@ -124,7 +124,7 @@ class Graph:
                 self.before[j].add(i)
 
     def _follow_tables(self):
-        """A branch by a table (BRX) may go to the blocks after it, up to the next such branch, that no other branch goes to."""
+        """A table branch (BRX) may go to the blocks between it and the next table branch that no other branch goes to."""
         targets = set().union({0}, *self.next)
         table = None
         for i, block in enumerate(self.blocks):
@@ -143,7 +143,7 @@ class Graph:
         return found
 
     def _dominators(self):
-        """The blocks that every path from the entry to a block passes, for each block that can be reached."""
+        """Returns, for each reachable block, the blocks that every path from the entry to it passes."""
         reached = self._reached([0], self.next, range(len(self.blocks)))
         order = sorted(reached)
         found = {i: reached for i in order} | {0: {0}}
@@ -158,7 +158,7 @@ class Graph:
         return found
 
     def loops(self):
-        """{first block: blocks}. A loop is what reaches a branch back to its first block without passing that."""
+        """{first block: blocks}. A loop has the blocks that reach a branch back to its first block without passing that block."""
         found = {}
         for i, dominators in self._dominators().items():
             for first in self.next[i] & dominators:
@@ -171,7 +171,7 @@ class Graph:
 
 
 def hot_loop(kernel, mark, cold):
-    """Returns the texts of the instructions of the innermost loop round the last instruction of a loop that matches `mark`. Left out are
+    """Returns the texts of the instructions of the innermost loop around the last instruction in a loop that matches `mark`. Left out are
     blocks with an instruction that matches `cold`, if they have no mark, blocks that only such blocks lead to or follow, and loops that
     wait for a barrier. Returns [] if there is no such loop."""
     graph = Graph(kernel)

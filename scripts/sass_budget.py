@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How many instructions the inner loops of the CUDA kernels of `linear` may execute, counted in their machine code.
 
-An H100 has 132 multiprocessors of 4 schedulers at 1.755 GHz, and 3.35 TB/s. So memory brings a byte of codes in the time of 0.277 warp
-instructions. A scheduler issues about 60 % of the time: a loop with 0.17 instructions a byte keeps up with memory. mma.sync takes 4 clocks
-of a scheduler at the rate of wgmma, and its operands come through registers; 6 instructions are the least that leave it half of the time.
+An H100 has 132 multiprocessors of 4 schedulers at 1.755 GHz, and 3.35 TB/s. So memory delivers a byte of codes in the time of 0.277 warp
+instructions. A scheduler issues about 60 % of the time: a loop with 0.17 instructions per byte keeps up with memory. mma.sync takes 4
+clocks of a scheduler at the rate of wgmma, and its operands come through registers; with at most 6 instructions it has half of the time.
 wgmma takes the clocks of its shape, in which the four schedulers issue for its four warps.
 
-The count is of the innermost loop round the last tensor instruction, or round the last load of codes, without cold blocks (sass.hot_loop).
-A loop inside it counts once, and code that only some rows of x or some groups need counts always.
+Counts the innermost loop around the last tensor instruction, or around the last load of codes, without cold blocks (sass.hot_loop).
+A loop inside it counts once, and code that only some rows of x or some groups need always counts.
 """
 
 import re
@@ -26,7 +26,7 @@ MMA, WGMMA, CODES = r"[HI]MMA\b", r"[HQ]GMMA\b", r"LDG\.E\.NA\.\S*\b128\b"
 
 @dataclass(frozen=True)
 class Block:
-    """What a block of a launch has: threads, shared memory, and bytes of codes in flight."""
+    """The resources of a block in a launch: threads, shared memory, and bytes of codes in flight."""
 
     threads: int
     shared_bytes: int
@@ -35,7 +35,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Budget:
-    """A frame, as name_of() writes it. `per` is "byte" (of codes), "mma" or "wgmma". A warp uses `bytes_per_mark` codes for each
+    """A frame, as name_of() writes it. `per` is "byte" (of codes), "mma" or "wgmma". A warp uses `bytes_per_mark` codes per
     instruction that matches `mark`, or `bytes_of_loop` in the loop. `block` gets the arguments of the frame."""
 
     pattern: str
@@ -93,19 +93,19 @@ class Row:
 
     @property
     def share(self):
-        """The share of its roof that the count leaves."""
+        """The share of its roof that a kernel can reach with this count."""
         covered = min(1.0, self.in_flight_bytes / LATENCY_BYTES) if self.per == "byte" else 1.0
         return min(1.0, self.limit / self.value) * covered
 
 
 def wgmma_clocks(text):
-    """Returns the clocks of HGMMA.64x128x16 or QGMMA.64x128x32: 4096 operations of bfloat16 or 8192 of float8 in a clock."""
+    """Returns the clocks of HGMMA.64x128x16 or QGMMA.64x128x32: 4096 bfloat16 or 8192 float8 operations per clock."""
     rows, columns, depth = (int(number) for number in re.search(r"\.(\d+)x(\d+)x(\d+)", text).groups())
     return 2 * rows * columns * depth / (8192 if sass.operation(text).startswith("Q") else 4096)
 
 
 def row_of(kernel, registers):
-    """Returns the Row of a kernel, or None if no budget is its. Raises ValueError if it has no loop with the budget's instruction."""
+    """Returns the Row of a kernel, or None if it has no budget. Raises ValueError if it has no loop with the budget's instruction."""
     name = sass.name_of(kernel.function)
     budget = next((budget for budget in BUDGETS if re.match(budget.pattern, name)), None)
     if budget is None:
@@ -129,7 +129,7 @@ def row_of(kernel, registers):
 
 
 def ratchet(rows, written):
-    """Compares rows with the misses that the table has, {key: value}. Returns (faults, what to write, the misses to write)."""
+    """Compares rows with the misses in the table, {key: value}. Returns (faults, what to write, the misses to write)."""
     faults, improved, misses = [], [], {}
     for row in rows:
         before = written.get(row.key)

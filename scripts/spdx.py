@@ -4,7 +4,7 @@
 
     scripts/spdx.py [--fix] [FOLDER]
 
-Lists every file without it, with exit code 1; --fix adds the line. JSON, text and goldens have none.
+Lists every file without the line, with exit code 1; --fix adds it. JSON, text and goldens have none.
 """
 
 import argparse

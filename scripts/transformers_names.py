@@ -4,11 +4,11 @@
 
     python scripts/transformers_names.py [--check]
 
-Each row is a key and JSON. "t:NAME" are the renames and conversions from names on disk to names in memory of a
-model_type or class, in their order (conversion_mapping.py). "c:CLASS" is a model class: base_model_prefix, tied weights,
-weights that are not saved, the models within it, and what those tie ("within"). "m:TYPE" is a model_type: the classes of AutoModel and
-AutoModelForCausalLM, and tie_word_embeddings where config.json has none. "e:" are the names of output embeddings and
-their biases with those of what they are tied to, in any class. --check compares with the file and writes nothing.
+Each row is a key and JSON. "t:NAME" has the renames and conversions, in order, from names on disk to names in memory for a
+model_type or class (conversion_mapping.py). "c:CLASS" is a model class: base_model_prefix, tied weights,
+weights that are not saved, the models within it, and the weights that these tie ("within"). "m:TYPE" is a model_type: the classes of
+AutoModel and AutoModelForCausalLM, and tie_word_embeddings if config.json has none. "e:" has the names of output embeddings and
+their biases with the names of what they are tied to, in any class. --check compares with the file and writes nothing.
 """
 
 import argparse
@@ -68,8 +68,8 @@ def key_of(config, part, depth=0):
 
 
 def models_within(model, base_classes):
-    """Yields (path, model, key in config.json or None, "base", "lm" or None) of the models in a model: the class is that of
-    AutoModel or AutoModelForCausalLM if it follows from config.json. What lies within such a model is left out.
+    """Yields (path, model, key in config.json or None, "base", "lm" or None) of the models in a model: the class is the one of
+    AutoModel or AutoModelForCausalLM if it follows from config.json. Models within such a model are left out.
     """
     skipped = ()
     for path, module in model.named_modules():
@@ -105,21 +105,21 @@ def ties_of(model_class):
 
 def ties_within(model, base_classes):
     """Returns [path, key in config.json, its ties] of the models in a model whose class does not follow from config.json;
-    whether they are tied is said under the key, which is empty for the model's own configuration.
+    the key, which is empty for the model's own configuration, says whether they are tied.
     """
     found = models_within(model, base_classes)
     return [[path, key or "", ties] for path, module, key, auto in found if not auto and (ties := ties_of(type(module)))]
 
 
 def has_module(model_class, name):
-    """Does a model of the class have a module of this name? T5's heads have none of their base_model_prefix."""
+    """Returns whether a model of the class has a module of this name. T5's heads have none with their base_model_prefix."""
     classes = (c for c in model_class.__mro__ if c.__module__.startswith("transformers.") and c is not PreTrainedModel)
     sets = re.compile(rf"\bself\.{name}\s*[:=]|setattr\(self, self\.base_model_prefix,")
     return any(sets.search(inspect.getsource(c)) for c in classes)
 
 
 def prefix_of(model_class, base_classes):
-    """Returns the base model's name in the class, or, of a base model, that in its heads."""
+    """Returns the base model's name in the class or, for a base model, its name in its heads."""
     prefix = model_class.base_model_prefix
     return prefix if model_class.__name__ in base_classes.values() or (prefix and has_module(model_class, prefix)) else ""
 

@@ -59,17 +59,17 @@ class Tensor:
 
     @property
     def scheme(self) -> str:
-        """The scheme, one of schemes(); empty for a plain tensor and for a class of no scheme."""
+        """The scheme, one of schemes(); empty for a plain tensor, and for a class that belongs to no scheme."""
         return self._held.scheme
 
     @property
     def layout(self) -> str:
-        """The packing of the codes; empty if the file does not say it."""
+        """The packing of the codes; empty if the file does not say."""
         return self._held.layout
 
     @property
     def foreign(self) -> str:
-        """The format of another library to which the tensor belongs and that is not read; empty otherwise."""
+        """The other library's format, if the tensor is in one that qcts cannot read; otherwise empty."""
         return self._held.foreign
 
     @property
@@ -84,23 +84,23 @@ class Tensor:
 
     @property
     def parts(self) -> dict[str, np.ndarray]:
-        """The stored tensors by name: codes, scales, zero points; of a plain tensor "data". Contiguous ones are views of the file."""
+        """The stored tensors by name: codes, scales, zero points; for a plain tensor, just "data". Contiguous ones view the file."""
         return {name: to_numpy(elements) for name, elements in self._held.parts}
 
     def dequantize(self, layout: str = "") -> np.ndarray:
-        """The dequantized elements, bit for bit as the producer's library gives them; a plain tensor's own.
+        """Returns the dequantized elements, bit for bit as the producer's library does; a plain tensor's elements as they are.
 
-        bfloat16 comes as float32, which holds its values exactly. `layout` is the pack of int4 weights for a CPU, which no file names:
-        "cpu_avx512", "cpu_avx2" or "cpu_default". Raises ValueError with the reason if no scheme says what the tensor means."""
+        bfloat16 is returned as float32, which holds its values exactly. `layout` is the CPU layout of packed int4 weights, which files do
+        not record: "cpu_avx512", "cpu_avx2" or "cpu_default". Raises ValueError with the reason if no scheme says what the tensor means."""
         return to_numpy(self._held.dequantize(layout))
 
     def torch(self, layout: str = "") -> torch.Tensor:
-        """As dequantize(), as a torch tensor in the dtype that the model sees."""
+        """The same as dequantize(), but as a torch tensor in the dtype that the model sees."""
         return to_torch(self._held.dequantize(layout))
 
 
 class Checkpoint(Mapping[str, Tensor]):
-    """A file or folder, mapped from names to tensors, in the file's order. Nothing is read before it is asked for."""
+    """A file or folder as a mapping from names to tensors, in the file's order. Tensors are read only when they are used."""
 
     def __init__(self, held: _native.Checkpoint) -> None:
         self._held = held
@@ -125,7 +125,7 @@ class Checkpoint(Mapping[str, Tensor]):
 
     @property
     def dialect(self) -> str:
-        """How the producer spells quantized tensors: "plain", "torchao_v2", ..., or the name of a format that is not read."""
+        """How the producer stores quantized tensors: "plain", "torchao_v2", ..., or the name of a format that qcts cannot read."""
         return self._held.dialect
 
     @property
@@ -134,12 +134,12 @@ class Checkpoint(Mapping[str, Tensor]):
 
     @property
     def payload_bytes(self) -> int:
-        """Bytes of all stored tensors; memory that several share counts once."""
+        """Size in bytes of all stored tensors; memory that several tensors share counts once."""
         return self._held.payload_bytes
 
     @property
     def dense_bytes(self) -> int:
-        """Bytes of the model that is not quantized."""
+        """Size in bytes of the model before quantization."""
         return self._held.dense_bytes
 
     @property
@@ -148,21 +148,21 @@ class Checkpoint(Mapping[str, Tensor]):
 
     @property
     def findings(self) -> list[tuple[str, str]]:
-        """What is wrong with a checkpoint that can be read nevertheless: (name of a tensor or "", text)."""
+        """Problems in a checkpoint that can still be read: (name of a tensor or "", text)."""
         return self._held.findings
 
 
 def open(path: str | os.PathLike[str], *, lenient: bool = False, dialect: str = "", allow: list[str] | None = None) -> Checkpoint:
     """Opens a checkpoint: a .pt, .pth, .bin, .safetensors or .gguf file, or a folder with config.json and shards. No code of the file runs.
 
-    `lenient` accepts what the formats' own libraries tolerate. `dialect` overrides its detection. `allow` names globals, "module.name",
-    that are kept unresolved. Raises Refused for a file that is damaged or not read, and Unreadable if it does not exist."""
+    `lenient` accepts what the formats' own libraries tolerate. `dialect` overrides the detected dialect. `allow` lists globals,
+    "module.name", to keep unresolved. Raises Refused if the file is damaged or unsupported, and Unreadable if it does not exist."""
     return Checkpoint(_native.open(os.fspath(path), lenient, dialect, allow or []))
 
 
 @dataclass(frozen=True)
 class Report:
-    """The answer of check()."""
+    """The result of check()."""
 
     ok: bool
     verdicts: list[dict[str, Any]]
@@ -176,7 +176,7 @@ class Report:
 
 
 def check(path: str | os.PathLike[str], *options: str) -> Report:
-    """Judges a checkpoint by all that can be said without its model: round trip, sizes, values, meaning.
+    """Judges what can be judged about a checkpoint without its model: round trip, sizes, values, meaning.
 
     `options` are those of `qcts check`."""
     code, data = run_json("check", path, *options, codes=(0, 1, 3))
@@ -184,7 +184,7 @@ def check(path: str | os.PathLike[str], *options: str) -> Report:
 
 
 def inspect(path: str | os.PathLike[str], *options: str) -> dict[str, Any]:
-    """What `qcts inspect --json` prints: format, dialect, sizes, and each tensor with its scheme, shape and parts."""
+    """Returns what `qcts inspect --json` prints: format, dialect, sizes, and each tensor with its scheme, shape and parts."""
     return run_json("inspect", path, *options, codes=(0, 1, 3))[1]
 
 
@@ -204,5 +204,5 @@ def quantize(weight: np.ndarray | torch.Tensor, scheme: str) -> dict[str, np.nda
 
 
 def schemes() -> list[str]:
-    """The names of all schemes."""
+    """Returns the names of all schemes."""
     return _native.schemes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arrays from bytes with a dtype's name and a shape, and the way back."""
+"""Makes arrays from bytes with the name of a dtype and a shape, and the reverse."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import torch
 
-# torch's names of the types that NumPy has too.
+# torch's names for the types that NumPy has too.
 _SAME = {
     "float32", "float64", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "complex64", "complex128",
 }  # fmt: skip
@@ -29,7 +29,7 @@ def to_numpy(elements: tuple[np.ndarray, str, list[int]]) -> np.ndarray:
 
 
 def to_torch(elements: tuple[np.ndarray, str, list[int]]) -> torch.Tensor:
-    """A tensor in the dtype of that name. It shares the array's memory if that may be written to, and has its own otherwise."""
+    """Returns a tensor with the named dtype. It shares the array's memory if that is writable; if not, it has a copy."""
     import torch
 
     data, dtype, shape = elements
@@ -41,7 +41,7 @@ def to_torch(elements: tuple[np.ndarray, str, list[int]]) -> torch.Tensor:
 
 
 def from_any(weight: Any) -> tuple[np.ndarray, str, int, int]:
-    """The bytes, dtype's name, rows and columns of a float matrix: a NumPy array or a torch tensor."""
+    """Returns the bytes, dtype name, rows and columns of a float matrix: a NumPy array or a torch tensor."""
     if hasattr(weight, "detach"):
         import torch
 

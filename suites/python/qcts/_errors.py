@@ -3,9 +3,9 @@
 
 
 class Refused(ValueError):
-    """A file is damaged, hostile, or in a form that is not read.
+    """A file is damaged, hostile, or in an unsupported format.
 
-    `refusal` names the class of refusal ("CrcMismatch", "PickleGlobal"), `detail` says what is wrong, `offset` is its position in the file
+    `refusal` names the class of refusal ("CrcMismatch", "PickleGlobal"), `detail` says what is wrong, `offset` is the position in the file
     if there is one, `security` is true if the file tried to run code, and `allow` has the globals that open(allow=...) would accept."""
 
     def __init__(self, refusal, detail, offset=None, security=False, allow=()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""judge(): a Python callable is judged by the cases of a plan, in a process of its own."""
+"""judge(): judges a Python callable by the cases of a plan, in a separate process."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from typing import Any
 from ._errors import Failed, NoDevice
 from ._program import program_path, run
 
-# The operations, and the dtypes of a problem that `dtypes` limits.
+# The operations, each with the dtypes of a problem that `dtypes` limits.
 OPERATIONS = {"quantize": ["w_dtype"], "quantize_activation": ["x_dtype"], "dequantize": ["w_dtype"], "linear": ["x_dtype", "y_dtype"]}
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The answer of judge(). `ok`, which is also its truth value, is true if every judged case passed and at least one was judged."""
+    """The result of judge(). `ok`, which is also its truth value, is true if every judged case passed and at least one was judged."""
 
     ok: bool
     passed: int
@@ -45,7 +45,7 @@ class Judgement:
 
 
 def _importable(function: Callable[..., Any], folder: Path) -> dict[str, str]:
-    """How the other process finds the function: by its module and name, or pickled."""
+    """Returns how the other process finds the function: by its module and name, or pickled."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     if module and module != "__main__" and "<" not in name:
         return {"module": module, "name": name}
@@ -96,14 +96,14 @@ def judge(
     quantize, quantize_activation: function(x, problem) returns the planes by name
 
     `planes` maps names ("qdata", "scale") to tensors; `problem` has m, n, k, group, the dtypes w_dtype, x_dtype and y_dtype, the activation
-    policy, and params. With arrays="numpy" tensors are NumPy arrays, in which bfloat16 and float8 are their bits. `dtypes` are those of the
-    weight (of x and y for linear) that the callable serves, all unless given, and `policies` the activation policies of a linear. `claims`
-    and `numerics` are those of kernels/abi/README.md. The callable runs in a process of its own that sees nothing of the judge; it must be
-    importable as module:name, or cloudpickle must be installed. `options` are further options of `qcts run`.
+    policy, and params. With arrays="numpy", tensors are NumPy arrays, in which bfloat16 and float8 are raw bits. `dtypes` are the
+    weight's dtypes (x's and y's for linear) that the callable serves, by default all; `policies` are the activation policies of a linear.
+    `claims` and `numerics` are explained in kernels/abi/README.md. The callable runs in a separate process that cannot see the judge; it
+    must be importable as module:name, or cloudpickle must be installed. `options` are further options of `qcts run`.
 
-    `model` is a config.json of transformers: a linear is asked the sizes of its layers too, with 1, 8, 33 and 512 rows of x. On device
-    "cuda" (or "cuda:1") tensors are torch's on that GPU. The cage keeps programs from GPUs, so there is no cage then. Raises NoDevice if
-    torch finds no such GPU, and Failed for words that `qcts run` does not take, such as a model that it does not know."""
+    `model` is a transformers config.json: also judges a linear at the sizes of its layers, with 1, 8, 33 and 512 rows of x. On device
+    "cuda" (or "cuda:1"), tensors are torch tensors on that GPU. There is no cage then, because the cage keeps programs from GPUs. Raises
+    NoDevice if torch finds no such GPU, and Failed for arguments that `qcts run` does not accept, such as an unknown model."""
     if op not in OPERATIONS:
         raise ValueError(f"no operation {op!r}: {', '.join(OPERATIONS)}")
     if arrays not in ("torch", "numpy"):
@@ -117,7 +117,7 @@ def judge(
         options = [*options, "--model", os.path.abspath(model)]
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="qcts_judge_"))
     folder.mkdir(parents=True, exist_ok=True)
-    kept = (folder / "callable").resolve()  # stays, so that the lines to see a failure again work
+    kept = (folder / "callable").resolve()  # stays, so that the commands that rerun a failure work
     kept.mkdir(exist_ok=True)
     only = {name: list(dtypes) for name in OPERATIONS[op]} if dtypes else {}
     spec = {
@@ -147,7 +147,7 @@ def judge(
 
 
 def _check_device(device: str, arrays: str) -> None:
-    """Raises NoDevice unless torch, asked in a process of its own, finds this GPU."""
+    """Raises NoDevice unless torch, run in a separate process, finds this GPU."""
     if arrays != "torch":
         raise ValueError(f"on device {device!r} arrays are torch's")
     if device != "cuda" and not (device.startswith("cuda:") and device[5:].isdigit()):
@@ -170,6 +170,6 @@ def _judgement(report: dict[str, Any], folder: Path) -> Judgement:
 
 
 def _adapter() -> Path:
-    """The folder of qcts_provider.py: in the package, or in the repository whose program is used."""
+    """Returns the folder of qcts_provider.py: in the package, or in the repository whose program is used."""
     installed = Path(__file__).resolve().parent / "share/qcts/python"
     return installed if installed.exists() else program_path().resolve().parents[3] / "kernels/abi"

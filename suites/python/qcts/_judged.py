@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The process that runs a judged callable: a provider of one kernel that speaks line-JSON (qcts_provider.py)."""
+"""The process that runs a judged callable: a provider with one kernel that speaks line-JSON (qcts_provider.py)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def load(how: dict[str, str]) -> Any:
 
 
 class Torch:
-    """Gives tensors to the callable and takes them from it."""
+    """Passes tensors to the callable and takes its answers."""
 
     def __init__(self, device: str) -> None:
         import torch
@@ -54,7 +54,7 @@ class Torch:
 
 
 class Numpy:
-    """The same with NumPy arrays, in which bfloat16 and float8 are their bits."""
+    """The same with NumPy arrays, in which bfloat16 and float8 are raw bits."""
 
     def give(self, array: np.ndarray, dtype: str) -> Any:
         return np.ascontiguousarray(array).copy()
@@ -87,7 +87,7 @@ def main() -> None:
     function = load(spec["function"])
 
     class Judged(Provider):
-        """Keeps the dtypes of planes, which NumPy's arrays do not tell."""
+        """Keeps the dtypes of planes, which NumPy arrays do not have."""
 
         def _problem(self, request: dict[str, Any]) -> Any:
             problem = super()._problem(request)

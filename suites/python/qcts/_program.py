@@ -16,18 +16,18 @@ _HERE = Path(__file__).resolve().parent
 
 
 def program_path() -> Path:
-    """The program: $QCTS_BIN, or the one of this package."""
+    """Returns the path to the program: $QCTS_BIN, or the one in this package."""
     return Path(os.environ.get("QCTS_BIN") or _HERE / "bin" / "qcts")
 
 
 def main() -> int:
-    """Becomes the program, with the arguments of this process: the command `qcts`."""
+    """Replaces this process with the program and its arguments: the command `qcts`."""
     program = str(program_path())
     os.execv(program, [program, *sys.argv[1:]])
 
 
 def run(*words: str | os.PathLike[str]) -> subprocess.CompletedProcess[str]:
-    """Runs the program with these words and returns how it ended."""
+    """Runs the program with these arguments and returns how it ended."""
     return subprocess.run([str(program_path()), *map(os.fspath, words)], capture_output=True, text=True)
 
 

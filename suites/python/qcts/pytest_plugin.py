@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A plug-in of pytest, which finds it by itself where qcts is installed.
+"""A pytest plug-in, which pytest finds by itself if qcts is installed.
 
-    pytest --qcts-file model.safetensors          checks a checkpoint, as a test of its own; several are possible
+    pytest --qcts-file model.safetensors          checks a checkpoint as a separate test; may be repeated
 
     def test_my_linear(qcts_judge):               judges a callable, and fails with the causes
         qcts_judge("my_kernels:linear", op="linear", scheme="int8_row", plan="quick")
@@ -51,7 +51,7 @@ def _is_bad(verdict: dict[str, Any]) -> bool:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("qcts").addoption(
-        "--qcts-file", action="append", default=[], metavar="FILE", help="check this checkpoint with qcts, as a test of its own"
+        "--qcts-file", action="append", default=[], metavar="FILE", help="check FILE with qcts, as a separate test; may be repeated"
     )
 
 
@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 @pytest.fixture
 def qcts_judge(tmp_path: Any) -> Callable[..., qcts.Judgement]:
-    """qcts.judge(), whose answer has to be `ok`."""
+    """qcts.judge(), which fails the test unless the answer is `ok`."""
 
     def judge(function: Callable[..., Any] | str, **how: Any) -> qcts.Judgement:
         answer = qcts.judge(function, **({"out": tmp_path / "qcts"} | how))
