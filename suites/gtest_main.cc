@@ -307,11 +307,10 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (help) {
     std::printf(
-        "\nOptions of qcts_tests, which may be repeated:\n"
-        "  --fixtures DIR    more goldens, a folder with a manifest.json\n"
-        "  --only PATTERN    unit tests alone: a part of their name or of their file's path, or with * or ? "
-        "the "
-        "whole\n");
+        "\nqcts_tests options (each may be repeated):\n"
+        "  --fixtures DIR    a folder of extra goldens, with a manifest.json\n"
+        "  --only PATTERN    run only unit tests whose name or file path has PATTERN as a part (or as a "
+        "whole, if it has * or ?)\n");
     return RUN_ALL_TESTS();
   }
   try {

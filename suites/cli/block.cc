@@ -105,7 +105,7 @@ void print_rows(const BlockRequest& request, const std::vector<BlockRow>& rows) 
   Printout out(screen_of(STDOUT_FILENO));
   out.text("one decoder block of Llama-3.1-8B, linear layers only" +
            std::string(settings.shrink == 1 ? "" : " (shrunk)") + "; " + std::to_string(settings.threads) +
-           (settings.threads == 1 ? " thread" : " threads") + "; tokens a second through one block");
+           (settings.threads == 1 ? " thread" : " threads") + "; tokens per second through one block");
   for (const BlockRow& row : rows) print_row(row, out);
   if (!request.gate_latency) {
     out.blank();
@@ -128,7 +128,7 @@ void check_scheme(const std::string& word) {
   if (std::find(known.begin(), known.end(), word) == known.end())
     throw UsageError("no scheme '" + word + "'" + did_you_mean(word, known));
   if (!has_block_file(*find_scheme(word)))
-    throw UsageError("no class of torchao holds " + word + ", so a block cannot be saved");
+    throw UsageError("no torchao class holds " + word + ", so a block cannot be saved");
 }
 
 // Starts a host with builtin or a shared library. A provider that is a program times one layer at a time, in
@@ -136,7 +136,7 @@ void check_scheme(const std::string& word) {
 void add_provider(const std::string& name, HostRegistry& hosts) {
   const std::string located = located_provider(name);
   if (located != "builtin" && !is_shared_library(located))
-    throw UsageError("'" + name + "' is no shared library, and a program times one layer at a time");
+    throw UsageError("'" + name + "' is not a shared library, and a program times one layer at a time");
   if (const std::string change = hosts.add(located).load_fault(); !change.empty())
     throw Failure("loading " + name + " changed the floating-point control state of its host: " + change);
 }
@@ -192,7 +192,7 @@ void add_block(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "block",
       "the linear layers of a decoder block: dense, quantized, and quantized after saving and loading");
-  command->add_option("--scheme", request.schemes, "schemes of `qcts schemes`")
+  command->add_option("--scheme", request.schemes, "schemes in `qcts schemes`")
       ->allow_extra_args(false)
       ->capture_default_str();
   command->add_option("--m", request.m, "rows of x")
@@ -204,7 +204,7 @@ void add_block(CLI::App& app, int& exit_code) {
                    "MiB of rotating copies per dtype, so that weights come from memory")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  command->add_option("--budget", request.settings.budget_s, "seconds for each scheme and m")
+  command->add_option("--budget", request.settings.budget_s, "seconds per scheme and m")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
   command->add_option("--shrink", request.settings.shrink, "divide every dimension by this")

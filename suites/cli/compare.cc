@@ -27,8 +27,8 @@ RunComparison comparison_of(const CompareArguments& words) {
   const CompareOptions options{.latency = !words.no_latency};
   const size_t wanted = words.history.empty() ? 2 : 1;
   if (words.runs.size() != wanted)
-    throw UsageError(wanted == 2 ? "compare wants two runs, or one run and --history FILE"
-                                 : "compare with --history wants one run");
+    throw UsageError(wanted == 2 ? "compare needs two runs, or one run and --history FILE"
+                                 : "compare with --history needs one run");
   if (words.history.empty())
     return compare(read_recorded_run(words.runs[0]), read_recorded_run(words.runs[1]), options);
   History history(words.history, Database::Mode::read);
@@ -71,12 +71,11 @@ void add_compare(CLI::App& app, int& exit_code) {
       "compare", "say what changed from one run to another: verdicts, latency, sizes, environment");
   command
       ->add_option("runs", words->runs,
-                   "the run before and the run now: folders with run.jsonl or run.jsonl.gz, or such files")
+                   "the earlier and the later run: folders with run.jsonl or run.jsonl.gz, or such files")
       ->required()
       ->expected(1, 2);
-  command->add_option(
-      "--history", words->history,
-      "instead of the run before: the last one in this history, whose nights say how much latency varies");
+  command->add_option("--history", words->history,
+                      "compare with the last run in this history, whose nights show how much latency varies");
   command->add_flag("--no-latency", words->no_latency, "compare everything but latency");
   command->add_flag("--all", words->all, "print all cases, not the first 20 of each list");
   CLI::Option* json = command->add_flag("--json", words->json, "print JSON (reports/comparison.schema.json)");
@@ -89,9 +88,8 @@ void add_compare(CLI::App& app, int& exit_code) {
       ->excludes(markdown)
       ->excludes("--history");
   command->footer(
-      "Exit code: 1 if a case fails newly, is gone, is newly not supported, or is slower beyond its "
-      "interval; 4 if only "
-      "that is in question; 3 if the runs cannot be compared; otherwise 0.");
+      "Exit code: 1 if a case newly fails, is gone, is newly not supported, or is slower by more than its "
+      "interval; 4 if only the slowdown is in question; 3 if the runs cannot be compared; otherwise 0.");
   command->callback(
       [words, &exit_code] { exit_code = exit_code_of([&] { return print_comparison(*words); }); });
 }

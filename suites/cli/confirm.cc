@@ -55,7 +55,7 @@ void add_confirm(CLI::App& app, int& exit_code) {
   command->add_option("RUN", words->request.runs, "folders of `qcts run --device cuda`, or their records")
       ->required();
   command->add_option("--library", words->request.library,
-                      "the libqcts_cuda.so that was judged; default: that of this build");
+                      "the libqcts_cuda.so that was judged; default: this build's");
   command->add_option(
       "--executor", words->request.executor_runs,
       "runs of the same cases by provider cudaemu, whose outputs have to be equal bit for bit");

@@ -95,8 +95,8 @@ void add_export(CLI::App& app, int& exit_code) {
   command
       ->add_option(
           "--format", words->format,
-          "gbench: latency as Google Benchmark's JSON, for its compare.py; bmf: the same for Bencher; csv: a "
-          "line a verdict; markdown; github: annotations of GitHub Actions; sarif: what check found")
+          "gbench: latency as Google Benchmark's JSON, for its compare.py; bmf: the same for Bencher; csv: "
+          "one line per verdict; markdown; github: GitHub Actions annotations; sarif: what check found")
       ->required()
       ->check(CLI::IsMember({"gbench", "bmf", "csv", "markdown", "github", "sarif"}));
   command->add_option("--out", words->out, "file to write; default: standard output");

@@ -64,7 +64,7 @@ void add_list(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<ListArguments>();
   RunRequest& request = words->request;
   CLI::App* command = app.add_subcommand("list", "print the case ids that `qcts run` would judge");
-  command->add_option("--plan", request.plan, "a plan of suites/plans, or the path of one")
+  command->add_option("--plan", request.plan, "a plan in suites/plans, or the path to one")
       ->capture_default_str();
   command->add_option("--filter", request.selection.filters, "as for run")->allow_extra_args(false);
   command->add_option("--kind", request.selection.kinds, "as for run")->allow_extra_args(false);
@@ -73,8 +73,7 @@ void add_list(CLI::App& app, int& exit_code) {
   command
       ->add_option(
           "--device", words->device,
-          "as for run; sm80 or sm90: what a GPU of that architecture would be asked, which need not be "
-          "here")
+          "as for run; sm80 or sm90: what a GPU of that architecture would be asked, even if none is here")
       ->capture_default_str();
   command->add_option("--fixtures", request.fixtures, "as for run")->allow_extra_args(false);
   command->add_flag("--json", request.json, "print JSON");

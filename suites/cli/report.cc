@@ -30,7 +30,7 @@ struct ReportArguments {
 RunBefore comparable_run(const ReportArguments& words) {
   RecordedRun before = read_recorded_run(words.before), now = read_recorded_run(words.folder);
   const std::string why = why_not_comparable(before, now, {.latency = false});
-  if (!why.empty()) throw UsageError(words.before.string() + " cannot be the run before: " + why);
+  if (!why.empty()) throw UsageError(words.before.string() + " cannot be the earlier run: " + why);
   return {.run = std::move(before), .nights = {}};
 }
 
@@ -84,21 +84,19 @@ void add_report(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "report",
       "write report.html and summary.md again, with load.json, generate.json, trend.json and "
-      "statement.json if they are there; the record is counted again");
+      "statement.json if they are there; recompute the counts from the record");
   command
       ->add_option(
           "folder", words->folder,
-          "a folder with a report.json of `qcts run` or `qcts merge`; with --badge also the file of a "
-          "statement")
+          "a folder with a report.json from `qcts run` or `qcts merge`; with --badge also a statement file")
       ->capture_default_str();
   command->add_option("--before", words->before,
                       "show what changed since this run (a folder, or a record), in report.json too");
   command->add_option("--history", words->history,
-                      "show the trend in this history (trend.json), and without an earlier run in the folder "
-                      "what changed since the last one in the history");
-  command->add_flag(
-      "--badge", words->badge,
-      "also write badge.json, an endpoint of shields.io; of a statement, badge.svg and badge.md");
+                      "show the trend in this history (trend.json) and, if the folder has no earlier run, "
+                      "what changed since the last run in the history");
+  command->add_flag("--badge", words->badge,
+                    "also write badge.json for shields.io; for a statement, badge.svg and badge.md");
   command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return write_again(*words); }); });
 }
 

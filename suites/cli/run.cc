@@ -72,7 +72,7 @@ Outcome identify_provider(const RunArguments& words, const CLI::App& command) {
     for (const std::string& name : option->get_lnames())
       if (option->count() > 0 && std::ranges::find(kTaken, std::string_view(name)) == std::end(kTaken))
         throw UsageError("--identify excludes --" + name);
-  if (options.providers.size() != 1) throw UsageError("--identify wants one --provider");
+  if (options.providers.size() != 1) throw UsageError("--identify needs one --provider");
   return identify({options.providers.front(), options.selection.schemes, options.selection.variant,
                    options.case_timeout_s.value_or(60), options.threads, options.json});
 }
@@ -99,10 +99,10 @@ Outcome run_command(RunArguments& words) {
     options.seed_sha256 = secret.sha256;
   }
   if (options.budget_s && options.selection.shards > 1)
-    throw UsageError("--budget wants a whole run: the parts of one that was cut off cannot be merged");
+    throw UsageError("--budget needs a whole run: the parts of an interrupted one cannot be merged");
   if (words.history.empty() || options.list) return run(options);
   if (options.selection.shards > 1)
-    throw UsageError("--history wants a whole run: give it to qcts merge, which joins the shards");
+    throw UsageError("--history needs a whole run: give it to qcts merge, which joins the shards");
   check_history(words.history);
   const Outcome outcome = run(options);
   add_to_history(words.history, options.out.string());
@@ -119,25 +119,25 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   options.commit = commit;
   CLI::App* command = app.add_subcommand(
       "run", "judge providers and files; write report.html, report.json, junit.xml and run.jsonl.gz");
-  command->add_option("--plan", options.plan, "a plan of suites/plans, or the path of one")
+  command->add_option("--plan", options.plan, "a plan in suites/plans, or the path to one")
       ->capture_default_str();
-  command->add_option(
-      "--model", options.model,
-      "a config.json of transformers: ask linear of the sizes of its layers too, with 1, 8, 33 and 512 rows");
+  command->add_option("--model", options.model,
+                      "a transformers config.json: also judge linear at the sizes of that model's layers, "
+                      "with 1, 8, 33 and 512 rows");
   command
       ->add_option(
           "--filter", options.selection.filters,
           "an exact case id, or a glob of * and ? that may match anywhere in it; several: any may match")
       ->allow_extra_args(false);
-  command->add_option("--exclude", options.selection.excludes, "as --filter: cases that are left out")
+  command->add_option("--exclude", options.selection.excludes, "like --filter: cases to leave out")
       ->allow_extra_args(false);
   command->add_flag("--last-failed", words->last_failed,
-                    "only the cases that failed in the report folder's record, of the same providers");
+                    "only the cases that failed in the report folder's record, for the same providers");
   command
       ->add_option("--kind", options.selection.kinds,
                    "round_trip, assign, reject, size, numerics, determinism, latency")
       ->allow_extra_args(false);
-  command->add_option("--scheme", options.selection.schemes, "a scheme of `qcts schemes`")
+  command->add_option("--scheme", options.selection.schemes, "a scheme in `qcts schemes`")
       ->allow_extra_args(false);
   command
       ->add_option(
@@ -145,10 +145,9 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
           "qcts (files), builtin, reference, a plug-in's name, or the path of a shared library or program")
       ->allow_extra_args(false);
   command
-      ->add_option(
-          "--peer", options.peers,
-          "like --provider, but its latency is reported and never gates; without --provider, so are the "
-          "plug-ins that are found")
+      ->add_option("--peer", options.peers,
+                   "like --provider, but its latency is reported and never gates; without --provider, "
+                   "plug-ins that are found are treated the same way")
       ->allow_extra_args(false);
   command->add_option("--device", words->device, "where kernels run: cpu, cuda, or cuda:1 for the second GPU")
       ->capture_default_str();
@@ -168,7 +167,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
                                           "continue the run in the report folder, if it is the same");
   command
       ->add_flag("--restart", options.restart,
-                 "set an unfinished run in the report folder aside, as unfinished.jsonl, and begin anew")
+                 "set aside an unfinished run in the report folder, as unfinished.jsonl, and start anew")
       ->excludes(resume);
   CLI::Option* fail_fast =
       command
@@ -177,7 +176,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
           ->expected(0, 1)
           ->default_str("1")
           ->check(CLI::PositiveNumber);
-  command->add_option("--timeout", options.case_timeout_s, "seconds for a case, in place of the plan's")
+  command->add_option("--timeout", options.case_timeout_s, "seconds per case, instead of the plan's")
       ->check(CLI::Range(1, 86400));
   command
       ->add_option(
@@ -199,19 +198,18 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   command
-      ->add_option(
-          "--isolation", words->isolation,
-          "required: a whole run fails where a provider could change its verdicts; best: it is judged "
-          "all the same; off: without limits, for gdb, perf and valgrind")
+      ->add_option("--isolation", words->isolation,
+                   "required: fail a whole run where a provider could change its verdicts; best: judge it "
+                   "all the same; off: judge without limits, for gdb, perf and valgrind")
       ->check(CLI::IsMember({"required", "best", "off"}))
       ->capture_default_str();
   CLI::Option* seed = command->add_option("--seed", options.seed, "mixed into synthetic inputs")
                           ->check(not_negative())
                           ->capture_default_str();
   command
-      ->add_option("--seed-file", options.seed_file,
-                   "a file whose bytes make the seed, such as 32 random ones; the record tells their SHA-256 "
-                   "alone")
+      ->add_option(
+          "--seed-file", options.seed_file,
+          "a file whose bytes are the seed, such as 32 random ones; the record has only their SHA-256")
       ->excludes(seed);
   command->add_option("--threads", options.threads, "threads of each kernel call")
       ->check(CLI::Range(1, 1024))
@@ -229,10 +227,11 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   add_junit_option(*command, options.junit);
   command->add_flag("--no-progress", words->no_progress, "show no progress");
   command->add_flag("--list", options.list, "print the selected ids without judging");
-  command->add_flag("--identify", words->identify,
-                    "judge nothing; name the sibling scheme or the option of the ledger that each kernel "
-                    "computes, with its share of equal codes; takes --provider, --scheme, --variant, "
-                    "--timeout, --threads and --json; 1 if a kernel computes other than asked");
+  command->add_flag(
+      "--identify", words->identify,
+      "judge nothing; say which sibling scheme or option of the ledger each kernel computes, with its share "
+      "of equal codes; takes --provider, --scheme, --variant, "
+      "--timeout, --threads and --json; 1 if a kernel computes something else than what was asked");
   last_option_wins(*command);
   command->callback([words, command, &exit_code] {
     exit_code = exit_code_of([&] {

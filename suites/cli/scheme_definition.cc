@@ -170,7 +170,7 @@ std::string formula(const Scheme& scheme, const WeightShape& shape) {
   if (zero != nullptr && reads_zero_points(scheme, shape, planes))
     return "w = (value(code) - " + zero->name + ") * " + scale->name;
   if (!row.codes_are_values(0)) return elsewhere;
-  return "w = value(code) * " + scale->name + (zero == nullptr ? "" : "; " + zero->name + " is not read");
+  return "w = value(code) * " + scale->name + (zero == nullptr ? "" : "; " + zero->name + " is not used");
 }
 
 std::string number(double value) {
@@ -207,8 +207,9 @@ std::string order_text(const Scheme& scheme, const WeightShape& shape) {
 // Returns how a layout pads, or "". Its shapes do not tell: the probes need no padding.
 std::string padding_text(std::string_view layout) {
   if (!layout.starts_with("tile_packed_4d")) return "";
-  return "n and k are padded to multiples of 8 and 1024 with weights of 0, before they are quantized: padded "
-         "codes are 0, and a group of padding alone has the least scale and a zero of 8 times that";
+  return "before quantization, n is padded to a multiple of 8 and k to a multiple of 1024 with zero weights: "
+         "padded codes are 0, and a group that is all padding gets the smallest scale, and a zero of 8 times "
+         "that scale";
 }
 
 // Returns the policies under which the reference reads a bound of x, which a file may add to a weight.
@@ -247,12 +248,11 @@ void print_planes(const Scheme& scheme, const WeightShape& shape, Printout& out)
   const std::string lower = policies_that_read(scheme, shape, "hp_value_lb", 0x1p9),
                     upper = policies_that_read(scheme, shape, "hp_value_ub", 0x1p-9);
   if (lower.empty() && upper.empty()) return;
-  out.text("planes that a weight may have beside them", 2, Ink::bold);
+  out.text("other planes that a weight may have", 2, Ink::bold);
   if (!lower.empty())
-    out.text("hp_value_lb: float64 []: the largest magnitude of x counts as at least this, for x " + lower,
-             4);
+    out.text("hp_value_lb: float64 []: lower bound on the largest magnitude of x, for x " + lower, 4);
   if (!upper.empty())
-    out.text("hp_value_ub: float64 []: the largest magnitude of x counts as at most this, for x " + upper, 4);
+    out.text("hp_value_ub: float64 []: upper bound on the largest magnitude of x, for x " + upper, 4);
 }
 
 void print_written(const Scheme& scheme, const WeightShape& shape, Printout& out) {
@@ -290,7 +290,7 @@ void print_beyond(const Scheme& scheme, Printout& out) {
         families[{std::string(input_kind_name(kind.kind)), kind.outside}].emplace(
             generator_name(input.generator));
     }
-  out.text("asked beside that, if choices has representable_inputs or hostile_inputs", 2, Ink::bold);
+  out.text("also asked, if choices has representable_inputs or hostile_inputs", 2, Ink::bold);
   if (families.empty()) out.text("nothing", 4);
   for (const auto& [why, names] : families) {
     std::string text;
@@ -312,7 +312,7 @@ std::vector<SymbolicPlane> symbolic_planes(const Scheme& scheme, Layout layout) 
   std::vector<SymbolicPlane> planes;
   for (size_t i = 0; i < probes[0].size(); ++i)
     planes.push_back({probes[0][i].name,
-                      follows_weight(scheme, layout, i) ? "that of the weight"
+                      follows_weight(scheme, layout, i) ? "the weight's dtype"
                                                         : std::string(dtype_name(probes[0][i].dtype)),
                       symbolic_shape(probes, i)});
   return planes;
@@ -334,8 +334,8 @@ void print_definition(const Scheme& scheme, Printout& out) {
   print_planes(scheme, shape, out);
   out.text("one element", 2, Ink::bold);
   out.text(formula(scheme, shape) +
-               "; quantize, pack, unpack and dequantize have one right answer, bit for bit, and linear the "
-               "exact sum within what its declared numerics may add",
+               "; quantize, pack, unpack and dequantize have one right answer, bit for bit; linear must give "
+               "the exact sum, within what its declared numerics may add",
            4);
   out.text("codes: " + codes_text(scheme), 4);
   out.text(order_text(scheme, shape), 4);

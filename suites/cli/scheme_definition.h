@@ -11,7 +11,7 @@
 namespace qcts::cli {
 
 // A plane with its shape in n and k: {"scale", "float32", "[n, k / 32]"}. A type that is the weight's is
-// "that of the weight".
+// "the weight's dtype".
 struct SymbolicPlane {
   std::string name, dtype, shape;
 };

@@ -206,7 +206,7 @@ void add_kill(CLI::App& selftest, int& exit_code) {
   CLI::App* command = selftest.add_subcommand(
       "kill", "judge every mutant; exit code 1 if one that is not equivalent survives");
   selftest::KillRequest& request = words->request;
-  command->add_option("--plan", request.plan, "a plan of suites/plans, or the path of one")
+  command->add_option("--plan", request.plan, "a plan in suites/plans, or the path to one")
       ->capture_default_str();
   command->add_option("--mutant", request.mutants, "a glob over mutant ids")->allow_extra_args(false);
   command
@@ -247,7 +247,7 @@ void add_alarms(CLI::App& selftest, int& exit_code) {
   command->add_option("--seeds", request->seeds, "the last seed")
       ->check(not_negative())
       ->capture_default_str();
-  command->add_option("--plan", request->plan, "a plan of suites/plans, or the path of one")
+  command->add_option("--plan", request->plan, "a plan in suites/plans, or the path to one")
       ->capture_default_str();
   command->add_option("--provider", request->providers, "builtin, reference, or the path of a shared library")
       ->allow_extra_args(false);

@@ -25,7 +25,7 @@ double percent_of(const std::string& text) {
   const char* const end = number.data() + number.size();
   const auto read = std::from_chars(number.data(), end, percent);
   if (read.ec != std::errc() || read.ptr != end || !(percent > 0 && percent <= 100))
-    throw UsageError("--sample " + text + ": want a share such as 5%, above 0 and at most 100%");
+    throw UsageError("--sample " + text + ": must be a share such as 5%, above 0 and at most 100%");
   return percent;
 }
 
@@ -60,10 +60,11 @@ void add_statement(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "statement", "state what a complete run of one provider shows, in a file to hand on");
   command->add_option("DIR", request->run, "the folder of a finished run, or its run.jsonl.gz")->required();
-  command->add_option("--vendor", request->vendor, "who states it")->required();
-  command->add_option("--product", request->product, "of what")->required();
-  command->add_option("--key", request->key,
-                      "sign with this file: the 32 bytes of an Ed25519 key, which its owner alone may use");
+  command->add_option("--vendor", request->vendor, "who makes the statement")->required();
+  command->add_option("--product", request->product, "the product that the statement is about")->required();
+  command->add_option(
+      "--key", request->key,
+      "sign with the 32-byte Ed25519 key in this file, which only its owner may have access to");
   command->add_option("--out", request->out,
                       "the file to write; default: statement.json in the run's folder");
   last_option_wins(*command);
@@ -80,12 +81,13 @@ void add_verify(CLI::App& app, int& exit_code) {
   VerifyRequest& request = words->request;
   CLI::App* command = app.add_subcommand("verify", "check a statement, and judge a random part of it anew");
   command->add_option("FILE", request.statement, "a file that qcts statement wrote")->required();
-  command->add_option("--run", request.run, "the folder of the run that it is about, or its record");
-  command->add_option("--provider", request.provider, "the library that it is about: judge some cases anew");
-  command->add_option("--sample", words->sample, "the share of cases to judge anew; at least 50 are")
+  command->add_option("--run", request.run, "the folder (or record) of the run that the statement is about");
+  command->add_option("--provider", request.provider,
+                      "the library that the statement is about; judges some cases anew");
+  command->add_option("--sample", words->sample, "the share of cases to judge anew (at least 50 cases)")
       ->capture_default_str();
   command->add_option("--public-key", request.public_key,
-                      "the vendor's key as PEM; otherwise the one that the statement names");
+                      "the vendor's key as PEM; default: the key in the statement");
   command
       ->add_option("--jobs", request.jobs,
                    "workers at a time (0: one per processor, at most 4, fewer where a container allows less)")

@@ -31,7 +31,7 @@ def test_the_shapes_are_those_of_the_size_formula(family):
     got = []
     for name, dtype, shape in planes_of(text):
         sizes = [eval(size.replace("/", "//"), {}, names) for size in shape.split(", ")] if shape else []
-        got.append((name, example["dtype"] if dtype == "that of the weight" else dtype, sizes))
+        got.append((name, example["dtype"] if dtype == "the weight's dtype" else dtype, sizes))
     assert got == expected
     assert "one element" in text and "the recipe writes, for finite weights" in text
 
@@ -53,7 +53,7 @@ def test_it_says_what_the_sample_kernel_must_know():
         ("intx_b4_g32_asym", "w = (value(code) - zero_point) * scale;"),
         ("fp8_row", "w = value(code) * scale;"),
         ("mxfp4_floor", "w = value(code) * scale;"),
-        ("tinyq_w8a32", "w = value(code) * scales; zero_points is not read;"),
+        ("tinyq_w8a32", "w = value(code) * scales; zero_points is not used;"),
         ("float_weight", "the plane is the weight itself;"),
         ("nf4_b64_s256", "reference/schemes/nf4.cc defines it;"),
         ("gguf_proto", "reference/schemes/gguf_proto.cc defines it;"),
@@ -90,6 +90,6 @@ def test_it_wants_a_name():
 
 def test_it_says_what_shapes_do_not_tell():
     text = " ".join(defined("fp8_row").split())
-    assert "hp_value_ub: float64 []: the largest magnitude of x counts as at most this, for x dyn_row" in text
+    assert "hp_value_ub: float64 []: upper bound on the largest magnitude of x, for x dyn_row" in text
     assert "hp_value" not in defined("int8_row")
-    assert defined("int4_tinygemm_g32").count("padded to multiples of 8 and 1024") == 2
+    assert " ".join(defined("int4_tinygemm_g32").split()).count("padded to a multiple of 8 and k to a multiple of 1024") == 2

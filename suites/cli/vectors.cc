@@ -197,7 +197,7 @@ void print_group(const GroupJudgement& group, Printout& out) {
   if (group.wrong.size() > kShown)
     out.text("and " + with_commas(static_cast<double>(group.wrong.size() - kShown)) + " more (--json)", 2);
   if (!group.missing.empty())
-    out.text(with_commas(static_cast<double>(group.missing.size())) + " not answered in full, first " +
+    out.text(with_commas(static_cast<double>(group.missing.size())) + " without a full answer, first " +
                  group.missing.front(),
              2);
 }
@@ -225,7 +225,7 @@ Outcome check_answers(const VectorsArguments& words) {
   }
   Printout out(screen_of(STDOUT_FILENO));
   for (const GroupJudgement& group : groups) print_group(group, out);
-  out.text(outcome == Outcome::conformant ? "RIGHT: every answer is that of its vector"
+  out.text(outcome == Outcome::conformant ? "RIGHT: every answer matches its vector"
            : outcome == Outcome::failed   ? "WRONG"
                                           : "INCOMPLETE: what was answered is right");
   std::cout << out.str();
@@ -236,11 +236,11 @@ Outcome check_answers(const VectorsArguments& words) {
 
 void add_vectors(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<VectorsArguments>();
-  CLI::App* command =
-      app.add_subcommand("vectors", "inputs and right answers as files, for those who never link qcts");
+  CLI::App* command = app.add_subcommand(
+      "vectors", "test vectors (inputs and correct answers) as files, for programs that do not link qcts");
   command->require_subcommand(1);
   CLI::App* exporting = command->add_subcommand(
-      "export", "write the vectors of schemes: NAME.json and NAME.tsv for each, and their JSON Schema");
+      "export", "write test vectors for schemes: NAME.json and NAME.tsv for each, and their JSON Schema");
   exporting->add_option("--scheme", words->schemes, "names or patterns with * and ?, separated by commas")
       ->required();
   exporting->add_option("--out", words->out, "folder to write to")->required();
@@ -249,8 +249,8 @@ void add_vectors(CLI::App& app, int& exit_code) {
       [words, &exit_code] { exit_code = exit_code_of([&] { return export_vectors(*words); }); });
   CLI::App* checking = command->add_subcommand(
       "check",
-      "judge answers that another program wrote into the form of the vectors: 1 if one is wrong, 3 if a "
-      "vector of an answered scheme and type is left out, 5 if the file cannot be read");
+      "judge answers that another program wrote in the format of the vectors: 1 if one is wrong, 3 if a "
+      "vector is missing from a scheme and type that was answered, 5 if the file cannot be read");
   checking->add_option("FILE", words->file, "JSON or tab-separated text with id, and codes, scales or y")
       ->required();
   checking->add_flag("--json", words->json, "print JSON");

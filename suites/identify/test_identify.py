@@ -144,6 +144,6 @@ def test_a_kernel_that_crashes_is_never_as_asked():
 
 
 def test_wrong_words_are_refused(library):
-    assert "--identify wants one --provider" in qcts("run", "--identify", code=2).stderr
+    assert "--identify needs one --provider" in qcts("run", "--identify", code=2).stderr
     assert "has no kernel of these schemes" in qcts(*words(library, ["nf4_b64_s256"]), code=3).stderr
     assert "excludes" in qcts(*words(library), "--plan", "quick", code=2).stderr

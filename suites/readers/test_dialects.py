@@ -178,7 +178,7 @@ def test_quantize_leaves_what_tinyqs_exclusion_list_names(tmp_path):
         "block.lm_head.weight",
     ]
     assert (
-        "TinyQ writes no safetensors"
+        "TinyQ cannot write safetensors"
         in qcts("quantize", "--scheme", "tinyq_w8a16", tmp_path / "in.pth", tmp_path / "out.safetensors", code=2).stderr
     )
 

@@ -119,7 +119,7 @@ def test_what_either_side_lacks_is_named(files, tmp_path):
     shown = qcts("diff", original, quantized, "--error").stdout
     assert "missing: c.weight" in shown and "missing: norm" in shown and "all layers" not in shown
     shown = qcts("check", quantized, "--original", original, code=1).stdout
-    assert "original: 2 tensors of it are missing" in shown and "missing: norm" in shown
+    assert "original: 2 of its tensors are missing" in shown and "missing: norm" in shown
     report = json.loads(qcts("check", quantized, "--original", original, "--json", code=1).stdout)
     assert report["passed"] is False and report["error"]["missing"] == ["c.weight", "norm"]
     less = write_safetensors(tmp_path / "less.safetensors", {"a.weight": more["a.weight"]})
@@ -144,7 +144,7 @@ def test_float_tensors_are_compared_too(files, tmp_path):
     document = errors(other, tmp_path / "q.pt")
     (norm,) = document["unquantized"]["different"]
     assert (norm["name"], norm["max_error"]) == ("norm", 2) and document["not_compared"] == ["steps: not floating-point: int64 and int64"]
-    assert "not the original's: norm" in qcts("diff", other, tmp_path / "q.pt", "--error").stdout
+    assert "different from the original: norm" in qcts("diff", other, tmp_path / "q.pt", "--error").stdout
 
 
 def test_a_tied_output_layer_of_a_folder_is_not_missing(files, tmp_path):

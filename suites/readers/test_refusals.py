@@ -213,7 +213,7 @@ def test_a_pipe_is_refused_and_never_waited_for(command, tmp_path):
     os.mkfifo(tmp_path / "fifo")
     done = qcts(command, tmp_path / "fifo", code=1)
     assert "is a pipe" in done.stderr
-    assert "standard input is not read" in qcts(command, "-", code=2).stderr
+    assert "cannot read standard input" in qcts(command, "-", code=2).stderr
     assert "is a device" in qcts(command, "/dev/null", code=1).stderr
 
 

@@ -534,4 +534,4 @@ def test_a_forged_record_is_found_out(tmp_path):
 
 @pytest.mark.parametrize("sample", ["0%", "101%", "x", "-5%", "%"])
 def test_a_share_is_above_0_and_at_most_100(made, sample):
-    assert "want a share such as 5%" in qcts("verify", made["file"], f"--sample={sample}", code=2).stderr
+    assert "must be a share such as 5%" in qcts("verify", made["file"], f"--sample={sample}", code=2).stderr

@@ -79,7 +79,7 @@ Target target_of(const Checkpoint& checkpoint, const ConvertArguments& words) {
   const bool fits =
       target.safetensors ? !is_pickle_dialect(words.dialect) : !is_safetensors_dialect(words.dialect);
   if (!fits)
-    throw UsageError("dialect " + words.dialect + " is not one of " +
+    throw UsageError("dialect " + words.dialect + " is not for " +
                      (target.safetensors ? "safetensors" : "pickles") + ": give OUT another ending");
   if (!target.safetensors && !is_pickled(checkpoint)) return target;
   if (is_pickled(checkpoint) && !target.safetensors)
@@ -97,8 +97,8 @@ void require_another_spelling(const Checkpoint& checkpoint, const Target& target
     for (const SafetensorsEntry& entry : file->entries) names.insert(entry.name);
   for (const auto& [name, tensor] : encoded.entries)
     if (!names.contains(name)) return;
-  throw UsageError(checkpoint.path.string() + " is safetensors of dialect " + target.dialect +
-                   " already: qcts resave copies it");
+  throw UsageError(checkpoint.path.string() + " is already safetensors of dialect " + target.dialect +
+                   ": qcts resave copies it");
 }
 
 EncodedSafetensors encode(const Checkpoint& checkpoint, const Target& target) {
@@ -147,7 +147,7 @@ ContentDifferences compare(const Checkpoint& checkpoint, const fs::path& written
     if (differences->empty()) continue;
     const ContentDifference& first = differences->kept().front();
     throw Failure(first.where() + ": " + first.a + " in " + words.in + ", but " + first.b +
-                  " in what would be " + words.out + ", which is not written");
+                  " in the file that would become " + words.out + ", so OUT is not written");
   }
   ContentDifferences lost;
   for (const ContentDifference& difference : found.not_comparable.kept())
@@ -192,9 +192,9 @@ void print_lost(const ContentDifferences& lost) {
   std::vector<std::string> notes;
   for (const ContentDifference& difference : lost.kept())
     if (notes.size() < kShown)
-      notes.push_back("OUT has no place for " + difference.where() + ": " + difference.a);
+      notes.push_back("OUT cannot store " + difference.where() + ": " + difference.a);
   if (lost.count() > kShown)
-    notes.push_back("and for " + std::to_string(lost.count() - kShown) + " more: qcts diff IN OUT --all");
+    notes.push_back("nor " + std::to_string(lost.count() - kShown) + " more: qcts diff IN OUT --all");
   print_notes(notes);
 }
 
@@ -239,7 +239,7 @@ void require_convertible(const Checkpoint& checkpoint, const ConvertArguments& w
   if (words.to != "dense") require_no_gguf(checkpoint, "convert");
   if (checkpoint.script)
     throw Failure(words.in + ": a TorchScript program, which no other container can hold");
-  if (checkpoint.tensors.empty()) throw Failure(words.in + ": no tensor is in it");
+  if (checkpoint.tensors.empty()) throw Failure(words.in + ": it holds no tensor");
   print_findings(checkpoint);
   if (words.strict) require_no_further(checkpoint);
   for (const CheckpointFinding& finding : checkpoint.findings)
@@ -294,7 +294,7 @@ void take_target(ConvertArguments& words) {
   if (!unknown.empty()) throw UsageError(unknown);
   if (!is_target(words.to)) words.dialect = words.to;
   if (!words.as.empty() && (words.to == "dense" || words.to == "compressed_tensors"))
-    throw UsageError("--as " + words.as + " writes classes of torchao, not --to " + words.to);
+    throw UsageError("--as " + words.as + " writes torchao classes, not --to " + words.to);
   if (!words.pack.empty() && words.to != "dense")
     throw UsageError("--cpu-pack is for --to dense: other targets keep the codes as they are packed");
   if (!words.pack.empty()) cpu_layout(words.pack);
@@ -312,18 +312,18 @@ void add_convert(CLI::App& app, int& exit_code) {
       ->required();
   command->add_option(
       "--to,--dialect", words->to,
-      "torchao: classes of 0.18.0; compressed_tensors: a folder; dense: floats, as dequantize gives them; or "
+      "torchao: its 0.18.0 classes; compressed_tensors: a folder; dense: floats, as dequantize gives them; "
+      "or "
       "a dialect: torchao_safetensors, torchao_2338, plain; default: the dialect that holds IN");
   command
       ->add_option("--as", words->as,
                    "torchao_v2: put the planes of torchao's first generation into the classes of 0.18.0")
       ->check(CLI::IsMember({"torchao_v2"}).description(""));
-  command->add_option(
-      "--cpu-pack", words->pack,
-      "CPU layout that --to dense assumes for int4 packs that do not record it: avx512, avx2 or "
-      "default");
+  command->add_option("--cpu-pack", words->pack,
+                      "with --to dense: the CPU layout to assume for packed int4 weights that do not record "
+                      "it: avx512, avx2 or default");
   command->add_flag("--other-rounding", words->other_rounding,
-                    "write OUT also where its own rule rounds weights of the same real values otherwise");
+                    "write OUT even where its format rounds the same real values differently");
   add_strict(*command, words->strict);
   add_file_options(*command, words->options, "--read-dialect");
   command->callback([words, &exit_code] {

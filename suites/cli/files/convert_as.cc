@@ -177,7 +177,7 @@ std::vector<std::string> compare_with(const Checkpoint& checkpoint, const fs::pa
                                       const ConvertArguments& words) {
   const Checkpoint out = read_back(written, words);
   const auto fail = [&](const std::string& what) {
-    throw Failure(what + " in what would be " + words.out + ", which is not written");
+    throw Failure(what + " in the file that would become " + words.out + ", so OUT is not written");
   };
   const MeaningFindings meaning = compare_meaning(checkpoint, out, "", "");
   if (!meaning.different.empty()) {
@@ -192,10 +192,10 @@ std::vector<std::string> compare_with(const Checkpoint& checkpoint, const fs::pa
     if (found == by_name.end()) fail(tensor.name + ": is not");
     for (const auto& [name, value] : tensor.attributes.items())
       if (name.starts_with(kFurther) && found->second->attributes.value(name, Config()) != value)
-        lost.push_back("OUT has no place for " + tensor.name + "." + name.substr(kFurther.size()));
+        lost.push_back("OUT cannot store " + tensor.name + "." + name.substr(kFurther.size()));
     for (const InnerTensor& part : tensor.payload)
       if (part.name.starts_with(kFurther) && !find_payload(*found->second, part.name))
-        lost.push_back("OUT has no place for " + tensor.name + "." + part.name.substr(kFurther.size()));
+        lost.push_back("OUT cannot store " + tensor.name + "." + part.name.substr(kFurther.size()));
   }
   return lost;
 }
@@ -223,7 +223,7 @@ void report_today(const ConvertArguments& words, const Checkpoint& checkpoint, c
                            {"no_place", lost}});
   else
     std::cout << today.made.size() << " of " << checkpoint.tensors.size() << " tensors are in " << words.out
-              << " in classes of torchao 0.18.0, read back and of the same meaning\n";
+              << " as torchao 0.18.0 classes, read back and equal in meaning\n";
   print_notes(lost);
 }
 

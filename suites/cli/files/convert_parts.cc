@@ -23,15 +23,14 @@ void require_dict_of_tensors(const std::string& file, const TorchObject& object)
   const std::optional<MappingParts> mapping = mapping_of(object.root);
   if (!mapping)
     throw Failure(file + ": it holds a " + value_text(object.root) +
-                  ", and safetensors only a dict of tensors");
+                  ", but safetensors can hold only a dict of tensors");
   for (const auto& [key, value] : mapping->entries) {
     const std::string path = key_step(key, true);
     if (key->kind != pickle::Kind::string)
-      throw Failure(file + ": the key " + value_text(key) +
-                    " is not a string, and safetensors has no others");
+      throw Failure(file + ": the key " + value_text(key) + " is not a string, as safetensors requires");
     if (!is_tensor_node(value))
       throw Failure(file + ": '" + path + "' is not a tensor (" + value_text(value) +
-                    "), and safetensors holds only tensors");
+                    "), but safetensors can hold only tensors");
   }
 }
 

@@ -18,7 +18,7 @@ namespace qcts::cli {
 namespace {
 
 constexpr const char* kValuesRemain =
-    "The values remain: qcts dequantize, then qcts quantize by a scheme of today";
+    "Only the values can be kept: qcts dequantize, then qcts quantize with a current scheme";
 
 // Is the class one of today, with the names that its parts have today? A class that is not known here is
 // kept.
@@ -80,7 +80,7 @@ const SchemeTensor* make_today(const NamedTensor& tensor, bool safetensors, Toda
     return nullptr;
   }
   if (!found) {
-    unheld.add(tensor, "no class of torchao 0.18.0 holds the planes of this " + tensor.type);
+    unheld.add(tensor, "no torchao 0.18.0 class holds the planes of this " + tensor.type);
     return nullptr;
   }
   take_todays_layout(*found);
@@ -91,7 +91,8 @@ const SchemeTensor* make_today(const NamedTensor& tensor, bool safetensors, Toda
                            " in the layout '" + std::string(found->layout.name()) + "' under the policy '" +
                            std::string(found->activation.name()) + "'");
   else if (safetensors && !cls->in_safetensors)
-    throw Failure(tensor.name + ": torchao writes no " + std::string(cls->name) + " to safetensors: use .pt");
+    throw Failure(tensor.name + ": torchao cannot write " + std::string(cls->name) +
+                  " to safetensors: use .pt");
   if (!cls) return nullptr;
   return &today.made.emplace_back(*std::move(found));
 }
@@ -135,7 +136,7 @@ EditedZip with_todays_tensors(const Checkpoint& checkpoint, const TorchObject& o
     if (const auto found = by_name.find(leaf.name); found != by_name.end())
       places.emplace(leaf.place, found->second);
     else if (cls && dialect_of_class(cls) == "torchao_v1")
-      throw Failure(leaf.name + ": no class of torchao 0.18.0 holds the planes of this " +
+      throw Failure(leaf.name + ": no torchao 0.18.0 class holds the planes of this " +
                     std::string(split_global(cls).name) + ". " + kValuesRemain);
   }
   EditedZip edited = replace_tensors(object, places);

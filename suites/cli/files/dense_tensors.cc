@@ -36,7 +36,7 @@ std::vector<std::string> DenseTensors::obstacles() const {
   for_each_object_value(checkpoint_, [&](const ObjectValue& held) {
     if (is_numpy_array(held))
       reasons.push_back((held.path.empty() ? "the file's value" : held.path) +
-                        ": a numpy array, which is no tensor: save torch.from_numpy of it");
+                        ": a numpy array, which is not a tensor: save torch.from_numpy(array) instead");
   });
   return reasons;
 }
@@ -45,7 +45,7 @@ DenseTensors::Read DenseTensors::read(const NamedTensor& tensor) const {
   const auto without = [&](const std::string& why) { return Read{std::nullopt, tensor.name + ": " + why}; };
   if (const auto found = contradictions_.find(tensor.name); found != contradictions_.end())
     return without(found->second->text);
-  if (!is_utf8(tensor.name)) return without("its name is no UTF-8, as safetensors needs");
+  if (!is_utf8(tensor.name)) return without("its name is not UTF-8, as safetensors requires");
   std::optional<Tensor> dense = dense_of(tensor, cpu_pack_);
   if (!dense) return without(why_not_dense(tensor));
   if (!has_safetensors_dtype(dense->dtype))

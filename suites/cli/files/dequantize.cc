@@ -102,14 +102,14 @@ std::vector<std::string> input_parts(const Checkpoint& checkpoint, const std::ve
 
 void note_input_parts(const Checkpoint& checkpoint, const std::vector<std::string>& parts) {
   if (parts.empty()) return;
-  std::vector<std::string> notes = {"OUT has no place for what acts on x: " + with_more(parts)};
+  std::vector<std::string> notes = {"OUT cannot store the parts that act on x: " + with_more(parts)};
   std::vector<std::string> scaled;
   for (const NamedTensor& tensor : checkpoint.tensors)
     if (input_scale(tensor)) scaled.push_back(tensor.name);
   if (!scaled.empty())
     notes.push_back(
-        "the layer's weight is OUT's times the scale of its x, column by column, and a model of OUT "
-        "computes something else: " +
+        "OUT leaves out the scale of x: the layer's real weight is OUT's weight multiplied by it, column by "
+        "column, so a model that loads OUT computes something else: " +
         with_more(scaled));
   print_notes(notes);
 }
@@ -131,8 +131,9 @@ void add_dequantize(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("dequantize", "write every tensor as floats under its own name");
   command->add_option("IN", words->in, "a file, or a directory with config.json and shards")->required();
   command->add_option("OUT", words->out, "a .safetensors file")->required();
-  command->add_option("--cpu-pack", words->pack,
-                      "CPU layout to assume for int4 packs that do not record it: avx512, avx2 or default");
+  command->add_option(
+      "--cpu-pack", words->pack,
+      "CPU layout to assume for packed int4 weights that do not record it: avx512, avx2 or default");
   command->add_flag("--partial", words->partial,
                     "leave out tensors that cannot be dequantized, with a note for each");
   add_strict(*command, words->strict);

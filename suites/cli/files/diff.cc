@@ -181,24 +181,23 @@ int run_diff(const DiffArguments& words) {
 
 void add_diff(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<DiffArguments>();
-  CLI::App* command = app.add_subcommand(
-      "diff",
-      "two checkpoints: equal in meaning, in all that they hold, in bytes? 1 when what they hold differs, 5 "
-      "when one cannot be read");
+  CLI::App* command = app.add_subcommand("diff",
+                                         "say whether two checkpoints are equal in meaning, in content and "
+                                         "in bytes: 1 if their content differs, 5 if one cannot be read");
   command->add_option("A", words->a, "a file or a directory")->required();
   command->add_option("B", words->b, "a file or a directory")->required();
-  command->add_option("--cpu-pack", words->pack_a,
-                      "which CPU packed int4 weights that do not say so: avx512, avx2 or default");
-  command->add_option("--cpu-pack-b", words->pack_b, "the same for B alone");
-  CLI::Option* strict =
-      command->add_flag("--strict", words->strict, "what one of the two has no place for is a difference");
+  command->add_option(
+      "--cpu-pack", words->pack_a,
+      "the CPU layout of packed int4 weights, if A does not record it: avx512, avx2 or default");
+  command->add_option("--cpu-pack-b", words->pack_b, "the same, for B only");
+  CLI::Option* strict = command->add_flag("--strict", words->strict,
+                                          "count anything that one of the two cannot store as a difference");
   CLI::Option* all =
-      command->add_flag("--all", words->all, "every difference instead of the first twenty of a list");
+      command->add_flag("--all", words->all, "show every difference, not only the first twenty of each list");
   command
       ->add_flag("--error", words->error,
-                 "B is quantized from A: each layer's SQNR, largest error, saturated codes and zero groups, "
-                 "and what "
-                 "only one of them has; never a failure")
+                 "B was quantized from A: show each layer's SQNR, largest error, saturated codes and zero "
+                 "groups, and what only one of them has; never fail")
       ->excludes(strict)
       ->excludes(all);
   add_file_options(*command, words->options);

@@ -100,11 +100,11 @@ void print_errors(const QuantizationErrors& errors, Printout& out) {
                {"zero groups", Align::right}},
               rows);
   if (errors.all.non_finite != 0)
-    out.text(count_text(errors.all.non_finite) + " elements are NaN or infinite and count nowhere");
+    out.text(count_text(errors.all.non_finite) + " elements are NaN or infinite and are not counted");
   print_input_scales(errors.layers, out);
   for (const LayerError& layer : errors.unquantized)
-    out.text("not quantized, and not the original's: " + layer.name + ": SQNR " + sqnr_text(layer.sums) +
-             " dB, max error " + short_number(layer.sums.max_error));
+    out.text("not quantized, but different from the original: " + layer.name + ": SQNR " +
+             sqnr_text(layer.sums) + " dB, max error " + short_number(layer.sums.max_error));
   for (const std::string& name : errors.missing)
     out.text("missing: " + name + ": only the original has a tensor of this name");
   for (const std::string& why : errors.not_compared) out.text("not compared: " + why);

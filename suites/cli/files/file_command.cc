@@ -35,7 +35,8 @@ std::string how_to_allow(const Refusal& refusal) {
   if (at == std::string::npos) return "";
   const std::string tag = refusal.detail.substr(at + kDevice.size());
   if (tag.empty() || tag.find_first_of(" '\"=\n") != std::string::npos) return "";
-  return " (--allow-location " + tag + " keeps it, --map-location " + tag + "=cpu reads it as the CPU's)";
+  return " (--allow-location " + tag + " keeps it, --map-location " + tag +
+         "=cpu reads it as if it were on the CPU)";
 }
 
 std::string refusal_text(const Refusal& refusal) { return "refused: " + describe(refusal); }
@@ -58,8 +59,8 @@ std::string without_action(const std::string& text) {
 std::string hint_of_missing(const std::string& text) {
   const std::string path = text.substr(0, text.rfind(": "));
   const auto slashes = std::ranges::count(path, '/');
-  if (path.starts_with("file://")) return " (name the path without file://)";
-  if (path.find("://") != std::string::npos) return " (an address is not read: download the file first)";
+  if (path.starts_with("file://")) return " (give the path without file://)";
+  if (path.find("://") != std::string::npos) return " (qcts cannot read an address: download the file first)";
   if (path.starts_with("~")) return " (the shell replaces ~ only where it is not quoted)";
   if (path.find_first_of("*?") != std::string::npos) return " (no file matches)";
   if (slashes == 1 && path.find_first_of(" \\:") == std::string::npos && path.front() != '/' &&
@@ -71,7 +72,7 @@ std::string hint_of_missing(const std::string& text) {
 RunError error_of(const IoError& error) {
   const bool no_such_path = error.error_number() == ENOENT || error.error_number() == ENOTDIR;
   if (std::string_view(error.what()).starts_with("-: "))
-    return UsageError("-: standard input is not read: save it to a file and name that");
+    return UsageError("-: qcts cannot read standard input: save it to a file and pass that");
   if (!no_such_path) return RunError(Outcome::infrastructure, error.what());
   const std::string text = without_action(error.what());
   return UsageError(text + hint_of_missing(text));
@@ -94,7 +95,7 @@ void add_file_options(CLI::App& command, FileOptions& options, const std::string
   command.add_option(dialect, options.open.dialect, "read as this dialect: " + dialects);
   command.add_option(
       "--config", options.open.config,
-      "the config.json that says how the weights of a file are quantized; otherwise the one beside it");
+      "the config.json that says how the weights of a file are quantized; default: the one next to the file");
   command.add_flag("--lenient", options.open.lenient, "accept what the formats' own libraries tolerate");
   command.add_flag("--no-crc", options.no_crc, "do not verify the checksums of a torch zip's records");
   command
@@ -111,9 +112,8 @@ void add_file_options(CLI::App& command, FileOptions& options, const std::string
           [&options](const std::vector<std::string>& maps) {
             for (const std::string& map : maps) options.open.map_locations.push_back(parts_of_map(map));
           },
-          "FROM=TO: read storages of one device tag as another's, as torch.load(map_location) does; of "
-          "several FROM "
-          "the longest decides")
+          "FROM=TO: read storages tagged with device FROM as if tagged TO, as torch.load(map_location) does; "
+          "if several match, the longest FROM wins")
       ->allow_extra_args(false);
   command.parse_complete_callback([&options] {
     for (const auto& [from, to] : options.open.map_locations)
@@ -225,7 +225,7 @@ void print_written(const std::filesystem::path& path, bool json) {
 void require_no_gguf(const Checkpoint& checkpoint, const std::string& command) {
   if (checkpoint.ggufs.empty()) return;
   throw Failure(checkpoint.path.string() + ": a GGUF file, which " + command +
-                " does not take: qcts dequantize makes a safetensors file of floats of it");
+                " does not accept: qcts dequantize converts it to a safetensors file of floats");
 }
 
 std::string grouped(uint64_t number) { return with_commas(static_cast<double>(number)); }
@@ -257,7 +257,7 @@ std::string layout_if_shown(const Checkpoint& checkpoint, const std::string& ask
   const std::string where = checkpoint.path.string() + ": " + pack.tensor + ": ";
   if (pack.decided.empty()) {
     why_not = where + "the file does not say which CPU packed it, and neither do its codes: " + pack.why_not +
-              " (" + pack_text(pack) + "); name the pack with --cpu-pack avx512|avx2|default";
+              " (" + pack_text(pack) + "); give the layout with --cpu-pack avx512|avx2|default";
     return "";
   }
   print_notes({where + "the file does not say which CPU packed it; its codes show " + pack.decided + " (" +

@@ -81,14 +81,15 @@ const FirstRecipe* find_first_recipe(std::string_view word, std::string_view dia
   const std::string name(word);
   for (const UnwrittenRecipe& unwritten : kUnwritten)
     if (unwritten.word == word)
-      throw UsageError(name + " makes " + std::string(unwritten.made) + ", which is read, not written");
+      throw UsageError(name + " makes " + std::string(unwritten.made) +
+                       ", which qcts can read but not write");
   for (const VersionedConfig& config : kVersioned)
     if (config.word == word)
       throw UsageError(name + ": version 1 is --scheme " + std::string(config.first) +
                        (config.today.empty() ? "" : ", version 2 --scheme " + std::string(config.today)));
   if (word == "ModuleFqnToConfig")
     throw UsageError(
-        "ModuleFqnToConfig names a recipe for each module: name one recipe, and its modules with "
+        "ModuleFqnToConfig names a recipe per module: pass one recipe, and choose its modules with "
         "--include");
   return nullptr;
 }

@@ -123,7 +123,7 @@ void print_pack(const CpuPack& pack) {
   char chance[32];
   std::snprintf(chance, sizeof chance, "%.0e", std::max(pack.chance, 1e-300));
   Printout out(screen_of(STDOUT_FILENO));
-  out.text("CPU pack, which the file does not say: " + pack_text(pack) + "; " +
+  out.text("CPU layout, which the file does not record: " + pack_text(pack) + "; " +
            (pack.decided.empty() ? "undecided: " + pack.why_not : pack.decided + " (p < " + chance + ")"));
   std::cout << out.str();
 }
@@ -241,7 +241,7 @@ void print_table(const Checkpoint& checkpoint) {
   print_tensors(checkpoint, out);
   out.blank();
   std::string sum = std::string(format_name(checkpoint.format)) + ", dialect " + checkpoint.dialect +
-                    (is_foreign_dialect(checkpoint) ? " (not read here)" : "") + ", " +
+                    (is_foreign_dialect(checkpoint) ? " (qcts cannot read it)" : "") + ", " +
                     std::to_string(checkpoint.tensors.size()) + " tensors; file " +
                     grouped(checkpoint.file_bytes) + " bytes, payload " + grouped(payload_bytes(checkpoint));
   if (!holds_foreign(checkpoint))

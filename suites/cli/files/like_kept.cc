@@ -94,9 +94,10 @@ std::vector<std::string> not_as_like(const QuantizeArguments& words, const Check
     if (++other_recipe == 1) first = tensor.name;
   }
   if (other_recipe > 0)
-    notes.push_back("--like has other codes for the same weights in " + std::to_string(other_recipe) +
-                    " of its tensors, such as " + first +
-                    ": a recipe that its file does not record (HQQ, GPTQ, ...) made them, and not this one");
+    notes.push_back(
+        "--like has other codes for the same weights in " + std::to_string(other_recipe) +
+        " of its tensors, such as " + first +
+        ": they were made by a recipe that its file does not record (HQQ, GPTQ, ...), not by this one");
   return notes;
 }
 

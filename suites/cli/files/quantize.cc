@@ -190,8 +190,9 @@ void print_choice(const std::string& basis, const std::vector<TiedName>& tied,
   constexpr size_t kLabel = 12;
   Printout out(screen_of(STDOUT_FILENO));
   for (const TiedName& weight : tied)
-    out.item("added", kLabel,
-             weight.target + ": config.json ties it to " + weight.source + ", and IN stores one");
+    out.item(
+        "added", kLabel,
+        weight.target + ": config.json ties it to " + weight.source + ", and IN stores only one of them");
   out.text("layers chosen by " + basis + "; --include, --exclude and --like change the choice");
   for (const QuantizeDecision& decision : decisions) {
     const std::string& name = decision.tensor->name;
@@ -313,10 +314,10 @@ void add_quantize(CLI::App& app, int& exit_code) {
                    "a state dict (.pt, .pth, .bin), .safetensors in torchao's dialect, or a folder that "
                    "transformers loads")
       ->required();
-  command->add_option("--scheme", words->scheme,
-                      "a scheme of `qcts schemes`, or a recipe of torchao 0.9 or 0.13 by its name in "
-                      "quant_api.py, in its own class: int4_weight_only, float8_weight_only, ...; "
-                      "default: that of --like");
+  command->add_option(
+      "--scheme", words->scheme,
+      "a scheme in `qcts schemes`, or a torchao 0.9 or 0.13 recipe by its name in quant_api.py, in its own "
+      "class: int4_weight_only, float8_weight_only, ...; default: the scheme of --like");
   command
       ->add_option(
           "--as", words->dialect,
@@ -327,7 +328,7 @@ void add_quantize(CLI::App& app, int& exit_code) {
   command->add_option("--layout", words->layout,
                       "int4: tile_packed_4d (default), cpu_avx512, cpu_avx2, cpu_default (.pt only)");
   command->add_option("--activation", words->activation,
-                      "how linear takes x: a policy of `qcts schemes` (default weight_only)");
+                      "how linear treats x: a policy in `qcts schemes` (default weight_only)");
   add_static_options(*command, words->scales);
   command
       ->add_option("--include", words->rules.include,
@@ -341,9 +342,10 @@ void add_quantize(CLI::App& app, int& exit_code) {
   command->add_option("--like", words->like,
                       "quantize the tensors that are quantized in this checkpoint; a folder's "
                       "quantization_config is copied too");
-  command->add_option("--max-shard-size", words->max_shard_size,
-                      "OUT is a folder: the largest weight file, as 5GB, 200KB; default: as IN is cut");
-  command->add_flag("--overwrite", words->overwrite, "replace OUT if it is a model's folder");
+  command->add_option(
+      "--max-shard-size", words->max_shard_size,
+      "if OUT is a folder: the maximum size of a weight file, such as 5GB or 200KB; default: split as IN is");
+  command->add_flag("--overwrite", words->overwrite, "replace OUT if it is a model folder");
   command->add_flag("--dry-run", words->dry_run, "list the chosen layers and write nothing");
   command->add_flag("--strict", words->strict, "exit code 1 if a chosen layer stays float");
   add_file_options(*command, words->options);

@@ -40,11 +40,11 @@ std::string kept_float(const std::string& name, std::string_view model_type, boo
     return "transformers leaves it float unless it is named";
   if (std::ranges::find(kConv1dModels, model_type) != std::end(kConv1dModels) &&
       std::ranges::find(kConv1dLayers, layer) != std::end(kConv1dLayers))
-    return "a Conv1D, and transformers quantizes Linear layers";
+    return "a Conv1D, but transformers quantizes only Linear layers";
   if (has_experts && name.find(".experts.") != name.npos)
-    return "an expert, which transformers joins with others to one 3-D parameter";
+    return "an expert, which transformers joins with others into one 3-D parameter";
   if (has_experts && (layer == "gate" || layer == "router"))
-    return "a router, which is no Linear layer of transformers";
+    return "a router, which is not a Linear layer in transformers";
   return "";
 }
 
@@ -218,7 +218,7 @@ std::vector<std::string> copy_others(const fs::path& from, const fs::path& to) {
     if (fs::is_regular_file(source))
       fs::copy_file(source, to / name);
     else
-      notes.push_back(name + " is no file and is not copied");
+      notes.push_back(name + " is not a file and is not copied");
   }
   return notes;
 }
@@ -278,10 +278,9 @@ void require_folder(const QuantizeArguments& words, const QuantizePlan& plan, co
   if (!fs::is_directory(out)) throw UsageError("OUT '" + words.out + "' is a file, not a folder");
   if (fs::is_empty(out)) return;
   if (!words.overwrite)
-    throw UsageError("OUT '" + words.out + "' is not empty: name another folder, or add --overwrite");
+    throw UsageError("OUT '" + words.out + "' is not empty: choose another folder, or add --overwrite");
   if (!fs::exists(out / "config.json"))
-    throw UsageError("OUT '" + words.out +
-                     "' has no config.json: --overwrite replaces a model's folder only");
+    throw UsageError("OUT '" + words.out + "' has no config.json: --overwrite replaces only a model folder");
   if (const fs::path inside = fs::canonical(checkpoint.path).lexically_relative(fs::canonical(out));
       *inside.begin() != "..")
     throw UsageError("OUT '" + words.out + "' holds IN");

@@ -65,12 +65,12 @@ void choose_container(const QuantizeArguments& words, QuantizePlan& plan) {
                      "' ends in neither .pt, .pth, .bin nor .safetensors, nor in / for a folder" +
                      did_you_mean(ending, endings));
   plan.safetensors = ending == ".safetensors" || (plan.folder && plan.cls && plan.cls->in_safetensors);
-  if (plan.safetensors && !plan.cls) throw UsageError("TinyQ writes no safetensors: use .pth");
+  if (plan.safetensors && !plan.cls) throw UsageError("TinyQ cannot write safetensors: use .pth");
   if (plan.safetensors && !plan.cls->in_safetensors)
-    throw UsageError("torchao writes no " + std::string(plan.cls->name) + " (layout " +
+    throw UsageError("torchao cannot write " + std::string(plan.cls->name) + " (layout " +
                      std::string(plan.layout.name()) + ") to safetensors: use .pt");
   if (!plan.folder && (!words.max_shard_size.empty() || words.overwrite))
-    throw UsageError("--max-shard-size and --overwrite are for a folder, and OUT is a file");
+    throw UsageError("--max-shard-size and --overwrite are for a folder, but OUT is a file");
 }
 
 }  // namespace
@@ -85,16 +85,16 @@ QuantizePlan quantize_plan(const QuantizeArguments& words) {
   if (layouts.empty() && !words.dialect.empty())
     throw UsageError(words.dialect + " has no class for " + words.scheme +
                      first_generation_of(words.scheme, plan.activation));
-  if (layouts.empty()) throw UsageError(words.scheme + " is read and judged, but not written by qcts");
+  if (layouts.empty()) throw UsageError("qcts can read and judge " + words.scheme + ", but not write it");
   if (std::ranges::find(layouts, layout) == layouts.end())
-    throw UsageError(words.scheme + " is not written in the layout '" + layout + "'" +
+    throw UsageError(words.scheme + " cannot be written in the layout '" + layout + "'" +
                      (words.dialect.empty() ? "" : " by " + words.dialect) + did_you_mean(layout, layouts));
   plan.layout = plan.scheme->layout_named(layout);
   plan.dialect = words.dialect;
   plan.cls = torchao_class(*plan.scheme, plan.layout, plan.activation, words.dialect);
   if (!plan.cls && plan.scheme->family() != "tinyq")
     throw UsageError(
-        (words.dialect.empty() ? "no class of torchao holds " : words.dialect + " has no class for ") +
+        (words.dialect.empty() ? "no torchao class holds " : words.dialect + " has no class for ") +
         words.scheme + " in the layout '" + layout + "' under the policy '" + words.activation + "'" +
         first_generation_of(words.scheme, plan.activation));
   choose_container(words, plan);
@@ -131,7 +131,7 @@ std::string scheme_of_like(const Checkpoint& like, const std::string& path,
     if (tensor->scheme != first.scheme || tensor->activation != first.activation)
       throw Failure(path + ": " + first.name + " is " + first.scheme + " under " +
                     std::string(first.activation.name()) + ", " + tensor->name + " is " + tensor->scheme +
-                    " under " + std::string(tensor->activation.name()) + ": name one with --scheme");
+                    " under " + std::string(tensor->activation.name()) + ": choose one with --scheme");
   const Scheme* generation = find_scheme(first.scheme + "_v1");
   return like.dialect == "torchao_v1" && generation ? std::string(generation->name()) : first.scheme;
 }
@@ -167,7 +167,7 @@ void take_from_like(QuantizeArguments& words) {
     if (tensor.type == "Tensor" || tensor.type == "Parameter") continue;
     if (tensor.scheme.empty())
       throw Failure(words.like + ": " + tensor.name + " is " + class_of(tensor) +
-                    ", which is read, not written: name a scheme with --scheme");
+                    ", which qcts can read but not write: choose a scheme with --scheme");
     tensors.push_back(&tensor);
   }
   if (tensors.empty()) throw Failure(words.like + " has no quantized tensor, so --like chooses nothing");
@@ -175,7 +175,7 @@ void take_from_like(QuantizeArguments& words) {
   words.scheme = scheme_of_like(like, words.like, tensors);
   if (words.activation.empty()) words.activation = first.activation.name();
   if (words.layout.empty() && !first.layout)
-    throw Failure(words.like + " does not say which CPU packed its weights: name one with --layout");
+    throw Failure(words.like + " does not say which CPU packed its weights: give the layout with --layout");
   if (words.layout.empty()) words.layout = first.layout->name();
   const Scheme& scheme = scheme_of(words.scheme);
   const std::optional<Layout> layout = scheme.find_layout(words.layout);
@@ -188,7 +188,7 @@ void take_from_like(QuantizeArguments& words) {
 
 QuantizeArguments spelled_out(QuantizeArguments words) {
   if (words.scheme.empty() && words.like.empty())
-    throw UsageError("--scheme or --like has to say how to quantize");
+    throw UsageError("--scheme or --like must say how to quantize");
   if (words.scheme.empty()) take_from_like(words);
   if (const FirstRecipe* recipe = find_first_recipe(words.scheme, words.dialect)) {
     words.scheme = recipe->scheme;

@@ -115,8 +115,8 @@ void check_ending(const Checkpoint& checkpoint, const std::string& out) {
              is_gguf = checkpoint.format == Format::gguf;
   if ((names_pickle && (is_safetensors || is_gguf)) || (ending == ".safetensors" && !is_safetensors) ||
       (ending == ".gguf" && !is_gguf))
-    throw UsageError(out + ": '" + ending + "' is the ending of another format than " +
-                     std::string(format_name(checkpoint.format)) + ", which resave keeps");
+    throw UsageError(out + ": '" + ending + "' is not an ending of " +
+                     std::string(format_name(checkpoint.format)) + ", the format that resave keeps");
 }
 
 int resave(const ResaveArguments& words) {
@@ -125,7 +125,7 @@ int resave(const ResaveArguments& words) {
     throw UsageError(words.in + ": a TorchScript archive, which qcts reads but does not write");
   if (checkpoint.format == Format::gguf && checkpoint.ggufs.size() > 1)
     throw UsageError(words.in + ": the first of " + std::to_string(checkpoint.ggufs.size()) +
-                     " parts; name the folder that holds them, and a new one");
+                     " parts; pass the folder that holds them, and a new one");
   if (checkpoint.format != Format::directory) check_ending(checkpoint, words.out);
   print_findings(checkpoint);
   std::vector<std::string> notes;

@@ -29,7 +29,7 @@ void require_in_range(const StaticScales& scales) {
     if (scale && !(std::isfinite(*scale) && *scale > 0))
       throw UsageError("a scale must be finite and above 0");
   if (scales.zero_point && (*scales.zero_point < -128 || *scales.zero_point > 127))
-    throw UsageError("--activation-zero-point must lie in -128 .. 127");
+    throw UsageError("--activation-zero-point must be in -128 .. 127");
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ Planes static_planes(const Scheme& scheme, Policy activation, const StaticScales
     if (option.empty())
       throw UsageError(policy + " needs " + plane.name + " from a calibration, which IN does not contain");
     const std::optional<double> value = given(option, scales);
-    if (!value) throw UsageError(policy + " needs " + option + ", which a calibration gives");
+    if (!value) throw UsageError(policy + " needs " + option + ", which comes from a calibration");
     ++taken;
     if (is_float(plane.dtype))
       store_float(plane.dtype, plane.bytes, 0, *value);

@@ -37,7 +37,7 @@ void add_names_of_dicts(const pickle::Ref& root, std::set<std::string>& names) {
 }  // namespace
 
 void add_strict(CLI::App& command, bool& strict) {
-  command.add_flag("--strict", strict, "refuse attributes that no class has, which are otherwise noted");
+  command.add_flag("--strict", strict, "refuse attributes that no class has (default: note them)");
 }
 
 void require_no_further(const Checkpoint& checkpoint) {
@@ -50,7 +50,8 @@ void require_no_further(const Checkpoint& checkpoint) {
   for (const auto& legacy : checkpoint.legacies) add_names_of_dicts(legacy->root, of_dicts);
   for (const std::string& name : of_dicts) add(name);
   if (!places.empty())
-    throw Failure(checkpoint.path.string() + ": --strict takes no attributes that no class has: " + places);
+    throw Failure(checkpoint.path.string() +
+                  ": --strict does not accept attributes that no class has: " + places);
 }
 
 }  // namespace qcts::cli

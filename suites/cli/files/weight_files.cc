@@ -77,7 +77,7 @@ uint64_t size_of_words(const std::string& words) {
   uint64_t bytes = 0;
   if (error != std::errc() || found == kUnits.end() || number == 0 ||
       __builtin_mul_overflow(number, found->second, &bytes))
-    throw UsageError("--max-shard-size " + words + " is no size such as 5GB, 500MB or 200KiB");
+    throw UsageError("--max-shard-size " + words + " is not a size such as 5GB, 500MB or 200KiB");
   return bytes;
 }
 

@@ -140,12 +140,12 @@ class OriginFinder {
     found_.undecided.push_back({tensor.name, tensor.type + " (" + tensor.coded->scheme + ")",
                                 calibrated ? "its codes depend on calibration data: the weight alone cannot "
                                              "decide who chose them"
-                                           : "no recipe of this library is known here, and its codes may "
-                                             "depend on calibration data: the weight alone cannot decide"});
+                                           : "qcts knows no recipe of this library, and its codes may depend "
+                                             "on calibration data: the weight alone cannot decide"});
   }
 
   static std::string misfit(const NamedTensor& original, const NamedTensor& tensor) {
-    if (!is_plain(original)) return "DENSE has a " + original.type + ", which is no dense weight";
+    if (!is_plain(original)) return "DENSE has a " + original.type + ", which is not a dense weight";
     const DType dtype = original.payload[0].tensor.dtype;
     if (dtype != DType::float32 && dtype != DType::float16 && dtype != DType::bfloat16)
       return "DENSE has elements of " + std::string(dtype_name(dtype));
@@ -180,7 +180,7 @@ std::string scheme_words(const Scheme& scheme, const Origin& origin) {
   std::string text = std::string(scheme.name()) + ": " + recipe_versions(recipes);
   if (!today) text += " (" + words + ")";
   if (recipes.front().dtype != origin.dense_dtype)
-    text += ", of DENSE in " + std::string(dtype_name(recipes.front().dtype));
+    text += ", from DENSE in " + std::string(dtype_name(recipes.front().dtype));
   return text;
 }
 
@@ -376,14 +376,13 @@ void add_whence(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<WhenceArguments>();
   CLI::App* command = app.add_subcommand(
       "whence",
-      "which library, versions and recipe make exactly these quantized weights of those dense ones? 1 if "
-      "none makes one of them, 3 if none can be compared, 5 if a file cannot be read");
+      "say which library, versions and recipe turn the dense weights into exactly these quantized ones: 1 if "
+      "no recipe makes one of them, 3 if none can be compared, 5 if a file cannot be read");
   command->add_option("DENSE", words->dense, "the original: a file or a directory")->required();
-  command->add_option("QUANTIZED", words->quantized, "made of DENSE: a file or a directory")->required();
-  command->add_option(
-      "--cpu-pack", words->pack,
-      "which CPU packed int4 weights that do not say so: avx512, avx2 or default; otherwise DENSE "
-      "decides");
+  command->add_option("QUANTIZED", words->quantized, "made from DENSE: a file or a directory")->required();
+  command->add_option("--cpu-pack", words->pack,
+                      "the CPU layout of packed int4 weights, if the file does not record it: avx512, avx2 "
+                      "or default; default: DENSE decides");
   add_file_options(*command, words->options);
   command->callback([words, &exit_code] {
     bool compared = false;

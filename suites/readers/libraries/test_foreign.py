@@ -31,7 +31,7 @@ def test_a_foreign_format_is_named_and_neither_judged_nor_written(case, tmp_path
     codes = codes_of(parts)
     assert {t["name"]: t.get("foreign") for t in told["tensors"]}[codes] == dialect
     table = qcts("inspect", folder)
-    assert f"dialect {dialect} (not read here)" in table.stdout and "plain" not in table.stdout
+    assert f"dialect {dialect} (qcts cannot read it)" in table.stdout and "plain" not in table.stdout
     checked = qcts("check", folder, code=3)
     assert checked.stdout.startswith("not judged: ") and codes in checked.stdout
     assert json.loads(qcts("check", folder, "--json", code=3).stdout)["passed"] is None

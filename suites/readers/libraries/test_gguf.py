@@ -119,7 +119,7 @@ def test_no_dialect_and_no_other_ending_fit_a_gguf_file(tmp_path):
     path = File().write(tmp_path / "m.gguf")
     assert refusal(path, "--dialect", "torchao_v2")["class"] == "SubclassSchema"
     for ending in ("pt", "safetensors"):
-        assert "another format" in qcts("resave", path, tmp_path / f"o.{ending}", code=2).stderr
+        assert "the format that resave keeps" in qcts("resave", path, tmp_path / f"o.{ending}", code=2).stderr
 
 
 @pytest.mark.parametrize("command", [("convert",), ("quantize", "--scheme", "int8_row")])
@@ -185,7 +185,7 @@ def test_all_parts_are_read_from_the_folder_and_from_the_first(tmp_path):
     assert inspect(first)["file_bytes"] == sum(part.stat().st_size for part in parts_of(folder))
     alone = qcts("inspect", second, "--json")
     assert len(json.loads(alone.stdout)["tensors"]) == 2 and "it is part 2 of 3" in alone.stderr
-    assert "name the folder" in qcts("resave", first, tmp_path / "o.gguf", code=2).stderr
+    assert "pass the folder" in qcts("resave", first, tmp_path / "o.gguf", code=2).stderr
     qcts("check", first)
 
 

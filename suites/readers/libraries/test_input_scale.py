@@ -88,7 +88,7 @@ def test_dequantize_names_what_out_cannot_hold(files):
     out = folder / "out.safetensors"
     done = qcts("dequantize", folder / "smooth.pt", out, "--json")
     assert json.loads(done.stdout)["input_parts"] == [part]
-    assert f"OUT has no place for what acts on x: {part}" in done.stderr and "OUT's times the scale of its x" in done.stderr
+    assert f"OUT cannot store the parts that act on x: {part}" in done.stderr and "OUT leaves out the scale of x" in done.stderr
     assert read_safetensors(out)["0.weight"][1] == [N, K]
     e1 = json.loads(qcts("diff", folder / "smooth.pt", out, "--json", code=1).stdout)["e1"]
     assert (e1["differing"], e1["first"]["field"]) == (1, "scale of x")
@@ -120,4 +120,4 @@ def test_a_static_scale_of_x_is_named(tmp_path):
     quantized.act_quant_scale = torch.tensor([[0.5]])
     torch.save({"0.weight": quantized}, tmp_path / "static.pt")
     done = qcts("dequantize", tmp_path / "static.pt", tmp_path / "out.safetensors")
-    assert "acts on x: 0.weight.act_quant_scale" in done.stderr and "times" not in done.stderr
+    assert "act on x: 0.weight.act_quant_scale" in done.stderr and "multiplied" not in done.stderr

@@ -198,7 +198,7 @@ def test_dense_is_rounded_as_the_model_was(dense, tmp_path):
         file = quantize(dense, scheme, tmp_path)
         (tensor,) = whence(wide, file)["tensors"]
         assert {fit["dtype"] for fit in tensor["fits"]} == {"bfloat16"} and scheme in schemes_of(tensor)
-        assert "of DENSE in bfloat16" in " ".join(qcts("whence", wide, file).stdout.split())
+        assert "from DENSE in bfloat16" in " ".join(qcts("whence", wide, file).stdout.split())
 
 
 def test_several_tensors_with_one_answer_are_one_line(tmp_path):
@@ -273,7 +273,7 @@ def test_a_weight_that_cannot_be_compared_is_named(dense, tmp_path):
     ):
         other = dense_file(tmp_path / "other.safetensors", {"fc.weight": values}, dtype)
         assert whence(other, file, code=3)["not_compared"] == [{"name": "fc.weight", "reason": why}]
-    assert "which is no dense weight" in whence(file, file, code=3)["not_compared"][0]["reason"]
+    assert "which is not a dense weight" in whence(file, file, code=3)["not_compared"][0]["reason"]
     assert whence(dense, dense, code=3)["tensors"] == []
     blocks = whence(dense, FIXTURES / GOLDENS["gguf_0_19_0/quantized"]["file"], code=3)["not_compared"]
     assert {"name": "blk.0.q4_0.weight", "reason": "Q4_0 belongs to no scheme whose recipe is known"} in blocks

@@ -84,4 +84,4 @@ def test_packs_that_agree_need_no_flag(tmp_path):
 def test_other_files_have_no_pack(tmp_path):
     source = float_weight(tmp_path / "float.safetensors", 16, 64)
     assert "cpu_pack" not in inspect(source)
-    assert "CPU pack" not in qcts("inspect", source).stdout
+    assert "CPU layout" not in qcts("inspect", source).stdout

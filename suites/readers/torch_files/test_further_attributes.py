@@ -173,8 +173,8 @@ def test_convert_says_which_attributes_have_no_place(tmp_path):
     state["1.weight"].note = "x"
     torch.save(state, tmp_path / "x.pt")
     done = qcts("convert", tmp_path / "x.pt", tmp_path / "x.safetensors")
-    assert "OUT has no place for 0.weight._is_param: True" in done.stderr
-    assert 'OUT has no place for 1.weight.note: "x"' in done.stderr
+    assert "OUT cannot store 0.weight._is_param: True" in done.stderr
+    assert 'OUT cannot store 1.weight.note: "x"' in done.stderr
     qcts("diff", tmp_path / "x.pt", tmp_path / "x.safetensors")
     state["0.weight"].extra = torch.ones(2)
     torch.save(state, tmp_path / "x.pt")

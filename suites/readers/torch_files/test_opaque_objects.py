@@ -157,7 +157,7 @@ def test_an_array_of_numpy_is_not_left_out_in_silence(tmp_path):
         path, out = saved(value, tmp_path / "x.pt"), tmp_path / "out.safetensors"
         out.unlink(missing_ok=True)
         told = qcts("dequantize", path, out, *names, code=1).stderr
-        assert "a numpy array, which is no tensor" in told and "--partial" in told and not out.exists()
+        assert "a numpy array, which is not a tensor" in told and "--partial" in told and not out.exists()
         assert "left out: " in qcts("dequantize", "--partial", path, out, *names).stderr and len(read_safetensors(out)) == 1
 
 

@@ -204,7 +204,7 @@ def test_code_of_a_file_is_not_run_unasked(words, tmp_path):
 def test_check_says_that_a_program_is_not_run_unasked(tmp_path):
     torch.jit.script(Branch()).save(tmp_path / "mine.pt")
     done = qcts("check", tmp_path / "mine.pt")
-    assert "not_supported  round_trip.file: a program is not loaded unasked" in done.stdout and "--run-program" in done.stdout
+    assert "not_supported  round_trip.file: a program is not loaded unless you ask" in done.stdout and "--run-program" in done.stdout
     assert "pass           size.file" in done.stdout
 
 

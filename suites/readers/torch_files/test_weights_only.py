@@ -104,7 +104,7 @@ def test_names_of_keys(container, tmp_path):
 
 def test_a_name_that_safetensors_cannot_hold_is_told(container, tmp_path):
     path = save({"\udc80": torch.ones(1), "w": torch.ones(1)}, tmp_path / "a.pt", container)
-    assert "no UTF-8" in qcts("dequantize", path, tmp_path / "o.safetensors", code=1).stderr
+    assert "not UTF-8" in qcts("dequantize", path, tmp_path / "o.safetensors", code=1).stderr
     qcts("dequantize", "--partial", path, tmp_path / "o.safetensors")
     assert list(read_safetensors(tmp_path / "o.safetensors")) == ["w"]
 

@@ -252,8 +252,8 @@ def test_other_files_are_refused_by_name(written, tmp_path):
         ([int8, pt], 2, "resave"),
         ([golden_2338("single"), out], 2, "resave"),
         ([int8, tmp_path / "out.txt"], 2, "ends in neither"),
-        ([int8, out, "--dialect", "torchao_v2"], 2, "is not one of safetensors"),
-        ([golden_2338("single"), pt, "--dialect", "torchao_safetensors"], 2, "is not one of pickles"),
+        ([int8, out, "--dialect", "torchao_v2"], 2, "is not for safetensors"),
+        ([golden_2338("single"), pt, "--dialect", "torchao_safetensors"], 2, "is not for pickles"),
         ([int8, out, "--dialect", "torchao_2339"], 2, "did you mean 'torchao_2338'?"),
         ([int8, tmp_path / "none/out.safetensors"], 5, "none/"),
     ):

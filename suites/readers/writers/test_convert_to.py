@@ -288,7 +288,7 @@ def test_other_rounding_is_counted_and_has_to_be_asked_for(tmp_path):
     done = convert(mine, out, "compressed_tensors")
     module = name.removesuffix("._weight_scale")
     assert done.returncode == 1 and not out.exists() and sorted(tmp_path.iterdir()) == [mine]
-    assert "--other-rounding writes it" in done.stderr and f"of 1 weight otherwise, first {module}.weight: " in done.stderr
+    assert "--other-rounding writes it" in done.stderr and f"of 1 weight differently, first {module}.weight: " in done.stderr
     report = json.loads(qcts("convert", mine, out, "--to", "compressed_tensors", "--other-rounding", "--json").stdout)
     written = read_folder(out)
     assert written[f"{module}.weight_scale"] == ("F32", shape, tensors[name][2])
@@ -333,7 +333,7 @@ REFUSED = {
     "extra_part": (AWQ + "int4_g32", without_codes, "compressed_tensors", "qweight_secret"),
     "not_read": (GPTQ + "int8_g64_sym", unread, "dense", "5 bits"),
     "not_read_ct": (GPTQ + "int8_g64_sym", unread, "compressed_tensors", "5 bits"),
-    "same": (INTEGERS, lambda *_: None, "compressed_tensors", "of compressed-tensors already"),
+    "same": (INTEGERS, lambda *_: None, "compressed_tensors", "already in compressed-tensors format"),
     "float4": ("compressed_tensors_0_20_0/fp4_bf16", lambda *_: None, "torchao", "mxfp4.weight: codes of 4-bit floats"),
     "experts": ("transformers_5_24_0_peers/gpt_oss", lambda *_: None, "torchao", "a stack of experts"),
     "input_scale": ("modelopt_0_47_0/fp8", lambda *_: None, "dense", "weight.input_scale: it acts on x"),
@@ -365,9 +365,9 @@ def test_words_that_contradict_each_other(tmp_path):
     source = file_of("torchao_0_9_0/int8wo")
     for words, said in {
         ("--to", "compresed_tensors"): "did you mean 'compressed_tensors'",
-        ("--to", "dense", "--as", "torchao_v2"): "--as torchao_v2 writes classes of torchao, not --to dense",
+        ("--to", "dense", "--as", "torchao_v2"): "--as torchao_v2 writes torchao classes, not --to dense",
         ("--to", "torchao", "--cpu-pack", "avx2"): "--cpu-pack is for --to dense",
-        ("--to", "compressed_tensors"): "has to be a new folder",
+        ("--to", "compressed_tensors"): "must be a new folder",
     }.items():
         done = subprocess.run([BIN, "convert", source, tmp_path / "out.safetensors", *words], capture_output=True, text=True)
         assert done.returncode == 2 and said in done.stderr, done.stderr

@@ -204,7 +204,7 @@ def test_every_form_has_one_meaning(recipe, word, tmp_path):
 REFUSED = {
     "today's recipe under the old policy": (
         ["--scheme", "int8_row", "--activation", "dyn_row_sym_127"],
-        "no class of torchao holds int8_row in the layout 'plain' under the policy 'dyn_row_sym_127': use --scheme int8_row_v1",
+        "no torchao class holds int8_row in the layout 'plain' under the policy 'dyn_row_sym_127': use --scheme int8_row_v1",
     ),
     "today's recipe in the old classes": (
         ["--scheme", "int8_row", "--as", "torchao_v1"],
@@ -218,7 +218,7 @@ REFUSED = {
     ),
     "a layout that came later": (
         ["--scheme", "int4_tinygemm_g32", "--layout", "cpu_avx2", "--as", "torchao_0.6"],
-        "int4_tinygemm_g32 is not written in the layout 'cpu_avx2' by torchao_0.6",
+        "int4_tinygemm_g32 cannot be written in the layout 'cpu_avx2' by torchao_0.6",
     ),
     "today's recipe for an old version": (
         ["--scheme", "int8_row", "--as", "torchao_0.8"],
@@ -226,7 +226,7 @@ REFUSED = {
     ),
     "TinyQ's layers for torchao": (["--scheme", "tinyq_w8a32", "--as", "torchao_v1"], "torchao_v1 has no class for tinyq_w8a32"),
     "an unknown dialect": (["--scheme", "int8_row", "--as", "torchao_v3"], "torchao_v3 not in"),
-    "no recipe": ([], "--scheme or --like has to say how to quantize"),
+    "no recipe": ([], "--scheme or --like must say how to quantize"),
 }
 
 
@@ -243,4 +243,4 @@ def test_no_wheel_wrote_the_first_generation_to_safetensors(tmp_path):
     source = tmp_path / "in.safetensors"
     save_file({"a.weight": torch.ones(16, 32)}, source)
     said = qcts("quantize", "--scheme", "int8_weight_only", source, tmp_path / "out.safetensors", code=2).stderr
-    assert "torchao writes no AffineQuantizedTensor (layout plain) to safetensors: use .pt" in said
+    assert "torchao cannot write AffineQuantizedTensor (layout plain) to safetensors: use .pt" in said

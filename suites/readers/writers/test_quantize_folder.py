@@ -151,7 +151,7 @@ def test_classes_that_only_pickles_hold_are_pickled(tmp_path):
     qcts("quantize", *words, source, tmp_path / "one.pt", "--exclude", "lm_head")
     qcts("diff", out, tmp_path / "one.pt")
     said = qcts("quantize", "--like", out, source, tmp_path / "again", code=1).stderr
-    assert "does not say which CPU packed its weights: name one with --layout" in said
+    assert "does not say which CPU packed its weights: give the layout with --layout" in said
     qcts("quantize", "--like", out, "--layout", "cpu_avx2", source, tmp_path / "again")
     qcts("diff", out, tmp_path / "again")
 
@@ -220,7 +220,7 @@ def test_other_files_are_copied_and_links_out_are_not(tmp_path):
     said = qcts("quantize", "--scheme", "int8_row", source, tmp_path / "out").stderr
     names = ["README.md", "config.json", "generation_config.json", "model.safetensors", "tokenizer.json"]
     assert sorted(os.listdir(tmp_path / "out")) == names
-    assert "onnx is no file and is not copied" in said
+    assert "onnx is not a file and is not copied" in said
     (tmp_path / "secret").write_text("secret")
     (source / "vocab.json").symlink_to(tmp_path / "secret")
     assert "leads out of the directory" in qcts("quantize", "--scheme", "int8_row", source, tmp_path / "out2", code=1).stderr
@@ -235,8 +235,8 @@ def refusals(tmp_path):
     alone = source / "model.safetensors"
     row = ["--scheme", "int8_row"]
     return [
-        ([*row, source, tmp_path / "full"], "is not empty: name another folder, or add --overwrite"),
-        ([*row, source, tmp_path / "full", "--overwrite"], "has no config.json: --overwrite replaces a model's folder only"),
+        ([*row, source, tmp_path / "full"], "is not empty: choose another folder, or add --overwrite"),
+        ([*row, source, tmp_path / "full", "--overwrite"], "has no config.json: --overwrite replaces only a model folder"),
         ([*row, source, tmp_path / "file"], "is a file, not a folder"),
         ([*row, source, source], "is IN"),
         ([*row, source, source / ".." / "float/"], "is IN"),
@@ -247,7 +247,7 @@ def refusals(tmp_path):
         (["--scheme", "tinyq_w8a32", source, tmp_path / "out"], "transformers has no configuration for tinyq_w8a32"),
         (["--scheme", "nvfp4_one_level", source, tmp_path / "out"], "transformers has no configuration for nvfp4_one_level"),
         *(
-            ([*row, source, tmp_path / "out", f"--max-shard-size={size}"], f"--max-shard-size {size} is no size")
+            ([*row, source, tmp_path / "out", f"--max-shard-size={size}"], f"--max-shard-size {size} is not a size")
             for size in ("0", "-1", "5XB", "1.5GB", "99999999999GB")
         ),
     ]

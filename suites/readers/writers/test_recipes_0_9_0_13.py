@@ -169,7 +169,7 @@ def test_the_wheel_takes_the_file_for_its_own(version, tmp_path):
 def test_a_recipe_without_a_writer_names_its_class(recipe, tmp_path):
     torch.save({"a.weight": torch.ones(16, 64)}, tmp_path / "w.pt")
     said = qcts("quantize", "--scheme", recipe, tmp_path / "w.pt", tmp_path / "q.pt", code=2).stderr
-    assert f"{recipe} makes {READ_ONLY[recipe]}, which is read, not written" in said
+    assert f"{recipe} makes {READ_ONLY[recipe]}, which qcts can read but not write" in said
     assert not (tmp_path / "q.pt").exists()
 
 
@@ -191,7 +191,7 @@ def test_a_like_file_without_a_writer_names_its_class(tmp_path):
     torch.save({"0.weight": torch.ones(16, 64)}, tmp_path / "w.pt")
     like = FIXTURES / GOLDENS["torchao_0_9_0/uintx7"]["file"]
     said = qcts("quantize", "--like", like, tmp_path / "w.pt", tmp_path / "q.pt", code=1).stderr
-    assert "0.weight is AffineQuantizedTensor with UintxAQTTensorImpl, which is read, not written" in said
+    assert "0.weight is AffineQuantizedTensor with UintxAQTTensorImpl, which qcts can read but not write" in said
 
 
 @pytest.mark.parametrize("version", WRITTEN)

@@ -74,7 +74,8 @@ Verdict program_not_run(const Golden& golden, const JudgeContext& context, const
   Verdict verdict = judge_file(Kind::round_trip, golden, context, rerun);
   if (verdict.status != Status::not_supported) return verdict;
   verdict.reason =
-      "a program is not loaded unasked, because loading runs code of the file (--run-program lets LibTorch "
+      "a program is not loaded unless you ask, because loading runs code from the file (--run-program lets "
+      "LibTorch "
       "load and save it)";
   return verdict;
 }
@@ -156,7 +157,7 @@ Verdict judge_meaning(const Implementation& implementation, const std::vector<We
     if (compared.equal()) continue;
     const int64_t k = weight.input.weight.k, index = static_cast<int64_t>(compared.first);
     verdict.status = Status::fail;
-    verdict.reason = "dequantizes otherwise than the reference";
+    verdict.reason = "dequantizes differently from the reference";
     verdict.mismatch =
         Mismatch{weight.name + ": row " + std::to_string(index / k) + ", column " + std::to_string(index % k),
                  compared.want, compared.got, compared.differing, compared.total};
@@ -197,7 +198,7 @@ std::vector<Verdict> judge_meanings(const std::vector<Weight>& weights, const st
 std::string not_judged(const Checkpoint& checkpoint) {
   for (const CheckpointFinding& finding : checkpoint.findings)
     if (finding.kind == CheckpointFinding::Kind::foreign) return finding.text;
-  return checkpoint.tensors.empty() ? "nothing to judge: no tensor is in it" : "";
+  return checkpoint.tensors.empty() ? "nothing to judge: it holds no tensor" : "";
 }
 
 // Quantized weights that no scheme means: their bytes are judged, and not what they stand for. A tensor on
@@ -337,17 +338,18 @@ void add_check(CLI::App& app, int& exit_code) {
       "judge a checkpoint by everything that needs no manifest: round trip, assign, size, values, meaning");
   command->add_option("FILE", words->path, "a checkpoint, or a folder with config.json and shards")
       ->required();
-  command->add_option("--model", words->model,
-                      "a state dict, saved on meta or not, or a folder: do names and shapes fit the model?");
   command->add_option(
-      "--original", words->original,
-      "the float checkpoint that FILE was quantized from: each layer's error, as for diff --error; fails if "
-      "FILE lacks a tensor of it");
-  command->add_option("--cpu-pack", words->cpu_pack,
-                      "avx512, avx2 or default: the pack of CPU int4 weights, which no file names");
+      "--model", words->model,
+      "a state dict, on meta or not, or a folder: check that names and shapes fit this model");
+  command->add_option("--original", words->original,
+                      "the float checkpoint that FILE was quantized from: show each layer's error, as diff "
+                      "--error does; fail if FILE lacks one of its tensors");
+  command->add_option(
+      "--cpu-pack", words->cpu_pack,
+      "the CPU layout of packed int4 weights, which files do not record: avx512, avx2 or default");
   command->add_flag(
       "--run-program", words->run_program,
-      "let LibTorch load and save a TorchScript file, which runs its code: for files that you trust");
+      "let LibTorch load and save a TorchScript file, which runs its code: only for files that you trust");
   add_value_limits(*command, words->limits);
   add_strict(*command, words->strict);
   add_file_options(*command, words->file);

@@ -65,7 +65,7 @@ void print_open_questions(const std::string& whole, const std::vector<std::strin
 void print_error(const QuantizationErrors& errors, Printout& out) {
   if (const size_t missing = errors.missing.size())
     out.item(status_name(Status::fail), 15,
-             "original: " + grouped(missing) + (missing == 1 ? " tensor of it is" : " tensors of it are") +
+             "original: " + grouped(missing) + (missing == 1 ? " of its tensors is" : " of its tensors are") +
                  " missing");
   out.blank();
   out.text("error against the original (reported, never a failure)");

@@ -81,9 +81,9 @@ void add_value_limits(CLI::App& command, ValueLimits& limits) {
         ->type_name("PERCENT");
   };
   add("--max-zero-groups", limits.max_zero_groups_percent,
-      "fail if more of a quantized tensor's groups dequantize to zeros alone");
+      "fail if more of a quantized tensor's groups dequantize to only zeros");
   add("--max-saturated", limits.max_saturated_percent,
-      "fail if more of a quantized tensor's codes lie at an end of their range");
+      "fail if more of a quantized tensor's codes are at an end of their range");
 }
 
 Verdict values_verdict(const CheckpointValues& values, const std::string& rerun) {

@@ -26,7 +26,7 @@ constexpr std::string_view kWeightEnding = ".weight";
 // "model.fc" for "model.fc.weight".
 std::string module_of(const NamedTensor& tensor) {
   if (!tensor.name.ends_with(kWeightEnding) || tensor.name.size() == kWeightEnding.size())
-    throw Failure(tensor.name + ": compressed-tensors holds weights of modules, named MODULE.weight");
+    throw Failure(tensor.name + ": compressed-tensors holds only weights of modules, named MODULE.weight");
   return tensor.name.substr(0, tensor.name.size() - kWeightEnding.size());
 }
 
@@ -109,17 +109,16 @@ int convert_to_compressed_tensors(const Checkpoint& checkpoint, const ConvertArg
   if (fs::path(words.out).has_extension() && checkpoint.format != Format::directory)
     for (const char* ending : {".safetensors", ".pt", ".pth", ".bin"})
       if (words.out.ends_with(ending))
-        throw UsageError(
-            "OUT '" + words.out +
-            "' has to be a new folder: the recipes of compressed-tensors are in its config.json");
+        throw UsageError("OUT '" + words.out +
+                         "' must be a new folder: the recipes of compressed-tensors are in its config.json");
   require_new_folder(words.out);
   if (checkpoint.dialect == "compressed-tensors")
-    throw UsageError(words.in + " is of compressed-tensors already: qcts resave copies it");
+    throw UsageError(words.in + " is already in compressed-tensors format: qcts resave copies it");
   require_no_findings(checkpoint);
   require_names_and_tensors(checkpoint);
   require_no_input_parts(checkpoint, "compressed-tensors");
   if (const std::string said = said_about_input(checkpoint, words.options.open); !said.empty())
-    throw Failure(words.in + ": " + said + " asks for quantized x, which OUT would not say");
+    throw Failure(words.in + ": " + said + " asks for quantized x, which OUT could not record");
   const CompressedModel model = compressed_model(checkpoint);
   if (model.weights.empty()) throw Failure(words.in + ": no tensor in it is quantized");
   const auto write = [&](const fs::path& path) {
@@ -133,7 +132,7 @@ int convert_to_compressed_tensors(const Checkpoint& checkpoint, const ConvertArg
   note_order(model);
   note_further_attributes(checkpoint);
   report_conversion(words, checkpoint, "safetensors", "compressed-tensors", compared,
-                    "as compressed-tensors, read back and of the same values");
+                    "as compressed-tensors, read back and equal in value");
   return 0;
 }
 

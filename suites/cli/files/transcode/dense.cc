@@ -57,8 +57,8 @@ ComparedWeights compare_dense(const Checkpoint& checkpoint, const DenseTensors& 
                       found->second->payload[0].tensor.shape == want.shape &&
                       row_major_bytes(found->second->payload[0].tensor) == row_major_bytes(want);
     if (!same || by_name.size() != checkpoint.tensors.size())
-      throw Failure(tensor.name + ": other elements in what would be " + words.out +
-                    ", which is not written");
+      throw Failure(tensor.name + ": other elements in the file that would become " + words.out +
+                    ", so OUT is not written");
     if (is_plain(tensor)) continue;
     ++compared.weights;
     compared.elements += static_cast<uint64_t>(want.numel());
@@ -77,7 +77,7 @@ void note_what_is_lost(const Checkpoint& checkpoint, const std::string& said) {
   if (policies > 0 || !said.empty())
     notes.push_back("IN asks for quantized x (" +
                     (said.empty() ? grouped(policies) + " weights" : said + " of its configuration") +
-                    "), and a model of OUT takes x as it is");
+                    "), but a model that loads OUT uses x as it is");
   print_notes(notes);
 }
 

@@ -115,7 +115,8 @@ void write_model_folder(const Checkpoint& checkpoint, const Json& config, const 
     const EncodedSafetensors encoded = encode(shards[i]);
     const std::string name = shard_name(checkpoint, i, shards.size());
     for (const auto& [key, tensor] : encoded.entries) {
-      if (!places.emplace(key, name).second) throw Failure(key + ": two tensors would become this entry");
+      if (!places.emplace(key, name).second)
+        throw Failure(key + ": two tensors would be written to this entry");
       bytes += bytes_of(tensor.dtype, tensor.shape);
     }
     save_file(folder / name,

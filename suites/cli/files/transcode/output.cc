@@ -51,9 +51,9 @@ class OtherRounding {
   }
   void require(const ConvertArguments& words) const {
     if (weights_ == 0 || words.other_rounding) return;
-    throw Failure("what would be " + words.out + " means the same numbers, but its own rule rounds " +
-                  grouped(rounded_) + " of " + grouped(elements_) + " elements of " + grouped(weights_) +
-                  (weights_ > 1 ? " weights" : " weight") + " otherwise, first " + first_ +
+    throw Failure(words.out + " would mean the same numbers, but its format rounds " + grouped(rounded_) +
+                  " of " + grouped(elements_) + " elements of " + grouped(weights_) +
+                  (weights_ > 1 ? " weights" : " weight") + " differently, first " + first_ +
                   ": --other-rounding writes it");
   }
 
@@ -82,14 +82,14 @@ void require_no_findings(const Checkpoint& checkpoint) {
   if (!checkpoint.findings.empty()) throw Failure(finding_text(checkpoint.findings[0]));
   for (const NamedTensor& tensor : checkpoint.tensors)
     if (!tensor.foreign.empty())
-      throw Failure(tensor.name + ": of " + std::string(tensor.foreign) + ", which is not read here");
+      throw Failure(tensor.name + ": in the format of " + std::string(tensor.foreign) +
+                    ", which qcts cannot read");
 }
 
 void require_no_input_parts(const Checkpoint& checkpoint, const std::string& target) {
   for (const NamedTensor& tensor : checkpoint.tensors)
     for (const std::string& part : parts_for_input(tensor))
-      throw Failure(tensor.name + "." + part + ": it acts on x, and a weight of " + target +
-                    " has no place for it");
+      throw Failure(tensor.name + "." + part + ": it acts on x, and a " + target + " weight cannot store it");
 }
 
 std::string said_about_input(const Checkpoint& checkpoint, const OpenOptions& options) {
@@ -111,7 +111,7 @@ void note_further_attributes(const Checkpoint& checkpoint) {
   for (const NamedTensor& tensor : checkpoint.tensors)
     for (const auto& [name, value] : tensor.attributes.items())
       if (name.starts_with(kFurther))
-        notes.push_back("OUT has no place for " + tensor.name + "." + name.substr(kFurther.size()));
+        notes.push_back("OUT cannot store " + tensor.name + "." + name.substr(kFurther.size()));
   print_notes(notes);
 }
 
@@ -119,7 +119,7 @@ ComparedWeights compare_written(const Checkpoint& checkpoint, const fs::path& wr
                                 const ConvertArguments& words) {
   const Checkpoint out = read_back(written, words);
   const auto fail = [&](const std::string& what) {
-    throw Failure(what + " in what would be " + words.out + ", which is not written");
+    throw Failure(what + " in the file that would become " + words.out + ", so OUT is not written");
   };
   if (!out.findings.empty()) fail(finding_text(out.findings[0]));
   std::map<std::string_view, const NamedTensor*> by_name;
@@ -178,7 +178,7 @@ void report_conversion(const ConvertArguments& words, const Checkpoint& checkpoi
                      " tensors are in " + words.out + " " + what;
   if (compared.rounded_otherwise > 0)
     text += "; " + grouped(compared.rounded_otherwise) + " of " + grouped(compared.elements) +
-            " elements are rounded otherwise";
+            " elements are rounded differently";
   Printout out(screen_of(STDOUT_FILENO));
   out.text(text);
   std::cout << out.str();

@@ -97,12 +97,12 @@ int convert_to_torchao(const Checkpoint& checkpoint, const ConvertArguments& wor
     require_ending(words.out);
   const bool safetensors = folder || ends_as_safetensors(words.out);
   if (!safetensors && words.to == "torchao_safetensors")
-    throw UsageError("dialect torchao_safetensors is not one of pickles: give OUT another ending");
+    throw UsageError("dialect torchao_safetensors is not for pickles: give OUT another ending");
   require_no_findings(checkpoint);
   require_names_and_tensors(checkpoint);
   require_no_input_parts(checkpoint, "torchao");
   if (const std::string said = said_about_input(checkpoint, words.options.open); !said.empty())
-    throw Failure(words.in + ": " + said + " asks for quantized x, which OUT would not say");
+    throw Failure(words.in + ": " + said + " asks for quantized x, which OUT could not record");
   const TodaysTensors made = torchao_tensors(checkpoint);
   const std::vector<NamedTensor> tensors = tensors_of_out(checkpoint, made, words);
   const auto write = [&](const fs::path& path) {
@@ -114,7 +114,7 @@ int convert_to_torchao(const Checkpoint& checkpoint, const ConvertArguments& wor
   note_further_attributes(checkpoint);
   report_conversion(words, checkpoint, safetensors ? "safetensors" : "torch_zip",
                     safetensors ? "torchao_safetensors" : "torchao_v2", compared,
-                    "in classes of torchao 0.18.0, read back and of the same values");
+                    "as torchao 0.18.0 classes, read back and equal in value");
   return 0;
 }
 
