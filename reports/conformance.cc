@@ -123,7 +123,7 @@ void decide(const RunReport& report, Conformance& result) {
     result.reason = declined.empty() ? "every selected case is not supported" : std::move(declined);
   } else if ((result.complete || !result.claims.empty()) && requires_isolation(report)) {
     result.outcome = Outcome::infrastructure;
-    result.reason = "not isolated, so that conformance is not stated: " + result.not_isolated;
+    result.reason = "not isolated, so conformance is not stated: " + result.not_isolated;
   } else if (!result.complete && result.claims.size() == 1) {
     decide_by(result.claims.front(), result);
   } else {
@@ -167,7 +167,7 @@ std::string conformance_rule(bool gate_latency) {
              "Passes on emulated evidence "
              "are counted apart and "
              "confirm nothing. Latency is reported") +
-         (gate_latency ? " and gates this run, that of peers excepted."
+         (gate_latency ? " and gates this run, except for peers."
                        : " and does not gate this run (--gate latency).");
 }
 

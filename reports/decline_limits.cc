@@ -145,13 +145,13 @@ std::string Limit::text() const {
     case LimitRule::mixed:
       return "mixed types";
     case LimitRule::differs:
-      return name + " of another type than " + (field == LimitField::x_dtype ? "the weight" : "x");
+      return name + " of a type other than " + (field == LimitField::x_dtype ? "the weight" : "x");
     case LimitRule::above:
       return name + " above " + std::to_string(bound);
     case LimitRule::below:
       return name + " below " + std::to_string(bound);
     default:
-      return name + " no multiple of " + std::to_string(bound);
+      return name + " not a multiple of " + std::to_string(bound);
   }
 }
 

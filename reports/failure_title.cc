@@ -24,7 +24,7 @@ constexpr CaveatWords kConduct[] = {
     {Caveat::wrote_later, "the output changed after the call"},
     {Caveat::same_everywhere, "every element is the same"},
     {Caveat::copied_input, "the answer is x"},
-    {Caveat::earlier_answer, "the answer is that to earlier data"},
+    {Caveat::earlier_answer, "the answer belongs to earlier data"},
     {Caveat::narrow_sum, "sums are kept in too few bits"},
     {Caveat::refused_by_values, "refused for the values of the data"},
 };

@@ -68,7 +68,7 @@ std::string gunzipped(std::string_view bytes) {
   }
   inflateEnd(&stream);
   if (out.size() > kMaxTextBytes) throw std::runtime_error("gzip: more than 4 GiB");
-  if (code == Z_OK) throw std::runtime_error("gzip: cut off");
+  if (code == Z_OK) throw std::runtime_error("gzip: truncated");
   if (code != Z_STREAM_END) throw std::runtime_error("gzip: damaged");
   return out;
 }

@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
                     LimitCase{"above", [](const Problem& p) { return p.m > 16; }, "m above 5, 36"},
                     LimitCase{"below", [](const Problem& p) { return p.k < 64; }, "k below 96, 27"},
                     LimitCase{"multiple", [](const Problem& p) { return p.k % 3 != 0; },
-                              "k no multiple of 3, 54"},
+                              "k not a multiple of 3, 54"},
                     LimitCase{"two", [](const Problem& p) { return p.dtype == "float16" || p.k == 40; },
                               "x float16, 36; k below 96, 18"}),
     [](const auto& info) { return std::string(info.param.name); });
@@ -109,7 +109,7 @@ TEST(ProviderClaim, AMultipleIsFoundWhereSizesLieBetween) {
   for (const Asked& one : sizes) cases.push_back({&one, one.k % 32 != 0});
   const DeclineLimits limits = limits_of(cases);
   ASSERT_EQ(limits.rules.size(), 1u);
-  EXPECT_EQ(limits.rules[0].text(), "k no multiple of 16") << "the least that explains them";
+  EXPECT_EQ(limits.rules[0].text(), "k not a multiple of 16") << "the least that explains them";
   EXPECT_EQ(limits.rules[0].cases, 3u);
   EXPECT_THAT(limits.irregular, IsEmpty());
 }

@@ -287,7 +287,7 @@ TEST_P(BrokenWaivers, AreRefusedWithTheEntry) {
 INSTANTIATE_TEST_SUITE_P(
     Waivers, BrokenWaivers,
     testing::Values(
-        std::pair{"{", "no JSON"}, std::pair{R"({"schema": 2, "waivers": []})", "schema"},
+        std::pair{"{", "not JSON"}, std::pair{R"({"schema": 2, "waivers": []})", "schema"},
         std::pair{
             R"({"schema": 1, "waivers": [{"case": "*", "provider": "aten", "issue": "u", "added": "2026-01-01"}]})",
             "waiver 0: field 'expires'"},

@@ -56,7 +56,7 @@ std::vector<Waiver> load_waivers(const std::filesystem::path& path, const std::s
   try {
     json = Json::parse(in);
   } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(path.string() + ": no JSON: " + error.what());
+    throw std::runtime_error(path.string() + ": not JSON: " + error.what());
   }
   if (!json.is_object() || json.size() != 2 || json.value("schema", 0) != 1 || !json.contains("waivers") ||
       !json["waivers"].is_array())

@@ -89,7 +89,8 @@ fs::path builtin_library() {
   const fs::path file = fs::path("builtin") / "libqcts_builtin.so";
   for (const fs::path& folder : plugin_folders())
     if (const fs::path library = folder.parent_path() / file; fs::exists(library)) return library;
-  throw std::runtime_error("no " + file.string() + " beside the folder " + plugin_folders().front().string());
+  throw std::runtime_error("no " + file.string() + " next to the folder " +
+                           plugin_folders().front().string());
 }
 
 bool is_shared_library(const fs::path& path) {

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kMaxNumber = int64_t{1} << 28;
 constexpr const char* kOtherwise =
-    "give sizes by name instead: --filter numerics.linear/SCHEME/layer_m8_n4096_k4096_bf16";
+    "put the sizes in a case id instead: --filter numerics.linear/SCHEME/layer_m8_n4096_k4096_bf16";
 
 // The numbers of a config, and the layers that are made from them.
 class Config {
@@ -30,7 +30,7 @@ class Config {
     if (!has(key)) throw UsageError(where_ + " has no " + key + "; " + kOtherwise);
     const Json& value = json_[key];
     if (!value.is_number_integer() || value.get<int64_t>() < 1 || value.get<int64_t>() > kMaxNumber)
-      throw UsageError(where_ + ": " + key + " is no size: " + value.dump());
+      throw UsageError(where_ + ": " + key + " is not a size: " + value.dump());
     return value.get<int64_t>();
   }
   int64_t number(const char* key, int64_t otherwise) const { return has(key) ? number(key) : otherwise; }
@@ -264,7 +264,7 @@ Json parse(const std::filesystem::path& config) {
   const uintmax_t bytes = std::filesystem::file_size(config, error);
   std::ifstream in(config, std::ios::binary);
   if (error || !in) throw UsageError("--model: " + config.string() + " cannot be read");
-  if (bytes > kMaxBytes) throw UsageError("--model: " + config.string() + " is no config.json: too large");
+  if (bytes > kMaxBytes) throw UsageError("--model: " + config.string() + " is not a config.json: too large");
   try {
     Json json = Json::parse(in);
     if (json.is_object()) return json;
@@ -333,7 +333,7 @@ Model read_model(const std::filesystem::path& config) {
     for (const std::string& name : known_model_types()) known += (known.empty() ? "" : ", ") + name;
     throw UsageError(where +
                      (model.type.empty() ? " has no model_type"
-                                         : " is a '" + model.type + "', whose layers are not known here") +
+                                         : " is a '" + model.type + "', whose layers qcts does not know") +
                      " (known: " + known + "); " + kOtherwise);
   }
   Config numbers(json, where);

@@ -75,7 +75,7 @@ std::vector<const Scheme*> schemes_of(const Model& model, const OfferTable& offe
     if (fitting.size() > kMaxSchemes)
       throw UsageError("--model: " + std::to_string(fitting.size()) + " schemes of " + std::string(family) +
                        " fit this model, such as " + std::string(fitting.front()->name()) + " and " +
-                       std::string(fitting.back()->name()) + "; name one with --scheme");
+                       std::string(fitting.back()->name()) + "; choose one with --scheme");
     all.insert(all.end(), fitting.begin(), fitting.end());
   }
   return all;
@@ -150,7 +150,7 @@ ModelCases model_cases(const Model& model, const OfferTable& offers, const Selec
   if (!model.bits.empty())
     why += " and codes of " + list_of({model.bits.begin(), model.bits.end()}) + " bits";
   for (const std::string& each : made.left_out) why += "; " + each;
-  throw UsageError(why + "; name a scheme with --scheme, or sizes with --filter");
+  throw UsageError(why + "; choose a scheme with --scheme, or sizes with --filter");
 }
 
 std::optional<Case> layer_case(const CaseId& id) {

@@ -125,7 +125,7 @@ TEST_F(ModelTest, WhatIsNotKnownIsNamed) {
   EXPECT_THAT(refusal("[]"), HasSubstr("not a JSON object"));
   EXPECT_THAT(refusal("{"), HasSubstr("not JSON"));
   std::string half = kLlama;
-  EXPECT_THAT(refusal(half.replace(half.find("256"), 3, "2.5")), HasSubstr("hidden_size is no size: 2.5"));
+  EXPECT_THAT(refusal(half.replace(half.find("256"), 3, "2.5")), HasSubstr("hidden_size is not a size: 2.5"));
   EXPECT_THROW(read_model("/none/config.json"), UsageError);
 }
 

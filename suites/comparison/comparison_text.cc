@@ -104,7 +104,7 @@ std::string latency_line(const RunComparison& comparison) {
   return formatted(
       "latency: %zu cases compared; between the runs %.1f %% of noise beyond their own intervals; half of "
       "the cases "
-      "would have to be %.0f %% slower to be named",
+      "would have to be %.0f %% slower to be reported",
       latency.compared, 100 * latency.spread, 100 * latency.resolution);
 }
 

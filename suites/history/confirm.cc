@@ -38,7 +38,7 @@ std::string why_refused(const RunRecord& record, const std::string& library_sha2
   if (provider->value("isolation", "not isolated").starts_with("not isolated"))
     return "it was " + provider->value("isolation", "not isolated");
   if (provider->value("sha256", "") != library_sha256)
-    return "it judged another library, of SHA-256 " + provider->value("sha256", "");
+    return "it judged another library, with SHA-256 " + provider->value("sha256", "");
   if (head.suite_commit.empty() || head.suite_commit == "unknown" || head.suite_commit.ends_with("-dirty"))
     return "its commit is " + (head.suite_commit.empty() ? "unknown" : head.suite_commit);
   if (record.truncated || record.verdicts.size() != head.cases || head.shards != 1)
@@ -164,10 +164,10 @@ Confirmation confirmed(const ConfirmRequest& request) {
       throw UsageError(error.what());
     }
     if (const std::string why = why_refused(records.back(), ledger.library_sha256); !why.empty())
-      throw UsageError(file.string() + " is no evidence: " + why);
+      throw UsageError(file.string() + " is not evidence: " + why);
     if (records.size() == 1) begin_ledger(records.back(), ledger);
     if (const std::string other = other_than(ledger, records.back()); !other.empty())
-      throw UsageError(file.string() + " is of another run than " + request.runs.front().string() + ": " +
+      throw UsageError(file.string() + " is from another run than " + request.runs.front().string() + ": " +
                        other);
     ledger.complete = ledger.complete || is_complete(records.back().head);
     ledger.records_sha256.push_back(file_sha256(file));

@@ -44,12 +44,12 @@ CREATE TABLE pace (run INTEGER NOT NULL, case_id INTEGER NOT NULL, us REAL, us_l
 void check_schema(Database& database) {
   if (database.number("SELECT count(*) FROM sqlite_master") == 0) return;  // new
   if (database.number("PRAGMA application_id") != kApplicationId)
-    throw UsageError(database.file() + " is an SQLite file, but not a history of qcts");
+    throw UsageError(database.file() + " is an SQLite file, but not a qcts history");
   const int64_t schema = database.number("PRAGMA user_version");
   if (schema != kHistorySchema)
     throw UsageError(
         database.file() + " is a history of schema " + std::to_string(schema) +
-        ", and this qcts reads schema " + std::to_string(kHistorySchema) +
+        ", but this version of qcts reads schema " + std::to_string(kHistorySchema) +
         (schema > kHistorySchema ? " (a newer qcts wrote it)" : "; keep it, and begin a new file"));
 }
 
@@ -76,13 +76,13 @@ void check_can_be_added(Database& database, int64_t series, const RecordedRun& r
   if (run.head.shards != 1)
     throw UsageError(run.name + " is shard " + std::to_string(run.head.shard) + " of " +
                      std::to_string(run.head.shards) +
-                     ": a history holds whole runs (qcts merge joins the shards)");
+                     ": only whole runs can be added (qcts merge joins the shards)");
   Statement last = database.prepare("SELECT max(started) FROM run WHERE series = ?");
   last.bind(1, series);
   if (last.step() && !last.is_null(0) && run.head.started_utc < last.text(0))
     throw UsageError(run.name + " started " + run.head.started_utc +
                      ", before the last run of its series in " + database.file() + " (" + last.text(0) +
-                     "): runs are added in their order");
+                     "): runs must be added in the order in which they started");
 }
 
 void write_paces(Database& database, int64_t run, const RecordedRun& recorded, CaseNames& names) {
@@ -131,7 +131,7 @@ History::History(const fs::path& file, Database::Mode mode)
     check_schema(database_);
   } catch (const RunError& error) {
     if (std::string(error.what()).find("not a database") == std::string::npos) throw;
-    throw UsageError(file.string() + " is not a history of qcts: it is no SQLite file");
+    throw UsageError(file.string() + " is not a qcts history: it is not an SQLite file");
   }
 }
 

@@ -154,7 +154,7 @@ TEST_F(HistoryFile, RefusesShardsAndRunsOutOfOrder) {
   EXPECT_THAT(refusal_of(Outcome::usage, [&] { open().append(shard); }), HasSubstr("merge"));
   open().append(changing_night(1));
   EXPECT_THAT(refusal_of(Outcome::usage, [&] { open().append(changing_night(0)); }),
-              HasSubstr("in their order"));
+              HasSubstr("in the order in which they started"));
   EXPECT_EQ(open().runs(1).size(), 1u) << "a refused run leaves the file as it was";
 }
 
@@ -163,11 +163,11 @@ TEST_F(HistoryFile, OtherFilesAreRefusedByName) {
               HasSubstr("there is no history"));
   std::ofstream(file()) << "not a database, but long enough to be taken for one: " << std::string(2000, 'x');
   for (const Database::Mode mode : {Database::Mode::read, Database::Mode::write})
-    EXPECT_THAT(refusal_of(Outcome::usage, [&] { open(mode); }), HasSubstr("no SQLite file"));
+    EXPECT_THAT(refusal_of(Outcome::usage, [&] { open(mode); }), HasSubstr("not an SQLite file"));
   fs::remove(file());
   Database(file(), Database::Mode::write).execute("CREATE TABLE mine (x)");
   for (const Database::Mode mode : {Database::Mode::read, Database::Mode::write})
-    EXPECT_THAT(refusal_of(Outcome::usage, [&] { open(mode); }), HasSubstr("not a history of qcts"));
+    EXPECT_THAT(refusal_of(Outcome::usage, [&] { open(mode); }), HasSubstr("not a qcts history"));
   fs::remove(file());
   open().append(changing_night(0));
   for (const int schema : {0, kHistorySchema + 1}) {

@@ -94,7 +94,7 @@ void add_trends(const SeriesView& view, const HistoryViewOptions& options, Print
                " with a change)",
            0, Ink::bold);
   out.text(
-      "The fastest call of each night, over the roof's or alone, whichever varies less: ▁ fastest to █ "
+      "The fastest call of each night, over the roof's or on its own, whichever varies less: ▁ fastest to █ "
       "slowest, x not to be trusted.",
       2);
   for (const PaceTrend& trend : view.trends) {

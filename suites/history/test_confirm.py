@@ -80,7 +80,7 @@ def spoiled_device(**more):
 def test_what_is_no_evidence_is_refused(fake_run, library, tmp_path, spoil, text):
     run = as_of_a_gpu(fake_run, library, tmp_path / "run", spoil)
     done = qcts("confirm", run, "--library", library, "--into", tmp_path / "ledger")
-    assert done.returncode == 2 and "is no evidence: " + text in done.stderr, done.stderr
+    assert done.returncode == 2 and "is not evidence: " + text in done.stderr, done.stderr
     assert not (tmp_path / "ledger").exists()
 
 
@@ -95,7 +95,7 @@ def test_the_fake_run_itself_is_refused(fake_run, library, tmp_path):
 def test_records_of_different_runs_are_not_joined(fake_run, library, tmp_path, spoil, text):
     runs = [as_of_a_gpu(fake_run, library, tmp_path / "a"), as_of_a_gpu(fake_run, library, tmp_path / "b", spoil)]
     done = qcts("confirm", *runs, "--library", library, "--into", tmp_path / "ledger")
-    assert done.returncode == 2 and "is of another run" in done.stderr and text in done.stderr
+    assert done.returncode == 2 and "is from another run" in done.stderr and text in done.stderr
 
 
 def root_with(folder, ledger):

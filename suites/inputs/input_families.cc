@@ -16,13 +16,13 @@ const std::vector<InputFamily>& families() {
        .every_dtype = true,
        .of_packed_linear = true},
       {.generator = Generator::halfway,
-       .hunts = "a rounding mode other than the recipe's: values half way between two codes, both signs",
+       .hunts = "a rounding mode other than the recipe's: values halfway between two codes, both signs",
        .ops = {Op::quantize, Op::quantize_activation}},
       {.generator = Generator::zero_rows,
        .hunts = "0/0 in a row or group of zeros inside an ordinary weight",
        .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::linear}},
       {.generator = Generator::extremes,
-       .hunts = "subnormals flushed, the largest finite number overflowing, a lost sign of zero",
+       .hunts = "flushing subnormals, overflowing at the largest finite number, losing the sign of zero",
        .ops = {Op::quantize, Op::quantize_activation, Op::dequantize},
        .every_dtype = true},
       {.generator = Generator::all_codes,
@@ -43,7 +43,7 @@ const std::vector<InputFamily>& families() {
        .ops = {Op::linear},
        .is_asked_in_each_dtype = true},
       {.generator = Generator::non_finite,
-       .hunts = "NaN and infinities lost: skipped by a maximum, turned into numbers, or multiplied by a "
+       .hunts = "losing NaN and infinities: skipped by a maximum, turned into numbers, or multiplied by a "
                 "skipped zero",
        .ops = {Op::quantize, Op::linear},
        .every_dtype = true,
@@ -57,7 +57,7 @@ const std::vector<InputFamily>& families() {
        .ops = {Op::linear},
        .every_dtype = true},
       {.generator = Generator::overflow,
-       .hunts = "an answer beyond the largest finite number kept finite",
+       .hunts = "keeping finite an answer that should overflow",
        .ops = {Op::linear}},
       {.generator = Generator::scaled_x,
        .hunts = "an added or dropped term that does not scale with x: y(8 x) is 8 y(x)",
@@ -80,7 +80,7 @@ const std::vector<InputFamily>& families() {
        .of_packed_linear = true},
       // Sampling depends on the positions of the families above, so new ones are appended here.
       {.generator = Generator::hard_x,
-       .hunts = "x quantized correctly only where it is ordinary: NaN, infinities, rows of one sign, zero "
+       .hunts = "quantizing x correctly only where it is ordinary: NaN, infinities, rows of one sign, zero "
                 "points of the weight as well as of x",
        .ops = {Op::quantize_activation, Op::linear}},
       {.generator = Generator::tiles,
@@ -96,12 +96,11 @@ const std::vector<InputFamily>& families() {
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::not_sparse,
-       .hunts = "a weight that the scheme cannot hold accepted with a loss",
+       .hunts = "accepting, with a loss, a weight that the scheme cannot hold",
        .ops = {Op::quantize}},
       {.generator = Generator::given_scales,
-       .hunts =
-           "a scale of x that a checkpoint holds but no quantizer would choose: small, subnormal, negative, "
-           "and, where x is not multiplied, large, zero, infinite, NaN",
+       .hunts = "an x scale that a checkpoint may store but no quantizer would choose: small, subnormal or "
+                "negative, and for operations that do not multiply x also large, zero, infinite or NaN",
        .ops = {Op::quantize_activation, Op::linear},
        .max_shapes = 1},
       {.generator = Generator::panels,
@@ -120,61 +119,60 @@ const std::vector<InputFamily>& families() {
        .excluded_from_sampling = true,
        .max_shapes = 3},
       {.generator = Generator::rows,
-       .hunts =
-           "the remainder of a path for several rows of x: every number of rows up to 17 that noise leaves "
-           "out, and remainders of 2 to 7 after 16",
+       .hunts = "what a multi-row path leaves over: every number of rows up to 17 that noise leaves out, and "
+                "remainders of 2 to 7 after 16",
        .ops = {Op::quantize_activation, Op::linear},
        .is_asked_in_each_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1,
        .of_packed_linear = true},
       {.generator = Generator::columns,
-       .hunts = "the remainder of a path for several columns or several k: every remainder of 4, 8 and 16",
+       .hunts = "what a path for several columns or several k leaves over: every remainder of 4, 8 and 16",
        .ops = {Op::quantize, Op::dequantize, Op::linear},
        .is_asked_in_each_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 5,
        .of_packed_linear = true},
       {.generator = Generator::wide_bias,
-       .hunts = "a float32 bias read in x's type",
+       .hunts = "reading a float32 bias in x's type",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::wide_y,
-       .hunts = "a float32 answer rounded to x's type",
+       .hunts = "rounding a float32 answer to x's type",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::wide_x,
-       .hunts = "float32 x read or rounded as the weight's narrower type",
+       .hunts = "reading float32 x in, or rounding it to, the weight's narrower type",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1,
        .of_packed_linear = true},
       {.generator = Generator::big_x,
        .hunts =
-           "x clamped, or a finite answer beyond float16's largest number lost on its way to a wider type",
+           "clamping x, or losing a finite answer above float16's maximum before it reaches a wider type",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::half_overflow,
-       .hunts = "infinite float16 answers saturated",
+       .hunts = "saturating infinite float16 answers",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::half_subnormal,
-       .hunts = "subnormal float16 x read as zero",
+       .hunts = "reading subnormal float16 x as zero",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::block_scales,
-       .hunts = "a lost one-byte block scale that is subnormal or that float16 or a shift cannot hold",
+       .hunts = "losing a one-byte block scale that is subnormal, or that float16 or a shift cannot hold",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::outliers,
-       .hunts = "x kept in too few bits next to a larger element, or scaled by a factor that overflows or "
-                "vanishes",
+       .hunts = "keeping x in too few bits next to a larger element, or scaling it by a factor that "
+                "overflows or vanishes",
        .ops = {Op::linear},
        .every_dtype = true,
        .excluded_from_sampling = true,
@@ -192,28 +190,28 @@ const std::vector<InputFamily>& families() {
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::deep,
-       .hunts =
-           "the end of a row lost that is as long as the longest of published models: 16,384, 28,672 and "
-           "53,248 elements",
+       .hunts = "losing the end of a row as long as the longest in published models: 16,384, 28,672 and "
+                "53,248 elements",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 3,
        .of_packed_linear = true},
       {.generator = Generator::batches,
-       .hunts = "no rows of x, which crash a division or a grid, and rows of x after the 256th, 512th or "
-                "1024th, which are lost",
+       .hunts = "no rows of x at all, which can crash a division or a launch, and rows after the 256th, "
+                "512th or 1024th, which can get lost",
        .ops = {Op::quantize_activation, Op::linear},
        .every_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1,
        .of_packed_linear = true},
       {.generator = Generator::tall,
-       .hunts = "a row number cut to 16 bits, or a grid with a limit of 65,535, with 32 columns or one group",
+       .hunts = "a row number truncated to 16 bits, or a grid with a limit of 65,535, with 32 columns or one "
+                "group",
        .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 2},
       {.generator = Generator::zero_codes,
-       .hunts = "NaN and infinities of x or of the bias lost, such as those of x where a weight of zero is "
+       .hunts = "losing NaN and infinities in x or in the bias, for example in x where a weight of zero is "
                 "skipped",
        .ops = {Op::linear},
        .every_dtype = true,
@@ -234,14 +232,14 @@ const std::vector<InputFamily>& families() {
        .max_shapes = kDraws,
        .of_packed_linear = true},
       {.generator = Generator::tied_sums,
-       .hunts = "y not rounded to the nearest, or ties not to even: sums half way between two numbers",
+       .hunts = "rounding y not to nearest, or ties not to even: sums halfway between two numbers",
        .ops = {Op::linear},
        .is_asked_in_each_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1,
        .of_packed_linear = true},
       {.generator = Generator::odd_scales,
-       .hunts = "a scale of the weight that a checkpoint may hold and no recipe writes: negative, zero, "
+       .hunts = "a weight scale that a checkpoint may hold but no recipe writes: negative, zero, "
                 "subnormal, large",
        .ops = {Op::dequantize, Op::pack, Op::unpack, Op::linear},
        .is_asked_in_each_dtype = true,
@@ -254,31 +252,29 @@ const std::vector<InputFamily>& families() {
        .max_shapes = 1,
        .of_packed_linear = true},
       {.generator = Generator::tiny_sums,
-       .hunts =
-           "results flushed to zero: a small weight and a small x, both as a recipe takes them, whose sums "
-           "are subnormal",
+       .hunts = "flushing results to zero: a small weight and a small x, both within what a recipe accepts, "
+                "whose sums are subnormal",
        .ops = {Op::linear},
        .is_asked_in_each_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::huge_weights,
        .hunts =
-           "a weight beyond the largest finite number saturated: codes times scales that overflow, as the "
+           "saturating a weight above the largest finite number: codes times scales that overflow, as the "
            "recipe writes them",
        .ops = {Op::dequantize},
        .every_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::end_pairs,
-       .hunts =
-           "two products of 8-bit codes that saturate at 16 bits: -128 by -128 twice in a pair of k, beside "
-           "others that cancel them",
+       .hunts = "two products of 8-bit codes that saturate at 16 bits: -128 by -128 twice in a pair of k, "
+                "next to others that cancel them",
        .ops = {Op::linear},
        .is_asked_in_each_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::nan_scales,
-       .hunts = "a NaN or an infinity among the weight's scales lost, or its bits not carried: quiet and "
+       .hunts = "losing a NaN or an infinity among the weight's scales, or not keeping its bits: quiet and "
                 "signalling "
                 "NaNs with a payload, infinities of both signs",
        .ops = {Op::dequantize, Op::pack, Op::unpack},
@@ -286,7 +282,7 @@ const std::vector<InputFamily>& families() {
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::deeper,
-       .hunts = "a place along k cut to 16 bits: rows of more than 65,536 elements",
+       .hunts = "a position along k truncated to 16 bits: rows of more than 65,536 elements",
        .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1,
@@ -297,18 +293,19 @@ const std::vector<InputFamily>& families() {
        .excluded_from_sampling = true,
        .max_shapes = 2},
       {.generator = Generator::larger,
-       .hunts = "the last part of work that is cut into parts of a million elements: more than 2^23",
+       .hunts = "the last part of work that is split into parts of a million elements: more than 2^23",
        .ops = {Op::quantize, Op::dequantize, Op::pack, Op::unpack},
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::two_roundings,
-       .hunts = "a product not rounded to float32 before it is rounded to the weight's type",
+       .hunts = "not rounding a product to float32 before rounding it to the weight's type",
        .ops = {Op::dequantize},
        .is_asked_in_each_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::many_rows,
-       .hunts = "as tall, where tall leaves them out: rows of x for a weight of a long group, rows of the "
+       .hunts = "the same as tall, for the cases that tall leaves out: rows of x for a weight with a long "
+                "group, rows of the "
                 "weight where x is quantized, and every dtype and policy",
        .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
        .every_dtype = true,
@@ -316,7 +313,7 @@ const std::vector<InputFamily>& families() {
        .max_shapes = 2},
       // In no plan: `qcts run --model` and the names of cases ask for it (suites/inputs/layer_input.h).
       {.generator = Generator::layer,
-       .hunts = "what only the sizes of one model show: every output of a layer of its own n and k",
+       .hunts = "what shows only at one model's sizes: every output of a layer with that model's n and k",
        .ops = {},
        .excluded_from_sampling = true},
       // Asked of the schemes that a plan names (Plan::far_schemes).
@@ -325,7 +322,7 @@ const std::vector<InputFamily>& families() {
        .ops = {},
        .excluded_from_sampling = true},
       {.generator = Generator::squares,
-       .hunts = "an axis taken for another where both have one length: n = k, and m = n = k",
+       .hunts = "confusing two axes that have the same length: n = k, and m = n = k",
        .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1,

@@ -40,7 +40,7 @@ void add_fewer_rows(const Synthetic& synthetic, const KernelInput& input, std::v
     KernelInput fewer = input;
     fewer.m = rows;
     fewer.x.resize(input.x.size() / static_cast<size_t>(input.m) * static_cast<size_t>(rows));
-    out.push_back({std::move(fewer), "with the first " + std::to_string(rows) + " rows of x alone"});
+    out.push_back({std::move(fewer), "with only the first " + std::to_string(rows) + " rows of x"});
   }
 }
 
@@ -51,8 +51,7 @@ void add_zeros(const KernelInput& input, std::vector<ProblemBeside>& out) {
   for (const double zero : {0.0, -0.0}) {
     KernelInput zeros = input;
     for (uint64_t i = 0; i < zeros.x.size() / dtype_bytes(dtype); ++i) store_float(dtype, zeros.x, i, zero);
-    out.push_back(
-        {std::move(zeros), "with " + whole + " of " + (std::signbit(zero) ? "-0" : "0") + " alone"});
+    out.push_back({std::move(zeros), "with " + whole + " of only " + (std::signbit(zero) ? "-0" : "0")});
   }
 }
 

@@ -16,7 +16,7 @@ namespace qcts {
 
 struct ProblemBeside {
   KernelInput input;
-  std::string what;  // "with the first 4 rows of x alone"
+  std::string what;  // "with only the first 4 rows of x"
 };
 
 // Returns the problems beside that of `c`, whose input is `input`. Returns none for most inputs.

@@ -56,10 +56,10 @@ struct Beside {
 const Beside kBesides[] = {
     {"rows", Op::linear, QCTS_OP_LINEAR, Generator::rows, 33, right<QCTS_OP_LINEAR>, ""},
     {"dense", Op::linear, QCTS_OP_LINEAR, Generator::rows, 33, takes_32_rows_as_dense,
-     "right on the case's own data, wrong with the first 32 rows of x alone: y"},
+     "right on the case's own data, wrong with only the first 32 rows of x: y"},
     {"zeros", Op::quantize, QCTS_OP_QUANTIZE, Generator::zero_rows, 0, right<QCTS_OP_QUANTIZE>, ""},
     {"ones", Op::quantize, QCTS_OP_QUANTIZE, Generator::zero_rows, 0, scales_zeros_by_one,
-     "right on the case's own data, wrong with a weight of 0 alone: scale"},
+     "right on the case's own data, wrong with a weight of only 0: scale"},
 };
 
 class ProblemsBeside : public testing::TestWithParam<Beside> {};

@@ -44,7 +44,7 @@ std::optional<BrokenClaim> LinearClaims::rows_alone(const std::vector<std::byte>
     if (run.supports().status != QCTS_OK) return std::nullopt;
     if (auto broken = differ({of_batch.begin(), of_batch.end()}, run.run(Poison::zeros).y, 1,
                              "claims to be batch-invariant, but row " + std::to_string(row) + " of " +
-                                 std::to_string(rows) + " is another alone"))
+                                 std::to_string(rows) + " comes out differently on its own"))
       return broken;
   }
   return std::nullopt;

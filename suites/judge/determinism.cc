@@ -261,7 +261,7 @@ class DeterminismJudge {
     verdict_.mismatch = finding.mismatch;
     return "wrong for " + how + " with the weight that was prepared for " +
            std::to_string(test_vector_.input.m) + " rows" +
-           (is_right ? ", and right with one that was prepared for one row" : "") + ": " +
+           (is_right ? ", but right with the weight prepared for a single row" : "") + ": " +
            finding.mismatch->where + ": want " + finding.mismatch->want + ", got " + finding.mismatch->got;
   }
 

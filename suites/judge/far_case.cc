@@ -180,7 +180,7 @@ void judge_far_case(const Case& c, const JudgeContext& context, Verdict& verdict
   const HostedProvider::Kernel* const hosted = HostedProvider::kernel_of(*c.implementation->kernel);
   if (hosted == nullptr || hosted->owner->device() != nullptr) {
     verdict.status = Status::not_supported;
-    verdict.reason = "a weight of more than 4 GiB is mapped in a host of a shared library alone";
+    verdict.reason = "only the host of a shared library can map a weight of more than 4 GiB";
     return;
   }
   const Synthetic& far = *c.synthetic();

@@ -160,21 +160,21 @@ INSTANTIATE_TEST_SUITE_P(
     Each, Promises,
     testing::Values(Broken{"right", run_prepared, prepare, 0, ""},
                     Broken{"planes", run_with_scales_of_planes, prepare, 0,
-                           "wrong with the planes overwritten and the prepared weight moved alone"},
+                           "wrong only with the planes overwritten and the prepared weight moved"},
                     Broken{"address", run_at_128, prepare_at_128, 0,
-                           "wrong with the planes overwritten and the prepared weight moved alone"},
+                           "wrong only with the planes overwritten and the prepared weight moved"},
                     Broken{"alignment", run_by_alignment, nullptr, QCTS_CLAIM_BATCH_INVARIANT,
                            "claims to be batch-invariant, but with buffers"},
                     Broken{"rows", run_many_rows_otherwise, nullptr, QCTS_CLAIM_BATCH_INVARIANT,
-                           "claims to be batch-invariant, but row 0 of 40 is another alone"},
+                           "claims to be batch-invariant, but row 0 of 40 comes out differently on its own"},
                     Broken{"exact", run_one_bit_off, nullptr, QCTS_CLAIM_BIT_EXACT,
                            "claims to be bit-exact, but y: row"},
                     Broken{"threads", run_with_threads_of_prepare, prepare, 0,
-                           "wrong with prepare() on 1 thread and run() on"},
+                           "wrong only with prepare() on 1 thread and run() on"},
                     Broken{"right_alone", run_prepared, prepare, 0, "", Kind::determinism},
                     Broken{"m", run_with_m_of_prepare, prepare, 0,
-                           "wrong for row 0 alone with the weight that was prepared for 40 rows, and right "
-                           "with one that was prepared for one row",
+                           "wrong for row 0 alone with the weight that was prepared for 40 rows, but right "
+                           "with the weight prepared for a single row",
                            Kind::determinism}),
     [](const auto& info) { return std::string(info.param.name); });
 

@@ -54,7 +54,7 @@ Json dtype_json(uint32_t dtype) {
 
 int64_t element_bytes(uint32_t dtype) {
   const DtypeName* entry = entry_of(dtype);
-  if (entry == nullptr) throw std::runtime_error("dtype not in the protocol: " + std::to_string(dtype));
+  if (entry == nullptr) throw std::runtime_error("the protocol has no dtype " + std::to_string(dtype));
   return static_cast<int64_t>(entry->bytes);
 }
 

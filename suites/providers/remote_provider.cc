@@ -109,7 +109,7 @@ RemoteProvider::RemoteProvider(const std::filesystem::path& program, const CageR
     read_handshake(handshake());
   } catch (const nlohmann::json::exception& error) {
     const std::string what = error.what();  // "[json.exception.out_of_range.403] key 'name' not found"
-    throw std::runtime_error(program.string() + ": its handshake is not one of a provider: " +
+    throw std::runtime_error(program.string() + ": its answer to hello is not a valid provider handshake: " +
                              what.substr(what.starts_with('[') ? what.find("] ") + 2 : 0));
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(program.string() + ": " + error.what());
@@ -263,7 +263,7 @@ double RemoteProvider::time_us(size_t first, size_t calls, bool rotate) {
   must_be_ok(answer, "time");
   const Json us = answer.value("us", Json());
   if (!us.is_number() || !(us.get<double>() > 0))
-    throw ProviderFault("answered 'time' without a positive us: " + answer.dump().substr(0, 200));
+    throw ProviderFault("answered 'time' without a positive `us`: " + answer.dump().substr(0, 200));
   return us.get<double>();
 }
 

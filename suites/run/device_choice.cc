@@ -84,7 +84,7 @@ Selection selection_for_device(Selection selection, const std::string& plan) {
   for (const std::string& kind : selection.kinds)
     if (std::ranges::none_of(kKinds, [&](Kind each) { return kind_name(each) == kind; }))
       throw UsageError("--kind " + kind +
-                       " is not judged on a device: numerics, determinism and latency are");
+                       " cannot be judged on a device: only numerics, determinism and latency can");
   if (!selection.kinds.empty()) return selection;
   const bool times_alone = named_plan(plan).kinds == std::vector<Kind>{Kind::latency};
   for (const Kind kind : kKinds)
@@ -101,9 +101,9 @@ std::vector<fs::path> plugins_for_device() {
     if (const std::optional<fs::path> plugin = cuda_plugin()) plugins.push_back(*plugin);
   }
   if (plugins.empty())
-    throw RunError(Outcome::nothing_proved,
-                   "no provider for a device: this build has none (QCTS_CUDA=ON needs nvcc); name one with "
-                   "--provider");
+    throw RunError(
+        Outcome::nothing_proved,
+        "no provider for a device: this build has none (QCTS_CUDA=ON needs nvcc); give one with --provider");
   return plugins;
 }
 

@@ -51,7 +51,7 @@ void check_shards(const std::vector<MergePart>& parts) {
   const uint32_t total = parts.front().record.head.shards;
   for (uint32_t shard = 1; shard <= total; ++shard)
     if (!shards.contains(shard)) missing += (missing.empty() ? "" : ", ") + std::to_string(shard);
-  if (!missing.empty()) cannot_merge("of " + std::to_string(total) + " shards are missing: " + missing);
+  if (!missing.empty()) cannot_merge("these of " + std::to_string(total) + " shards are missing: " + missing);
 }
 
 // Requires every case of the undivided run once. All shards hold the hash of its ids.
@@ -70,7 +70,7 @@ void check_cases(const std::vector<MergePart>& parts) {
     cannot_merge("together they judge " + std::to_string(ids.size()) + " of " +
                  std::to_string(head.all_cases) + " cases");
   if (ids_sha256(std::move(ids)) != head.cases_sha256)
-    cannot_merge("together they judge other cases than the run has");
+    cannot_merge("together they judge cases other than the run's");
 }
 
 // Returns the head of the undivided run, with the first start time.
@@ -87,17 +87,17 @@ RunHead joined_head(const std::vector<MergePart>& parts) {
 
 void check_installation(const RunHead& head, const std::vector<fs::path>& folders) {
   if (const std::string other = other_lists(head, folders); !other.empty())
-    cannot_merge("the parts are not of this installation: " + other +
-                 (head.fixtures.empty() ? "" : " (their --fixtures are wanted here too)"));
+    cannot_merge("the parts were not made by this installation: " + other +
+                 (head.fixtures.empty() ? "" : " (give their --fixtures here too)"));
 }
 
 }  // namespace
 
 void check_parts(const std::vector<MergePart>& parts) {
-  if (parts.empty()) cannot_merge("no part was named");
+  if (parts.empty()) cannot_merge("no part was given");
   for (const MergePart& part : parts)
     if (const std::string other = difference(parts.front().record.head, part.record.head); !other.empty())
-      cannot_merge(parts.front().name + " and " + part.name + " are of different runs: " + other);
+      cannot_merge(parts.front().name + " and " + part.name + " are from different runs: " + other);
   for (const MergePart& part : parts) check_whole(part);
   check_shards(parts);
   check_cases(parts);

@@ -53,7 +53,7 @@ std::vector<std::string> with_device_providers(std::vector<std::string> words,
                                                const std::vector<std::string>& names) {
   for (const std::string& word : words)
     if (!is_shared_library(word))
-      throw UsageError(word + " is a program: on a device, shared libraries are judged");
+      throw UsageError(word + " is a program: on a device, only shared libraries can be judged");
   if (names.empty() && words.empty())
     for (const fs::path& plugin : plugins_for_device()) words.push_back(plugin.string());
   std::vector<fs::path> plugins = discovered_plugins();
@@ -62,7 +62,7 @@ std::vector<std::string> with_device_providers(std::vector<std::string> words,
     const auto found = std::ranges::find(plugins, fs::path("libqcts_" + name + ".so"),
                                          [](const fs::path& plugin) { return plugin.filename(); });
     if (found == plugins.end())
-      throw UsageError("no provider '" + name + "' for a device: a shared library is one");
+      throw UsageError("no provider '" + name + "' for a device: give a shared library");
     words.push_back(found->string());
   }
   return words;

@@ -49,7 +49,7 @@ std::string shown(const Json& json) {
 
 RunRecord whole_record(const fs::path& file) {
   if (!fs::exists(file))
-    throw UsageError("there is no " + file.string() + " and no run.jsonl.gz, from which report.json counts");
+    throw UsageError("there is no " + file.string() + " and no run.jsonl.gz to recompute report.json from");
   RunRecord record = read_run_record(file);
   if (record.truncated || record.verdicts.size() != record.head.cases)
     throw UsageError(file.string() + " is unfinished: " + std::to_string(record.verdicts.size()) + " of " +
@@ -73,7 +73,8 @@ std::vector<Verdict> recounted_verdicts(const fs::path& folder, const Json& repo
   std::vector<fs::path> fixtures = {fixtures_folder()};
   fixtures.insert(fixtures.end(), record.head.fixtures.begin(), record.head.fixtures.end());
   if (const std::string other = other_lists(record.head, fixtures); !other.empty())
-    throw UsageError((folder / "report.json").string() + " cannot be counted again by this qcts: " + other);
+    throw UsageError("this version of qcts cannot recompute " + (folder / "report.json").string() + ": " +
+                     other);
   RunReport counted = report_from(record.head, load_fixtures(fixtures, Files::known));
   counted.verdicts = std::move(record.verdicts);
   for (Verdict& verdict : counted.verdicts) apply_waivers(counted.waivers, verdict);

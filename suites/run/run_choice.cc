@@ -87,8 +87,8 @@ void plan_latency(const RunRequest& request, RunSetup& setup, RunChoice& choice)
     std::snprintf(prefill, sizeof prefill, " (prefill: %g times that)", kPrefillBudgetShare);
   std::snprintf(
       note, sizeof note,
-      "%zu cases share %g s, %.2f s each%s; one worker at a time, %u thread%s a call. Each row was timed in "
-      "rounds of its own, beside its own dense layer: compare ratios and shares, not microseconds.",
+      "%zu cases share %g s, %.2f s each%s; one worker at a time, %u thread%s per call. Each row was timed "
+      "in separate rounds, next to its own dense layer: compare ratios and shares, not microseconds.",
       runnable, budget_s, choice.latency_budget_s, prefill, request.threads, request.threads == 1 ? "" : "s");
   setup.head.latency_note = note;
 }

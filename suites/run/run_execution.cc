@@ -36,7 +36,7 @@ RunRecord resumed_record(const fs::path& file, const RunSetup& setup, const RunC
     other = "shard: " + std::to_string(before.head.shard) + " there, " + std::to_string(setup.head.shard) +
             " here";
   if (!other.empty())
-    throw UsageError(file.string() + " is of a different run and cannot be resumed: " + other);
+    throw UsageError(file.string() + " is from a different run and cannot be resumed: " + other);
   report = report_from(before.head, setup.fixtures);
   std::set<std::string> known;
   for (const Candidate& candidate : choice.chosen) known.insert(candidate.name.full_id);
@@ -57,7 +57,7 @@ std::string progress_of(const RunRecord& record) {
 void say_resumed(const RunRequest& request, const RunRecord* before) {
   std::cerr << "qcts: "
             << (before ? "continues after " + progress_of(*before)
-                       : "nothing to resume in " + request.out.string() + ": begins anew")
+                       : "nothing to resume in " + request.out.string() + ": starts anew")
             << std::endl;
 }
 

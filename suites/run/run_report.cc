@@ -74,7 +74,7 @@ Json changes_since(const fs::path& file, const fs::path& out) try {
   if (!why_not_comparable(before, now, {.latency = false}).empty()) return nullptr;
   return changes_between(before, now, {});
 } catch (const std::runtime_error& error) {
-  std::cerr << "qcts: not compared with the run before: " << error.what() << "\n";
+  std::cerr << "qcts: could not compare with the previous run: " << error.what() << "\n";
   return nullptr;
 }
 
@@ -88,11 +88,11 @@ Json json_of(const fs::path& file) {
 
 void check_schema(const Json& report, const fs::path& file) {
   if (report.value("schema", Json()) != kReportSchema)
-    throw std::runtime_error(file.string() + ": not a report of this qcts: its schema is " +
+    throw std::runtime_error(file.string() + ": written by another version of qcts: its schema is " +
                              report.value("schema", Json()).dump() + ", not " +
                              std::to_string(kReportSchema));
   if (report.value("qcts", Json()) != "report")
-    throw std::runtime_error(file.string() + ": not a report of `qcts run`");
+    throw std::runtime_error(file.string() + ": not a report from `qcts run`");
 }
 
 void write_for_people(const fs::path& folder, const Json& report, const std::vector<Verdict>& verdicts,
@@ -230,7 +230,7 @@ void write_page(const fs::path& folder, const std::string& statement,
     }
     write_for_people(folder, report, verdicts, statement);
   } catch (const Json::exception& error) {
-    throw std::runtime_error(file.string() + ": not a report of `qcts run`: " + error.what());
+    throw std::runtime_error(file.string() + ": not a report from `qcts run`: " + error.what());
   }
 }
 

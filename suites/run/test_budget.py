@@ -39,7 +39,7 @@ def test_what_was_judged_is_a_report_and_the_rest_is_counted(whole, cut):
     judged = {one["id"] for one in run_record.verdicts(out)}
     left = sum(row["count"] for row in report["run"]["left_out"])
     assert judged and judged < all_ids and left == len(all_ids) - len(judged), done.stdout
-    assert "left out for want of time" in done.stdout and "narrowed" in done.stdout
+    assert "left out for lack of time" in done.stdout and "narrowed" in done.stdout
     assert "--budget 0s" in report["run"]["selection"] and run_record.head(out)["cases"] == len(judged)
 
 

@@ -133,7 +133,7 @@ def test_an_error_of_the_device_is_named_in_each_case_that_has_it(tmp_path):
 
 @pytest.mark.parametrize("arguments, code, text", [
     (["--provider", "builtin"], 2, "no provider 'builtin' for a device"),
-    (["--kind", "size"], 2, "--kind size is not judged on a device"),
+    (["--kind", "size"], 2, "--kind size cannot be judged on a device"),
     (["--provider", "/bin/true"], 2, "is a program"),
 ])  # fmt: skip
 def test_what_cannot_be_asked_is_said(tmp_path, arguments, code, text):

@@ -224,7 +224,7 @@ def other_case(lines):
         (lambda lines: lines.pop(), "unfinished"),
         (lambda lines: lines.append(lines[1]), "a second verdict"),
         (other_hash, "provider"),
-        (other_case, "other cases"),
+        (other_case, "cases other than the run's"),
     ],
     ids=lambda value: value.replace(" ", "_").replace("/", "_") if isinstance(value, str) else "",
 )
@@ -320,5 +320,5 @@ def test_a_second_run_is_compared_with_the_first(tmp_path):
     assert report_of(tmp_path / "out")["changes"] is None
     (tmp_path / "out/run.jsonl.gz").write_bytes(b"\x1f\x8bdamaged")
     result = run(tmp_path / "out", *words[:4])
-    assert result.returncode == 1 and "not compared with the run before" in result.stderr
+    assert result.returncode == 1 and "could not compare with the previous run" in result.stderr
     assert report_of(tmp_path / "out")["changes"] is None

@@ -116,9 +116,9 @@ std::string other_options(const Json& provider) {
 std::string unsuited(const RunHead& head, const std::vector<Verdict>& verdicts) {
   if (std::string narrowed = narrowing_of(head); !narrowed.empty()) return narrowed;
   if (head.providers.size() != 1)
-    return "it is of " + std::to_string(head.providers.size()) + " providers, not of one";
+    return "it has " + std::to_string(head.providers.size()) + " providers, not one";
   if (std::ranges::find(head.arguments, "--seed-file") != head.arguments.end() && head.seed_sha256.empty())
-    return "its seed is a secret, and the hash of that is missing";
+    return "its seed is secret, but the hash of the seed is missing";
   if (!head.infrastructure.empty()) return "it could not judge: " + head.infrastructure.front();
   if (verdicts.size() != head.cases || head.cases != head.all_cases)
     return "it is unfinished: " + std::to_string(verdicts.size()) + " of " + std::to_string(head.all_cases) +
@@ -138,7 +138,7 @@ std::string unsuited(const RunHead& head, const std::vector<Verdict>& verdicts) 
   std::ranges::sort(ids);
   if (const auto twin = std::ranges::adjacent_find(ids); twin != ids.end())
     return "it has two verdicts: " + *twin;
-  if (ids_sha256(ids) != head.cases_sha256) return "it judges other cases than it has chosen (cases_sha256)";
+  if (ids_sha256(ids) != head.cases_sha256) return "it judges cases other than those it chose (cases_sha256)";
   if (head.program_sha256.empty()) return "it does not say which program judged (program_sha256)";
   return "";
 }

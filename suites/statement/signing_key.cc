@@ -44,9 +44,10 @@ class OpenFile {
 size_t read_key(const OpenFile& file, unsigned char* bytes, size_t size) {
   struct stat is {};
   if (::fstat(file.fd(), &is) != 0) throw std::runtime_error(std::strerror(errno));
-  if (!S_ISREG(is.st_mode)) throw std::runtime_error("is no regular file");
+  if (!S_ISREG(is.st_mode)) throw std::runtime_error("is not a regular file");
   if (is.st_uid != ::geteuid()) throw std::runtime_error("belongs to another user");
-  if ((is.st_mode & 077) != 0) throw std::runtime_error("others than its owner may use it (chmod 600)");
+  if ((is.st_mode & 077) != 0)
+    throw std::runtime_error("users other than its owner have access to it (chmod 600)");
   size_t have = 0;
   while (have < size) {
     const ssize_t count = ::read(file.fd(), bytes + have, size - have);
@@ -102,7 +103,7 @@ SigningKey::SigningKey(const std::filesystem::path& file) try {
   const size_t have = read_key(OpenFile(file), seed, sizeof seed);
   ::crypto_sign_seed_keypair(public_.data(), secret_.data(), seed);
   ::sodium_memzero(seed, sizeof seed);
-  if (have != crypto_sign_SEEDBYTES) throw std::runtime_error("has not exactly 32 bytes");
+  if (have != crypto_sign_SEEDBYTES) throw std::runtime_error("does not have exactly 32 bytes");
 } catch (const std::runtime_error& error) {
   throw std::runtime_error("key " + file.string() + ": " + error.what());
 }

@@ -71,8 +71,8 @@ TEST_F(KeyFile, IsForItsOwnerAlone) {
   for (const mode_t mode : {0640, 0604, 0620, 0602, 0610, 0644})
     EXPECT_THAT(refusal_of(file_of(seed, mode)), HasSubstr("chmod 600")) << mode;
   for (const size_t size : {0, 31, 33, 64})
-    EXPECT_THAT(refusal_of(file_of(std::string(size, 'k'))), HasSubstr("not exactly 32 bytes")) << size;
-  EXPECT_THAT(refusal_of(scratch_.path()), HasSubstr("is no regular file"));
+    EXPECT_THAT(refusal_of(file_of(std::string(size, 'k'))), HasSubstr("not have exactly 32 bytes")) << size;
+  EXPECT_THAT(refusal_of(scratch_.path()), HasSubstr("is not a regular file"));
   EXPECT_THAT(refusal_of(scratch_.path() / "none"), HasSubstr("No such file"));
 }
 

@@ -43,7 +43,7 @@ std::string make_statement(const StatementRequest& request) {
   const std::unique_ptr<const SigningKey> key = key_of(request.key);
   const ReadRun run = read_run(request.run);
   if (run.record.truncated)
-    throw Failure(kNone + std::string("the run is unfinished: its last line is cut off"));
+    throw Failure(kNone + std::string("the run is unfinished: its last line is truncated"));
   Predicate predicate;
   predicate.vendor = request.vendor;
   predicate.product = request.product;
@@ -60,7 +60,7 @@ std::string make_statement(const StatementRequest& request) {
   if (!counted.refusal.empty())
     throw Failure(kNone + std::string("the run cannot support one: ") + counted.refusal);
   if (const std::string other = other_installation(run.record.head); !other.empty())
-    throw UsageError(kNone + std::string("the run is of another version: ") + other);
+    throw UsageError(kNone + std::string("the run was made by another version: ") + other);
   predicate.claim = counted.claim;
 
   Envelope envelope{std::string(kInTotoType), statement_json(predicate).dump(), {}};

@@ -347,7 +347,7 @@ def with_provider(**fields):
         (with_head(selection=["--provider x", "--filter y"]), "a selection: --filter y"),
         (with_head(selection=["--plan quick", "--provider x"]), "a selection: --plan quick"),
         (with_head(shards=2), "one shard of 2"),
-        (with_head(arguments=["run", "--seed-file", "s"]), "its seed is a secret, and the hash of that is missing"),
+        (with_head(arguments=["run", "--seed-file", "s"]), "its seed is secret, but the hash of the seed is missing"),
         (with_head(infrastructure=["provider x: gone"]), "it could not judge: provider x: gone"),
         (with_head(program_sha256=""), "which program judged"),
         (with_provider(isolation="not isolated, as was asked: it can trace"), "the provider was not isolated: not isolated, as was asked"),
@@ -392,7 +392,7 @@ def test_there_is_none_of_another_version(made, tmp_path):
 def test_a_key_is_for_its_owner_alone(made, tmp_path):
     key = key_file(tmp_path)
     key.chmod(0o640)
-    assert "others than its owner may use it" in state(made["run"], "--key", key, "--out", tmp_path / "s", code=2).stderr
+    assert "users other than its owner have access to it" in state(made["run"], "--key", key, "--out", tmp_path / "s", code=2).stderr
 
 
 def test_a_sample_is_judged_anew(made):

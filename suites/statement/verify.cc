@@ -122,20 +122,21 @@ class Verifier {
     }
     check_head(to_json(record.head));
     if (text_sha256(lines.front()) != predicate_.head_sha256)
-      fault("head_sha256: not of the record's first line");
+      fault("head_sha256: not the hash of the record's first line");
     if (record.truncated || record.verdicts.size() != predicate_.verdicts.size())
       return fault("verdicts: " + std::to_string(predicate_.verdicts.size()) + " in the statement, " +
                    std::to_string(record.verdicts.size()) + " in the record");
     for (size_t i = 0; i < record.verdicts.size(); ++i)
       if (!is_same(predicate_.verdicts[i], record.verdicts[i], lines[i + 1]))
-        return fault("verdicts: not those of the record, first " + record.verdicts[i].full_id());
+        return fault("verdicts: different from the record's, first " + record.verdicts[i].full_id());
     say("the record in " + request_.run.string() + " is the same");
   }
 
   void check_head(const Json& there) {
     const Json here = to_json(predicate_.head);
     for (const auto& [name, value] : there.items())
-      if (here.at(name) != value) fault("head." + name + ": not that of the record, so this is another run");
+      if (here.at(name) != value)
+        fault("head." + name + ": different from the record's, so this is another run");
   }
 
   static bool is_same(const StatedVerdict& row, const Verdict& verdict, const std::string& line) {
@@ -157,7 +158,7 @@ class Verifier {
       const auto stated = there.find(name);
       if (name == library) continue;
       if (stated == there.end())
-        fault("subject: the library loads " + name + " here, of which the statement says nothing");
+        fault("subject: the library loads " + name + " here, which the statement does not mention");
       else if (stated->second != sha256)
         fault("subject: " + name + " is another file here: its sha256 is " + sha256 + ", not " +
               stated->second);

@@ -68,7 +68,7 @@ class GroupJudge {
 
   void judge_one(const ExportedVector& vector, const VectorAnswer& answer) {
     if (answer.x && *answer.x != vector.x)
-      throw std::runtime_error(vector.id + ": x is not that of the vector");
+      throw std::runtime_error(vector.id + ": x differs from the vector's");
     const size_t codes = codes_plane_of(vector.planes);
     if (answer.codes)
       count(vector, AnswerPart::codes, difference(vector, vector.planes[codes], *answer.codes), answer);

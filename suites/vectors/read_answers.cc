@@ -44,7 +44,7 @@ const std::vector<std::string> kFields = {"id",     "scheme", "dtype", "n",     
                                           "scales", "y",      "flags", "hunts", "golden", "agree"};
 
 std::string text_at(const Json& json, const std::string& where) {
-  if (!json.is_string()) throw std::runtime_error(where + ": want a text, got " + json.type_name());
+  if (!json.is_string()) throw std::runtime_error(where + ": want a string, got " + json.type_name());
   return json.get<std::string>();
 }
 

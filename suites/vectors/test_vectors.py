@@ -162,7 +162,7 @@ REFUSED = {
     f"id\tcodes\n{FIRST}\t00\n{FIRST}\t00\n": f"{FIRST}: twice",
     "id\tcodes\nmxfp4_even/bf16/noise_9\t00\n": "no vector has the id 'mxfp4_even/bf16/noise_9'",
     "id\tcodes\nmxfp5_even/bf16/noise_0\t00\n": "no vector has the id 'mxfp5_even/bf16/noise_0'",
-    f"id\tx\tcodes\n{FIRST}\t00\t00\n": f"{FIRST}: x is not that of the vector",
+    f"id\tx\tcodes\n{FIRST}\t00\t00\n": f"{FIRST}: x differs from the vector's",
     '{"groups": [{"vectors": [{"id": "a", "codes": "00", "codes": "01"}]}]}': "duplicate key 'codes'",
     '{"groups": [{"vectors": [{"codes": "00"}]}]}': "a vector without an id",
     '{"groups": [{"vectors": [{"id": "a", "scales": "00"}]}]}': "a: scales: want an object, got string",

@@ -9,7 +9,7 @@
 
 namespace qcts {
 
-// Returns "right in aligned and dense buffers with 1 thread, wrong with gaps between rows alone" for a call
+// Returns "right in aligned and dense buffers with 1 thread, wrong only with gaps between rows" for a call
 // with `options` whose answer was wrong. Calls the kernel with none of the options and then with each one
 // alone. Returns "" if the options are the plain ones, if the answer is wrong without them too, or if it is
 // right with each one alone. Never throws because of the kernel.

@@ -107,7 +107,8 @@ std::optional<VerdictFinding> unwritten(const WrongCall& call) {
     return VerdictFinding{Caveat::left_earlier_answer,
                           what + " was not written: it still held another answer"};
   if (!call.is_first)
-    return VerdictFinding{Caveat::stopped_writing, what + " was not written, and in the first call it was"};
+    return VerdictFinding{Caveat::stopped_writing,
+                          what + " was not written, although the first call wrote it"};
   return VerdictFinding{Caveat::wrote_nothing, what + " was not written"};
 }
 

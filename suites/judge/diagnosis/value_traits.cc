@@ -85,19 +85,19 @@ void add_stretches(const std::string& what, const Stretch& stretch, const FloatF
   add("has no normal number", all([=](double v) { return std::fabs(v) < format.min_normal; }));
   add("has no negative number", all([](double v) { return !(v < 0); }));
   add("has no positive number", all([](double v) { return !(v > 0); }));
-  add("has one sign", [](std::span<const double> values) {
+  add("has only one sign", [](std::span<const double> values) {
     return std::ranges::all_of(values, [](double v) { return v > 0; }) ||
            std::ranges::all_of(values, [](double v) { return v < 0; });
   });
-  add("has its largest magnitude just below a power of two", [](std::span<const double> values) {
+  add("has a largest magnitude just below a power of two", [](std::span<const double> values) {
     int exponent = 0;
     return std::frexp(largest(values), &exponent) >= 0.875;
   });
-  add("has its largest magnitude at a power of two", [](std::span<const double> values) {
+  add("has a power of two as its largest magnitude", [](std::span<const double> values) {
     int exponent = 0;
     return std::frexp(largest(values), &exponent) == 0.5;
   });
-  add("has a negative number as its largest", [](std::span<const double> values) {
+  add("has its largest magnitude in a negative number", [](std::span<const double> values) {
     const double most = largest(values);
     return std::ranges::none_of(values, [=](double v) { return v == most; });
   });
@@ -156,7 +156,7 @@ void add_quotients(const Values& quotients, const CodeGrid& codes,
                       [=](const GridPlace& p) { return is(std::fabs((*quotients)[index(p)])); }});
   };
   add("is NaN", [](double q) { return std::isnan(q); });
-  add("lies halfway between two codes", [=](double q) { return is_tie(q, codes); });
+  add("is halfway between two codes", [=](double q) { return is_tie(q, codes); });
   add("exceeds the largest code", [=](double q) { return q > codes.largest; });
   add("is not finite", [](double q) { return !std::isfinite(q); });
 }

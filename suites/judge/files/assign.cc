@@ -103,7 +103,7 @@ void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict) 
   verdict.measures.push_back({"byte_sum", "", static_cast<double>(sum), {}, {}, {}});
   if (!measured || !before || !peak) {
     verdict.status = Status::resource;
-    verdict.reason = "this kernel does not report peak memory (/proc/self/clear_refs)";
+    verdict.reason = "this Linux kernel does not report peak memory (/proc/self/clear_refs)";
     return;
   }
   const uint64_t grown = *peak - std::min(*peak, *before),
@@ -111,7 +111,7 @@ void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict) 
   verdict.measures.push_back({"peak_bytes", "bytes", static_cast<double>(grown), {}, {}, {}});
   verdict.measures.push_back({"peak_bound_bytes", "bytes", static_cast<double>(bound), {}, {}, {}});
   if (kMemoryCounts && !(grown <= bound)) {
-    verdict.reason = "loading took more memory than the file's size, 64 MiB and what its header grants";
+    verdict.reason = "loading took more memory than the file's size plus 64 MiB plus what its header allows";
     verdict.mismatch = Mismatch{"peak memory", "at most " + std::to_string(bound) + " bytes",
                                 std::to_string(grown) + " bytes", 1, 1};
     return;

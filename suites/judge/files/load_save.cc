@@ -77,7 +77,7 @@ bool ended_early(const Saved& saved, Verdict& verdict) {
 void excuse_refusal(const Golden& golden, const Saved& saved, Verdict& verdict) {
   if (golden.allow.empty() || !saved.broken.empty() || verdict.status != Status::fail) return;
   verdict.status = Status::not_supported;
-  verdict.reason = "not told to keep " + golden.allow.front() + ": " + saved.support.reason;
+  verdict.reason = "load_save() cannot be told to keep " + golden.allow.front() + ": " + saved.support.reason;
 }
 
 // Opens the saved file with the suite's own reader; nullopt, and a reason, if the reader refuses it.
@@ -108,7 +108,7 @@ void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdi
   const std::optional<Checkpoint> after = open_saved(saved, context, verdict);
   if (!after) return;
   if (auto found = compare_payload(before, *after)) {
-    verdict.reason = "saved by the provider and loaded, it holds something else (E2)";
+    verdict.reason = "after the provider saved the file and qcts read it back, it holds something else (E2)";
     verdict.mismatch = std::move(found);
     return;
   }
@@ -145,7 +145,9 @@ void judge_provider_reject(const Case& c, const JudgeContext& context, Verdict& 
   if (!after) return;
   const std::string digest = payload_digest(*after);
   if (digest == malformed.accepted_sha256) {
-    verdict.reason = malformed.what + ": saved by the provider and loaded, it holds something else (E2)";
+    verdict.reason =
+        malformed.what +
+        ": after the provider saved the file and qcts read it back, it holds something else (E2)";
     verdict.mismatch = compare_payload(open_checkpoint(malformed.file, context.open), *after);
     if (verdict.mismatch) return;
     verdict.status = Status::pass;

@@ -154,7 +154,7 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
   const Checkpoint after =
       save_and_open(before, rewrite_files(before), context.scratch / "rewritten", context.open);
   if (auto found = compare_payload(before, after))
-    return fail("saved anew and loaded, it holds something else (E2)", *found);
+    return fail("after qcts saved the file and read it back, it holds something else (E2)", *found);
   const std::vector<LinearAnswer> answers = linear_answers(before, *c.golden());
   if (auto found = compare_answers(answers, linear_answers(after, *c.golden())))
     return fail("linear() differs after reload", *found);

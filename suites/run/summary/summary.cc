@@ -207,7 +207,7 @@ void print_left_out(const RunReport& report, Printout& out) {
   }
   if (all != 0)
     out.text(
-        "left out for want of time: " + std::to_string(all) + (all == 1 ? " case: " : " cases: ") + kinds, 2,
+        "left out for lack of time: " + std::to_string(all) + (all == 1 ? " case: " : " cases: ") + kinds, 2,
         Ink::yellow);
 }
 
@@ -308,7 +308,7 @@ void print_verdict(const RunReport& report, const Conformance& verdict, const st
   out.text(verdict_line(report, verdict), 0, good ? Ink::green : bad ? Ink::red : Ink::yellow);
   out.text(status_counts(report));
   if (!verdict.not_isolated.empty())
-    out.text("NOT ISOLATED, so that conformance is not stated: " + verdict.not_isolated, 0, Ink::red);
+    out.text("NOT ISOLATED, so conformance is not stated: " + verdict.not_isolated, 0, Ink::red);
   if (!files.empty()) out.path(files_line(files, out.screen()));
 }
 

@@ -77,7 +77,7 @@ void print_failures(const RunReport& report, Printout& out) {
   out.text(std::to_string(all) + (all == 1 ? " failure" : " failures") + " with " +
                (groups.size() == 1 ? "one cause" : std::to_string(groups.size()) + " causes") +
                (groups.size() > kGroupsNamed
-                    ? "; " + std::to_string(groups.size() - kGroupsNamed) + " of them in the report alone"
+                    ? "; " + std::to_string(groups.size() - kGroupsNamed) + " of them only in the report"
                     : ""),
            0, Ink::bold);
   if (groups.size() == 1) return;

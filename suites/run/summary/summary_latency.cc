@@ -108,7 +108,7 @@ void print_latency(const RunReport& report, Printout& out) {
   if (timed.size() > kRowsShown)
     out.text("and " + std::to_string(timed.size() - kRowsShown) + " more in the report", 4);
   if (rows.size() > 2)
-    out.text("each row was timed in rounds of its own: compare ratios and shares, not microseconds", 4);
+    out.text("each row was timed in separate rounds: compare ratios and shares, not microseconds", 4);
   print_speed_claims(report, out);
   const LatencyTrust& trust = report.latency_trust;
   if (trust.measured != 0)

@@ -81,7 +81,7 @@ def test_it_is_resumed_or_discarded_when_asked(whole, tmp_path):
 
 def test_resuming_where_nothing_is_says_so(tmp_path):
     result = run(tmp_path / "typo", *SMALL, "--resume")
-    assert result.returncode == 0 and f"nothing to resume in {tmp_path}/typo: begins anew" in result.stderr
+    assert result.returncode == 0 and f"nothing to resume in {tmp_path}/typo: starts anew" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["HUP", "INT", "TERM"])
@@ -155,4 +155,4 @@ def test_a_provider_that_always_hangs_is_stopped(tmp_path):
     rest = [v for v in found if v["reason"].startswith("not asked: ")]
     assert result.returncode == 1 and {v["status"] for v in late + rest} == {"timeout"}, result.stdout
     assert 3 <= len(late) <= 4 and rest and time.monotonic() - start < 30
-    assert "timed out 3 times in a row (--keep-going asks on)" in rest[0]["reason"]
+    assert "timed out 3 times in a row (--keep-going continues)" in rest[0]["reason"]

@@ -40,7 +40,7 @@ bool WorkerLane::feed() {
     if (slot_->timeouts >= kMaxTimeouts && !slot_->keep_going) {
       if (!finish_broken(Status::timeout, "not asked: " + slot_->ready.provider + " timed out " +
                                               std::to_string(kMaxTimeouts) +
-                                              " times in a row (--keep-going asks on)"))
+                                              " times in a row (--keep-going continues)"))
         break;
       continue;
     }
