@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Findings of a judge besides the answer being right or wrong, and the status that follows from them.
+// Findings of a judge in addition to whether the answer is right, and the status that follows from them.
 #pragma once
 
 #include <cstdint>

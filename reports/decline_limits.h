@@ -30,7 +30,7 @@ enum class LimitField : uint8_t {
 // `differs`: y or the bias has another type than x, or x than the weight.
 enum class LimitRule : uint8_t { equal, mixed, differs, above, below, no_multiple };
 
-// A rule, such that every asked case that it matches was declined.
+// A rule: every asked case that it matches was declined.
 struct Limit {
   LimitField field = LimitField::x_dtype;
   LimitRule rule = LimitRule::equal;

@@ -25,7 +25,7 @@ std::string failure_title(const Group& group);
 // The same of one failure whose reason alone is known.
 std::string failure_title(const std::string& reason);
 
-// Returns a reason without the path of a log, and of what a process last wrote the last line alone.
+// Returns a reason without the path of a log, and with only the last line of what a process last wrote.
 std::string without_log(const std::string& reason);
 
 // Returns what a reason says after the first wrong element: the call, and the diagnosis.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA driver as a table of functions, opened at run time: nothing here needs nvcc or a GPU to build.
-// QCTS_CUDA_DRIVER=FILE names another library than libcuda.so.1, such as the fake one of kernels/fakecuda.
+// QCTS_CUDA_DRIVER=FILE names a library other than libcuda.so.1, such as the fake one of kernels/fakecuda.
 // Names, layouts and numbers are those of the CUDA driver API 12 and 13 (cuda.h).
 #pragma once
 

@@ -26,7 +26,7 @@ inline constexpr uint64_t kDefaultMemoryLimitBytes = uint64_t{4} << 30;
 std::optional<uint64_t> resident_bytes();
 // Formats a size: "512 MiB".
 std::string mib_text(uint64_t bytes);
-// Resets the peak. Returns false if the kernel does not allow it.
+// Resets the peak. Returns false if Linux does not allow it.
 bool reset_peak_resident();
 // Returns the bytes of private writable memory, touched or not (VmData), which RLIMIT_DATA limits.
 std::optional<uint64_t> data_bytes();

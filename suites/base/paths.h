@@ -30,7 +30,7 @@ std::vector<std::filesystem::path> discovered_plugins();
 // Returns nullopt if it was not built.
 std::optional<std::filesystem::path> cuda_plugin();
 // Returns the library whose kernels measure a GPU: QCTS_CUDA_CLOCK if it is set, or else
-// libqcts_cudaclock.so beside cuda_plugin(). Returns nullopt if it was not built.
+// libqcts_cudaclock.so next to cuda_plugin(). Returns nullopt if it was not built.
 std::optional<std::filesystem::path> cuda_clock();
 
 // Returns the library of the builtin kernels: builtin/libqcts_builtin.so, next to the plug-ins' folder.

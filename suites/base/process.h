@@ -69,10 +69,10 @@ class ChildProcess {
   ChildRole role_ = ChildRole::worker;
 };
 
-// The descriptors that a child gets by number lie below this.
+// The descriptors that a child gets by number are below this.
 inline constexpr int kFirstMovedFd = 64;
 
-// Closes `fd` and returns a copy that lies above the descriptors that a child gets by number.
+// Closes `fd` and returns a copy that is above the descriptors that a child gets by number.
 // Throws std::runtime_error.
 int moved_up(int fd);
 
@@ -104,13 +104,13 @@ class CpuClocks {
 // Returns the seconds of CPU time that a process and all of its descendants have used.
 double cpu_seconds_of(pid_t process);
 
-// A line of a log that tells how the provider's own process ended.
+// A line of a log that says how the provider's own process ended.
 inline constexpr std::string_view kProviderEnded = "the provider's process ended: ";
 
 // Returns the last `count` lines that have a visible character, each trimmed and cut to 300 bytes.
 std::vector<std::string> last_lines(const std::filesystem::path& file, size_t count);
-// Appends how the provider's process ended, if the log tells it, and then "; it last wrote: LINE | LINE": the
-// last ten lines, or a Python traceback alone.
+// Appends how the provider's process ended, if the log says so, and then "; it last wrote: LINE | LINE": the
+// last ten lines, or only a Python traceback.
 std::string with_last_words(std::string text, const std::filesystem::path& log);
 
 }  // namespace qcts

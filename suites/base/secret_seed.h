@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A seed that whoever runs the judge keeps to themselves: records and reports tell its hash alone.
+// A seed that whoever runs the judge keeps to themselves: records and reports give only its hash.
 #pragma once
 
 #include <cstdint>

@@ -48,14 +48,14 @@ class Printout {
   // Later lines start two columns further right.
   // A word that does not fit a line is broken after one of "/_.,:-", or else anywhere.
   void text(std::string_view text, size_t indent = 0, Ink ink = Ink::plain);
-  // Writes a label, padded to `width` columns, and the text beside it. Later lines start below the text.
+  // Writes a label, padded to `width` columns, and the text next to it. Later lines start below the text.
   void item(std::string_view label, size_t width, std::string_view text, Ink ink = Ink::plain);
   // Writes a shell command that can be pasted, with " \" before each line break.
   // A word that does not fit is broken by a backslash and continues in the first column.
   // A word with quotes inside stays whole.
   void command(std::string_view command, size_t indent = 0);
   // Writes titles and rows. All columns but the first are as wide as their widest cell.
-  // If that leaves too little room for the first cell of a row, that cell gets a line of its own.
+  // If that leaves too little room for the first cell of a row, that cell gets its own line.
   // Returns false and writes nothing if the other columns alone do not fit.
   bool table(const std::vector<Column>& columns, const std::vector<TableRow>& rows, size_t indent = 0);
   // Writes the path on one line, however long, so that it can be clicked and copied.

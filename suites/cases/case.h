@@ -57,7 +57,7 @@ struct Case {
 // Share of the latency budget for a prefill call, relative to a decode call.
 // The share is larger because prefill calls are fewer and longer.
 inline constexpr double kPrefillBudgetShare = 4;
-// A block has seven layers, and is timed four times a round.
+// A block has seven layers, and is timed four times per round.
 inline constexpr double kBlockBudgetShare = 6;
 double budget_share(const Case& c);  // relative share of a latency case
 

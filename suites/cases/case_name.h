@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The names of a case. The parent of the workers keeps nothing else of it.
+// The names of a case. The parent of the workers keeps nothing else about it.
 #pragma once
 
 #include <string>

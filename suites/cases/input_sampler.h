@@ -28,7 +28,7 @@ class InputSampler {
   explicit InputSampler(const Plan& plan, uint64_t seed = 0);
 
   // Returns the cases of one (kind, operation, scheme, layout).
-  // The cases depend on the plan alone, so a filter does not change the sample. A scheme that is not listed
+  // The cases depend only on the plan, so a filter does not change the sample. A scheme that is not listed
   // has no siblings to share inputs with, and gets all.
   std::vector<Case> cases_of(Kind kind, Op op, const Scheme& scheme, Layout layout);
 
@@ -46,7 +46,7 @@ class InputSampler {
     std::string input;
     size_t turn;
   };
-  // Input family, policy, whether the weight is tall, and whether the dtype is another than the family's.
+  // Input family, policy, whether the weight is tall, and whether the dtype differs from the family's.
   using ChoiceKey = std::tuple<Generator, Policy, bool, bool>;
   struct FamilyInputs {
     std::map<const Scheme*, std::vector<Synthetic>> by_scheme;

@@ -30,7 +30,7 @@ struct Model {
 };
 
 // Reads a config.json. Throws UsageError, which names the file, for one that is not JSON, that lacks a
-// number, or whose model_type is not known here.
+// number, or whose model_type qcts does not know.
 Model read_model(const std::filesystem::path& config);
 std::vector<std::string> known_model_types();  // sorted
 

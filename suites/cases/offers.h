@@ -37,8 +37,8 @@ struct Offer {
   bool runs_programs = false;  // Op::file only: the provider loads, runs and saves TorchScript
   bool is_builtin = false;     // the kernel is part of this program
   std::string layouts{};       // as qcts_kernel::reads_layouts; empty for NULL
-  // The widest kind of inputs on which the provider promises right answers. One that promises more than
-  // reachable ones is asked all kinds.
+  // The widest kind of inputs on which the provider promises right answers. A provider that promises more
+  // than reachable inputs is asked all kinds.
   InputKind promised = InputKind::reachable;
 
   std::string_view family() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Profiles: sets of mustpass cases that a provider promises to serve (qcts_provider.profile).
-// Each family of schemes is a profile of its own name, with all its operations and policies.
+// Each family of schemes is a profile with the same name, with all its operations and policies.
 // suites/profiles.json names further ones. A profile may play options of the ledger in place of those that
 // the schemes follow: the expected answers are computed with them.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds what a provider offers and no case asks, such as a kernel under a name that nothing here has: it
+// Finds what a provider offers but no case asks, such as a kernel under a name that nothing here has: it
 // would be dropped in silence.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace qcts {
 struct UnknownNames {
   // "linear of turbo: no scheme 'int8_rows' (did you mean 'int8_row'?)", once for each name of an offer.
   std::vector<std::string> lines;
-  // The lines about kernels that no case of any plan can ask, be their names known or not.
+  // The lines about kernels that no case of any plan can ask, whether their names are known or not.
   std::vector<std::string> never_asked;
 };
 UnknownNames unknown_names(std::span<const Offer> offers);

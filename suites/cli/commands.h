@@ -49,7 +49,7 @@ void check_history(const std::string& file);
 // Throws RunError, which says how to try again.
 void add_to_history(const std::string& file, const std::string& folder);
 // Writes the folder's trend.json, and the page that includes it. If the run is not compared with another one
-// yet, compares it with the run before it in the history. Throws RunError, and std::runtime_error as
+// yet, compares it with the previous run in the history. Throws RunError, and std::runtime_error as
 // write_page() does.
 void show_history(const std::string& file, const std::filesystem::path& folder);
 

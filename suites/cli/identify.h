@@ -19,8 +19,8 @@ struct IdentifyRequest {
 };
 
 // Asks every kernel and prints what it computes.
-// Returns failed if a kernel computes another option than it was asked for, or none, and nothing_proved if
-// none answered. Throws UsageError and std::runtime_error.
+// Returns failed if a kernel computes an option other than the one it was asked for, or none, and
+// nothing_proved if none answered. Throws UsageError and std::runtime_error.
 Outcome identify(const IdentifyRequest& request);
 
 }  // namespace qcts::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `qcts schemes --define`: what whoever writes a kernel has to know of a scheme.
+// `qcts schemes --define`: what the author of a kernel has to know about a scheme.
 #pragma once
 
 #include <string>

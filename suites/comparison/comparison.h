@@ -21,7 +21,8 @@ struct StatusChange {
   std::string id;
   std::optional<Status> before, after;  // nullopt: the run lacks the case
   std::string reason;  // reason of the later verdict, or of the earlier one if the case is gone or passes now
-  // failure_title() of the reason, or "" without one. Cases of one title are told together.
+  // failure_title() of the reason, or "" if there is no reason. Cases with the same title are reported
+  // together.
   std::string title() const;
 };
 
@@ -70,14 +71,14 @@ struct CompareOptions {
 RunComparison compare(const RecordedRun& before, const RecordedRun& after, const CompareOptions& options = {},
                       const PaceHistory& history = {});
 
-// Returns failed if a case fails newly, is gone, is newly not supported or is slower.
+// Returns failed if a case newly fails, is gone, is newly not supported or is slower.
 // Otherwise returns inconclusive if a case is newly inconclusive or a change of latency is undecided.
 // Otherwise returns conformant. Returns nothing_proved if the runs are not comparable.
 Outcome outcome_of(const RunComparison& comparison);
 
-// Returns the reason why two runs cannot be compared: another plan, selection or shard.
-// If both have latency and `options` asks for it, another machine class or number of threads is a reason too.
-// Returns "" if the runs can be compared.
+// Returns the reason why two runs cannot be compared: a different plan, selection or shard.
+// If both have latency and `options` asks for it, a different machine class or number of threads is a reason
+// too. Returns "" if the runs can be compared.
 std::string why_not_comparable(const RecordedRun& before, const RecordedRun& after,
                                const CompareOptions& options);
 
@@ -88,7 +89,7 @@ nlohmann::ordered_json comparison_json(const RunComparison& comparison);  // rep
 // Returns the comparison as the `changes` of reports/report.schema.json: each list by cause with its first
 // ids, and the first entries of the others.
 nlohmann::ordered_json changes_json(const RunComparison& comparison);
-// `lines` is the maximum number of causes, or entries, of each list; 0: all, and every id.
+// At most `lines` causes (or entries) are shown per list; 0 shows all of them, with every case id.
 std::string comparison_text(const RunComparison& comparison, size_t lines, const Screen& screen = {});
 std::string comparison_markdown(const RunComparison& comparison, size_t lines);
 

@@ -38,7 +38,7 @@ inline constexpr PaceList kPaceLists[] = {
     {"undecided", "slower or faster, but not to be trusted", &PaceComparison::undecided, true},
 };
 
-// The first `cut` entries; 0: all.
+// The first `cut` entries, or all if `cut` is 0.
 template <typename T>
 std::span<const T> first_of(const std::vector<T>& list, size_t cut) {
   return std::span(list).first(cut == 0 ? list.size() : std::min(list.size(), cut));

@@ -16,7 +16,7 @@
 //   - With a history of the case, the spread follows from its earlier nights.
 //     The interval is the prediction interval of one further night.
 //   - Otherwise the spread follows from all cases of the two runs.
-//     With this common spread, half of the cases lie within the median of their own distribution.
+//     With this common spread, half of the cases are within the median of their own distribution.
 //     The estimate of Paule and Mandel 1982 uses a sum instead of this median.
 //     The median keeps the few cases that did change from widening the spread.
 //     Fewer than kCasesForSpread cases are not enough.

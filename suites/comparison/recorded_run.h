@@ -54,9 +54,9 @@ bool is_bad(Status status);
 
 // Returns machine_class() of the machine that a record's head describes.
 std::string machine_class_of(const RunHead& head);
-// Returns the words that narrowed the run, and the names of the providers if they narrowed it too.
+// Returns the arguments that narrowed the run, and the names of the providers if they narrowed it too.
 // Leaves out paths of plans and of providers, so that two versions of a provider can be compared, and the
-// budget, because of two runs what both had time for is compared.
+// budget, because only what both runs had time for is compared.
 std::string selection_of(const RunHead& head);
 
 }  // namespace qcts

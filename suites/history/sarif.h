@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes what `qcts check` found in a file as SARIF 2.1.0 (OASIS, static analysis results), which code hosts
-// show beside the file.
+// show next to the file.
 #pragma once
 
 #include <string>

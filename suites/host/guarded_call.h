@@ -43,7 +43,7 @@ class OverrunFault : public HarmFault {
 };
 
 // The process that computes for the judge died, or said what it was not asked. It costs the case.
-// This is no std::exception: nothing but the worker's loop may handle it.
+// This is not a std::exception: nothing but the worker's loop may handle it.
 struct HostFailure {
   std::string reason;  // "its worker died: SIGABRT (Aborted)"
   uint64_t peak_resident_bytes = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The messages between a judge and a host.
-// A request lies in the window of inputs, its answer in the window of outputs. The judge then sends the
+// A request is in the input window, its answer in the output window. The judge then sends the
 // request's number as a line of decimal digits, and the host sends it back when the answer is there.
-// A host serves two lanes, each with a thread, descriptors and messages of its own, so that two calls may run
+// A host serves two lanes, each with its own thread, descriptors and messages, so that two calls may run
 // at the same time.
 #pragma once
 
@@ -35,29 +35,29 @@ enum class HostCall : uint32_t {
   run_program
 };
 
-// Whole pages that a call may use; on a device, none. Everything else in the windows is inaccessible to the
-// host during the call.
+// Whole pages that a call may use; none if the call runs on a device. Everything else in the windows is
+// inaccessible to the host during the call.
 struct OpenPages {
   uint64_t address, bytes;
   uint32_t writable;
-  uint32_t populate;  // 1: of timed calls; touched before the call, so that none has a page fault
+  uint32_t populate;  // 1: for timed calls; touched before the call, so that it has no page fault
 };
 inline constexpr uint32_t kMaxOpenPages = 128;
 
 struct HostRequest {
   HostCall call;
   uint32_t kernel;              // index in the provider's table
-  const qcts_problem* problem;  // in the window of inputs, with all that it points to
-  void* prepared;               // prepare: where to
-  // run_batch, capture_batch: problems in the window of inputs, which are run one after another.
+  const qcts_problem* problem;  // in the input window, with all that it points to
+  void* prepared;               // prepare: where to write the prepared weight
+  // run_batch, capture_batch: problems in the input window, to be run one after another.
   const qcts_problem* const* batch;
   uint64_t n_batch;
-  uint64_t calls_a_graph;   // capture_batch: so many of them are in each graph
-  uint32_t graphs, unused;  // capture_batch, time_batch: the number by which the host keeps the graphs
-  uint64_t n_awake;  // run_batch: so many of them run before the host is ready, which wakes threads and code
+  uint64_t calls_a_graph;   // capture_batch: how many problems go into each graph
+  uint32_t graphs, unused;  // capture_batch, time_batch: the number under which the host keeps the graphs
+  uint64_t n_awake;  // run_batch: how many problems run before the host is ready, to wake threads and code
   uint32_t go;       // run_batch, time_batch: 1 once the host may begin
   uint32_t gated;    // run on a device: 1 if its stream waits for the judge (device_memory.h)
-  // run_batch: after each call, the host waits for this part of its time. A planted slowness tests
+  // run_batch: after each call, the host waits for this part of its time. A planted slowdown tests
   // stopwatches.
   double slowed;
   const char *input, *output;  // load_save: paths
@@ -95,7 +95,7 @@ struct HostAnswer {
 // A type that only schemes have counts as one byte.
 uint64_t bytes_of_plane(const qcts_plane& plane);
 
-// Returns the place of a lane's request and answer in the windows that begin at `inputs` and `outputs`.
+// Returns where a lane's request and answer are, in the windows that start at `inputs` and `outputs`.
 inline HostRequest& request_of(std::byte* inputs, size_t lane) {
   return *reinterpret_cast<HostRequest*>(inputs + lane * kMessageBytes);
 }

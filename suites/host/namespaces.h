@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Puts a host into namespaces of its own: of users, processes, mounts, System V objects and networks.
+// Puts a host into its own namespaces: for users, processes, mounts, System V objects and networks.
 #pragma once
 
 #include <filesystem>

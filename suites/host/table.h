@@ -10,7 +10,7 @@ namespace qcts {
 
 // Writes all that the table says of itself and of its kernels. Functions become `true` or `false`: whether
 // they are there. Structs keep the size that the provider gave them; fields beyond it are absent.
-// Reads only what lies within these sizes. Throws std::runtime_error for a table too short to have a name.
+// Reads only what is within these sizes. Throws std::runtime_error for a table too short to have a name.
 nlohmann::ordered_json table_json(const qcts_provider& given);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which option a kernel follows: its answers beside those of every option that can be computed.
+// Which option a kernel follows: its answers next to those of every option that can be computed.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class Identification {
 
   size_t answered() const { return answered_; }
   size_t asked() const { return asked_; }
-  // Inputs on which the kernel crashed, was late or broke the contract. Declining one is no fault.
+  // Inputs on which the kernel crashed, was late or broke the contract. Declining one is not a fault.
   size_t faults() const { return faults_; }
   // Returns the reason of the first fault, or else why an input was declined, or "".
   const std::string& why_not() const { return fault_.empty() ? declined_ : fault_; }

@@ -37,7 +37,7 @@ class FarWeight {
   const std::vector<std::byte>& x() const { return x_; }
   // Returns the planes of a weight with these rows of the far one.
   Planes rows(std::span<const int64_t> chosen) const;
-  // Draws rows: half of them lie beyond 2^32 bytes, the others anywhere. They are in ascending order.
+  // Draws rows: half of them are beyond 2^32 bytes, the others anywhere. They are in ascending order.
   std::vector<int64_t> drawn_rows(size_t count, uint64_t seed) const;
 
  private:

@@ -81,17 +81,17 @@ bool has_exact_sums(const Scheme& scheme, const WeightShape& shape);
 Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
                      const std::vector<int64_t>& order = {});
 
-// Makes exact_sums() with a bias so large that half of the sums lie half way between two numbers of y's type,
+// Makes exact_sums() with a bias so large that half of the sums are halfway between two numbers of y's type,
 // bfloat16 or float16.
 Generated tied_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
 
 // Returns true if a group has room for the elements that outliers() plants, and there is no zero point.
 bool has_outliers(const Scheme& scheme, const WeightShape& shape);
-// Supports the policy weight_only. Makes an x with a large element whose weights are zero.
+// For the policy weight_only only. Makes an x with one large element, and zero weights in its column.
 // The elements of the last group are far smaller, and their exact sum is the answer.
 Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
 
-// Makes rows of x for weight_only linear whose small terms stand between two large terms that cancel.
+// Makes rows of x for a weight_only linear. Their small terms are between two large terms that cancel.
 // A row has 2^p units, then up to 40 terms of at most 6 units, then -2^p units, with p up to 22.
 // All terms are in one group: next to each other, or between the two ends of the group.
 // The answer is the sum of the small terms. An accumulator of fewer than p bits loses it.
@@ -127,7 +127,7 @@ void fill_to_max(Floats& w);
 std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, Policy activation,
                                      const Planes& planes);
 
-// Elements of x with which a policy represents -1, 0 and 1 exactly.
+// Elements to put in x so that a policy represents -1, 0 and 1 exactly.
 // The elements are the smallest and the largest of each block of `every` columns.
 // If a policy also has a scale for all of x, `of_all` is the maximum that this scale needs.
 // The first of the blocks has this maximum and represents nothing else. Without such a scale, `of_all` is 0.
@@ -136,7 +136,7 @@ struct ActivationAnchors {
   int64_t every = 0;
   double of_all = 0;
 };
-// Returns nullopt if the policy represents -1, 0 and 1 exactly in any x.
+// Returns nullopt if the policy represents -1, 0 and 1 exactly, whatever x is.
 // Throws std::logic_error if no anchors are known.
 std::optional<ActivationAnchors> activation_anchors(const Scheme& scheme, const WeightShape& shape,
                                                     Policy activation, const Planes& planes);

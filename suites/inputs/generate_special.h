@@ -16,17 +16,17 @@ namespace qcts {
 bool has_given_scale(const Scheme& scheme, const WeightShape& shape, Policy activation);
 // Returns true for the plane of such a scale.
 bool is_given_scale(std::string_view plane);
-// Returns the scale that "given_scales" gives with m rows of x.
+// Returns the scale that "given_scales" uses for m rows of x.
 double given_scale(int64_t m);
-// Returns the values of m that "given_scales" uses, one for each scale.
+// Returns the values of m that "given_scales" uses, one per scale.
 // For linear, returns only the values of m whose scale leaves the product visible.
 std::vector<int64_t> given_scale_batches(Op op);
 
 // Returns true if this scheme supports the generator in this dtype.
-// Always true for the generators of other files.
+// Always true for generators that are defined in other files.
 bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape);
 
-// Returns true for a plane of scales that "odd_scales" edits: one of each scheme.
+// Returns true for a plane of scales that "odd_scales" edits: one per scheme.
 bool may_be_odd(std::string_view plane, DType dtype);
 // Does "nan_scales" leave enough of the scales of this plane as they are?
 bool may_be_nan(const PlaneSpec& spec);
@@ -36,12 +36,12 @@ double odd_factor(DType dtype);
 // Returns true if integer zero points are drawn from the range of the codes.
 bool spreads_zero_points(const Scheme& scheme, Op op, Generator generator);
 
-// Can a scale of float32 be such that a product is rounded twice, once to float32?
+// Can a float32 scale be chosen so that a product is rounded twice, once to float32?
 bool has_two_roundings(const Scheme& scheme, const WeightShape& shape);
-// Makes the scales of a dequantize so, by a few thousand units in the last place at most.
+// Adjusts the scales of a dequantize in this way, by at most a few thousand ulps.
 void round_twice(KernelInput& input);
 
-// Turns an input of generator "noise" into one of those below. Returns false for any other generator.
+// Turns an input from the generator "noise" into one of these. Returns false for any other generator.
 // non_finite     For quantize, three rows of four have a NaN, +Inf or -Inf.
 //                For linear, the next to last row of x has a NaN, and the bias has a NaN and an infinity.
 //                Another row of x has an infinity if no zero is subtracted.

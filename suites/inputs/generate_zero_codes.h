@@ -6,7 +6,7 @@
 
 namespace qcts {
 
-// Returns true if the scheme's recipe writes weights of zero beside others in a column.
+// Returns true if the scheme's recipe writes zero weights next to others in a column.
 bool has_zero_codes(const Scheme& scheme, const WeightShape& shape);
 
 // Makes a weight_only linear. Every other row of x, the first included, has one element that is not finite.

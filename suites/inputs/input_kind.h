@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which inputs a library can meet. The kind follows from the values that a family draws and those that the
-// scheme's recipe writes (Scheme::written). It speaks of planes alone: x, the bias and the float weight of
+// scheme's recipe writes (Scheme::written). It covers only planes: x, the bias and the float weight of
 // quantize may hold anything.
 #pragma once
 

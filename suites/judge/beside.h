@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Problems that a numerics case asks beside its own, made of the same data: fewer rows of x in buffers with
-// gaps, an x or a weight of zeros, and weights whose groups differ by many powers of two. Each is cheap, and
-// none has an id of its own.
+// Problems that a numerics case asks in addition to its own, made from the same data: fewer rows of x in
+// buffers with gaps, an x or a weight of zeros, and weights whose groups differ by many powers of two. Each
+// is cheap, and none has its own id.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ProblemBeside {
   std::string what;  // "with only the first 4 rows of x"
 };
 
-// Returns the problems beside that of `c`, whose input is `input`. Returns none for most inputs.
+// Returns the problems in addition to that of `c`, whose input is `input`. Returns none for most inputs.
 std::vector<ProblemBeside> problems_beside(const Case& c, const KernelInput& input);
 
 // Judges the kernel of `c` on them, in the most irregular buffers that it accepts. If an answer is wrong,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Holds a linear to its claims, on the answers of a numerics case. Determinism holds all ops to them, on
+// Checks the claims of a linear on the answers of a numerics case. Determinism checks those of all ops, on
 // small problems.
 #pragma once
 
@@ -31,11 +31,11 @@ class LinearClaims {
   // BIT_EXACT: y has the exact sums, rounded once. `bounds` are those of y.
   std::optional<BrokenClaim> bit_exact(const std::vector<std::byte>& y,
                                        std::span<const Bounded> bounds) const;
-  // BATCH_INVARIANT: three rows of a batch that has many give the same y alone. Determinism asks all rows of
-  // small batches.
+  // BATCH_INVARIANT: three rows of a batch that has many give the same y on their own. Determinism asks all
+  // rows of small batches.
   std::optional<BrokenClaim> rows_alone(const std::vector<std::byte>& y) const;
-  // BATCH_INVARIANT: a row of a batch lies at other addresses than one alone, so y does not depend on the
-  // buffers. `how` describes those of `other`.
+  // BATCH_INVARIANT: a row of a batch is at other addresses than a row on its own, so y does not depend on
+  // the buffers. `how` describes those of `other`.
   std::optional<BrokenClaim> any_buffers(const std::vector<std::byte>& y, const std::vector<std::byte>& other,
                                          const RunOptions& options, const std::string& how) const;
   // THREAD_INVARIANT: a large problem gives the same y with more threads.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Problems that a kernel serves beside that of a case and that differ from it in one respect: what it keeps
+// Problems that a kernel serves in addition to a case's and that differ from it in one respect: what it keeps
 // of one must not reach another.
 #pragma once
 

@@ -65,7 +65,7 @@ struct Shrinking {
   uint64_t tried = 0;
 };
 // Shrinks as long as the answer keeps the status and the hypothesis of `first`, the verdict on `start`.
-// Then continues from there with the status alone.
+// Then continues from there with only the status.
 // An input that can no longer be judged counts as not failing.
 // Calls `judge` at most `budget` times.
 Shrinking shrink_both(const Replay& start, const Verdict& first,

@@ -35,7 +35,7 @@ class GuardedBuffer {
 
   // Places the first byte at `misalign_bytes` modulo 64, on a device modulo 256, or where `flush` puts it. On
   // a device, `flush` needs a slot (HostMemory::take_slot): without one, the first byte is placed as without
-  // it. Requires stride_bytes >= row_bytes. The buffer lies in `memory`, which must outlive it, or in this
+  // it. Requires stride_bytes >= row_bytes. The buffer is in `memory`, which must outlive it, or in this
   // process alone if `memory` is nullptr.
   GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes,
                 HostMemory* memory = nullptr, HostAccess access = HostAccess::reads,

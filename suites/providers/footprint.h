@@ -30,7 +30,8 @@ std::optional<Footprint> provider_footprint(const qcts_kernel& kernel);
 
 // Returns what `calls` calls of one thread between each two of `seen` left behind, or "". Counts only what
 // every span added, since a cache may fill once: at least 768 bytes, a quarter of a descriptor or of a
-// thread, or a byte of output a call, or 5 us of work in threads that ended or in one beside the busiest.
+// thread, or a byte of output per call, or 5 us of work in threads that ended or in one other than the
+// busiest.
 std::string side_effect(std::span<const Footprint> seen, uint64_t calls);
 
 }  // namespace qcts

@@ -24,13 +24,13 @@ struct HostBlock {
   std::string name;
   std::span<std::byte> all, open;  // both of whole pages
   HostAccess access = HostAccess::reads;
-  // Timed calls use it: the host touches its pages as it opens them. On a device, its bytes lie there alone.
+  // Timed calls use it: the host touches its pages as it opens them. On a device, its bytes are only there.
   bool is_timed = false;
 };
 
 class HostMemory {
  public:
-  // With `layout`, it gives out the first bytes of each window, behind which device memory lies.
+  // With `layout`, it gives out the first bytes of each window, which device memory backs.
   explicit HostMemory(const Windows& windows, const std::optional<DeviceLayout>& layout = {});
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;

@@ -64,7 +64,7 @@ class HostedProvider {
   // Returns nullptr for kernels of this process and of programs.
   static const Kernel* kernel_of(const qcts_kernel& kernel);
 
-  // The functions of provider_call.h. Data pointers of `problem` must lie in memory(), or be NULL.
+  // The functions of provider_call.h. Data pointers of `problem` must be in memory(), or NULL.
   // They throw ProviderFault as provider_call.h says, and HostFailure if the host died or answered out of
   // turn.
   KernelFacts facts(const Kernel& kernel, const qcts_problem& problem);

@@ -17,7 +17,7 @@ class RequestWriter {
   // Writes after the request in `message`, the bytes of one lane.
   RequestWriter(std::span<std::byte> message, const HostMemory& memory);
 
-  // These functions return the place of the copy. Buffers are not copied: they must lie in the host's
+  // These functions return where the copy is. Buffers are not copied: they must be in the host's
   // memory, or be NULL, and are opened for the call. Outputs, the workspace and `prepared` of prepare() are
   // writable. They throw std::length_error if the copy does not fit.
   const qcts_problem* problem(const qcts_problem& given);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device of a run: the words of --device, and the GPU that they name.
+// The device of a run: the argument of --device, and the GPU that it names.
 #pragma once
 
 #include <filesystem>

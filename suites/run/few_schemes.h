@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan that samples asks each scheme of a large family a part of the inputs, and all of the family the
-// whole. A provider of a few schemes would be asked too little, so it is asked every input of plan "full" on
-// them.
+// A plan that samples asks each scheme of a large family some of the inputs, and the family as a whole all of
+// them. A provider with only a few schemes would be asked too little, so it is asked every input of plan
+// "full" on them.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace qcts {
 
-// Number of schemes of a family, for one operation, that count as few. Of a larger number that is not all of
-// the family, so many are chosen, evenly spread.
+// Number of schemes of a family, for one operation, that count as few. From a larger number that is not the
+// whole family, this many are chosen, evenly spread.
 inline constexpr size_t kFewSchemes = 4;
 
 // Chooses the schemes that are asked every input: all that are served if they are few, none if all schemes of

@@ -13,7 +13,7 @@
 namespace qcts {
 
 // Returns one word per provider: the name of a builtin one, or the path of a shared library. Throws RunError
-// if a path is none, or if a provider is also a peer.
+// if a path is not a library, or if a provider is also a peer.
 std::vector<std::string> provider_words(const RunRequest& request);
 
 // Returns the slot for a word of provider_words(). Its worker is not started yet.
@@ -22,7 +22,7 @@ ProviderSlot slot_for(const std::string& word, const RunRequest& request,
                       const std::vector<std::filesystem::path>& folders, const std::filesystem::path& logs,
                       const std::filesystem::path& scratch);
 
-// Returns the provider's name if the word alone reveals it, and otherwise "".
+// Returns the provider's name if the argument itself reveals it, or else "".
 // The word "builtin" gives "builtin", ".../libqcts_aten.so" gives "aten", a vendor's library gives "".
 std::string provider_of_word(const std::string& word);
 // Returns true if the word names a provider of this project: a builtin one, or a plug-in of its build.

@@ -33,7 +33,7 @@ struct RunRequest {
   bool resume = false;   // continue the record in `out` if it belongs to the same run
   bool restart = false;  // rename an unfinished record in `out` to unfinished.jsonl
   size_t fail_fast = 0;  // stop after so many failures; 0: judge all cases
-  // Start no case after so many seconds, ask those of the most value first, and report what was judged.
+  // Start no case after this many seconds, ask the most valuable ones first, and report what was judged.
   std::optional<double> budget_s = {};
   unsigned repeat = 1;   // judge each case so often; the first verdict other than a pass counts
   size_t durations = 0;  // name so many of the slowest cases
@@ -43,7 +43,7 @@ struct RunRequest {
   uint64_t memory_limit_bytes = kDefaultMemoryLimitBytes;
   Isolation isolation = Isolation::required;
   uint64_t seed = 0;
-  // The file with the secret seed and the SHA-256 of its bytes (secret_seed.h); "" if the seed is no secret.
+  // The file with the secret seed and the SHA-256 of its bytes (secret_seed.h); "" if the seed is not secret.
   std::filesystem::path seed_file;
   std::string seed_sha256;
   uint32_t threads = 1;

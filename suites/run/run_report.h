@@ -23,7 +23,7 @@ RunReport report_from(const RunHead& head, const Fixtures& fixtures);
 
 // Sorts the verdicts and fills what is counted from them.
 void count(RunReport& report);
-// Returns report.json of a counted report. Of a selection, only the static rows of what ran are kept.
+// Returns report.json of a counted report. For a selection, only the static rows of what ran are kept.
 nlohmann::ordered_json counted_json(RunReport& report);
 
 struct ReportOptions {

@@ -33,8 +33,8 @@ struct Killer {
 };
 
 // One row of the matrix. A file mutant is judged twice.
-// With the claim that the mutant keeps a file's bytes, any other byte is wrong (E3).
-// Without the claim, the values that the mutant loses have to be noticed (E2).
+// With the claim that the mutant keeps a file's bytes, any changed byte is wrong (E3).
+// Without the claim, the judge has to notice the values that the mutant loses (E2).
 struct KillRow {
   const MutantInfo* mutant = nullptr;
   std::vector<Killer> killers;  // in the order of judging
@@ -55,9 +55,9 @@ bool selects_any(const KillRequest& request);
 // Throws RunError if the plan does not exist, and std::runtime_error if the library of mutants is missing.
 std::vector<KillRow> kill(const KillRequest& request, const std::function<void(const KillRow&)>& on_row);
 
-// Returns one row for several faults that are planted at once, "a+b", all of kind kernel.
-// "" plants no fault and is judged as a mutant of `kind`, with all killers in both lists.
-// The row's `mutant` is the mutant of the first fault.
+// Plants several faults at once ("a+b", only faults of kind kernel) and returns their one row.
+// If `faults` is empty, the unchanged code is judged like a mutant of `kind`, and the cases that fail are in
+// both lists of killers. The row's `mutant` is the first of them.
 KillRow kill_together(const KillRequest& request, const std::string& faults,
                       MutantKind kind = MutantKind::kernel);
 
@@ -65,7 +65,7 @@ KillRow kill_together(const KillRequest& request, const std::string& faults,
 std::vector<const KillRow*> survivors(const std::vector<KillRow>& rows);
 
 // Returns cases that together kill every killed mutant of kind kernel or format.
-// Uses greedy set cover (Chvatal 1979). Needs rows of every_case.
+// Uses greedy set cover (Chvatal 1979). Needs rows that were made with every_case.
 // Each step takes the case that kills the largest number of the remaining mutants.
 // Among equal cases, a step takes the first by id.
 std::vector<std::string> greedy_cover(const std::vector<KillRow>& rows);

@@ -15,7 +15,7 @@
 
 namespace qcts {
 
-// A kernel in a host that is slower by a part of its own time.
+// A kernel in a host that slows it down by a fraction of its own time.
 class SlowedKernel final : public TimedTarget {
  public:
   SlowedKernel(TimedKernel& kernel, double part) : kernel_(kernel), part_(part) {}

@@ -18,7 +18,7 @@ class BigBuffer {
  public:
   explicit BigBuffer(size_t bytes);
   // A block of a host's windows, which must outlive the buffer; memory of this process if it is nullptr. On a
-  // device, data() is an address of the window and holds nothing: the bytes lie on the device (operands.h).
+  // device, data() is an address of the window and holds nothing: the bytes are on the device (operands.h).
   BigBuffer(size_t bytes, std::string name, HostAccess access, HostMemory* memory);
   ~BigBuffer();
   BigBuffer(BigBuffer&& other) noexcept

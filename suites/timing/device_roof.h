@@ -46,7 +46,7 @@ class DeviceRoof final : public Roofs {
   double peak_rate(double us) const override { return operations_ / us * 1e6; }
   // Returns the time of a fixed amount of arithmetic, the shortest of some.
   double canary_us();
-  // Returns what a batch of graphs costs beside their work. Also sets launch_us().
+  // Returns what a batch of graphs costs in addition to their work. Also sets launch_us().
   EmptyBatch measure_empty();
   double launch_us() const { return launch_us_; }  // of an empty kernel in a graph, by its events
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The libraries that a kernel is timed against. Each is loaded by a host of its own, and none by the host of
+// The libraries that a kernel is timed against. Each is loaded by its own host, and none by the host of
 // the kernel that is judged.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace qcts {
 // Returns the middle element, or the mean of the two middle ones. Returns NaN if there are no values.
 double median(std::span<const double> values);
 
-// 95 % of a normal distribution lie within this number of standard deviations of its mean.
+// 95 % of a normal distribution is within this number of standard deviations of its mean.
 inline constexpr double kNormal95 = 1.959963984540054;
 
 struct Interval {

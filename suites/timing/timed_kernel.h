@@ -45,7 +45,7 @@ struct TimedCall {
 // An example is dequantize of int4, 4096 x 4096, on a core with 32 MiB of L3.
 // Its kernel reached 0.56 of the roof with streaming stores and 0.71 without, though it took 951 and 1210 us.
 //
-// On a device, the operands lie in device memory. A batch is a sequence of graphs, each of at least kGraphUs,
+// On a device, the operands are in device memory. A batch is a sequence of graphs, each of at least kGraphUs,
 // and the host times it by events around each graph. That is a claim, which this process's clock around the
 // whole batch has to confirm: clock_check(). The graphs are captured once and launched again on other x.
 //
@@ -74,7 +74,7 @@ class TimedKernel final : public TimedTarget {
   double min_sample_us() const override;
   double good_sample_us() const override;
   double cpu_seconds() const override;
-  // Returns the median time of the batches without calls that were timed beside the others: the way to the
+  // Returns the median time of the batches without calls that were timed next to the others: the way to the
   // kernel's process and back. Returns 0 for a kernel of this process.
   double road_us() const;
   double without_road(double wall_us) const;  // the calls' part of a batch
@@ -98,7 +98,7 @@ class TimedKernel final : public TimedTarget {
   size_t x_bytes() const { return input_.x.size(); }
   // Copies what the call read into an input of the same sizes.
   void read_input(const TimedCall& call, KernelInput& input) const;
-  // As read_input(), for row n of the first plane alone.
+  // As read_input(), for only row n of the first plane.
   void read_code_row(const TimedCall& call, int64_t n, KernelInput& input) const;
   // Reads the changed input, which must have the same sizes, into the buffers of copy 0.
   // Then prepares the input again and poisons the outputs.

@@ -28,15 +28,15 @@ void require_names_and_tensors(const Checkpoint& checkpoint);
 void require_ending(const std::string& out);
 bool ends_as_safetensors(const std::string& out);
 
-// Opens what would be OUT, under the name `written`. Throws Failure if it is refused.
+// Opens the file that would become OUT, under the name `written`. Throws Failure if it is refused.
 Checkpoint read_back(const std::filesystem::path& written, const ConvertArguments& words);
 
-// Copies the files beside the weights into a folder, without those in `left_out`.
+// Copies the files next to the weights into a folder, without those in `left_out`.
 // Throws Failure for a file with the name of one in `written`.
 void copy_beside(const Checkpoint& checkpoint, const std::filesystem::path& folder,
                  const std::set<std::string>& left_out, const std::set<std::string>& written);
 
-// An unfinished output beside OUT. The destructor removes it unless it was renamed.
+// An unfinished output next to OUT. The destructor removes it unless it was renamed.
 class Part {
  public:
   Part(const std::filesystem::path& out, const std::string& ending);

@@ -18,7 +18,7 @@ class DenseTensors {
   DenseTensors(const Checkpoint& checkpoint, std::string cpu_pack);
 
   // Returns what keeps the checkpoint, not one of its tensors, from being floats: contradictions of the whole
-  // checkpoint, tensors that are listed and not stored, and arrays of numpy.
+  // checkpoint, tensors that are listed but not stored, and numpy arrays.
   std::vector<std::string> obstacles() const;
 
   struct Read {

@@ -14,7 +14,7 @@ struct FirstRecipe {
 };
 
 // Returns the recipe for a word of --scheme under --as `dialect`; nullptr for a word that names none.
-// Throws UsageError for a recipe that is not written. The message names its class.
+// Throws UsageError for a recipe that qcts cannot write. The message names its class.
 const FirstRecipe* find_first_recipe(std::string_view word, std::string_view dialect);
 
 }  // namespace qcts::cli

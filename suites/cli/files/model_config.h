@@ -15,7 +15,7 @@ std::string json_file(const nlohmann::ordered_json& value);
 std::span<const std::byte> bytes_of_text(const std::string& text);
 
 // Returns config.json, or one of its parts, with this quantization_config.
-// It is in its place if the keys are sorted, as transformers sorts them, and otherwise at the end.
+// It goes to its place if the keys are sorted, as transformers sorts them, or else to the end.
 nlohmann::ordered_json with_quantization(const nlohmann::ordered_json& config,
                                          const nlohmann::json& quantization);
 

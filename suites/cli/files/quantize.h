@@ -40,7 +40,7 @@ struct QuantizePlan {
   }
 };
 
-// Replaces the words of torchao's first recipes.
+// Replaces the names of torchao's first recipes.
 // If no scheme is given, takes the scheme and the policy from --like.
 // Throws Failure if the tensors of --like have more than one scheme or policy.
 // Throws UsageError if there is no scheme.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the recipes that make the planes of a quantized weight out of its dense weight.
+// Finds the recipes that make the planes of a quantized weight from its dense weight.
 // Candidates are all recipes of all schemes whose planes have the same names, dtypes and shapes, and whose
 // codes have the same type. Their planes are compared bitwise in layout "plain"; all NaNs of a float plane
 // are equal.
@@ -24,7 +24,8 @@ struct Recipe {
   DType dtype = DType::bfloat16;  // of the dense weight when it is quantized
 };
 
-// Returns what tells the recipe from the others of its scheme, such as "scales of at least 2^-23", or "".
+// Returns what distinguishes the recipe from the others of its scheme, such as "scales of at least 2^-23", or
+// "".
 std::string recipe_words(const Recipe& recipe);
 // Returns the libraries and versions that are known to quantize by one of these recipes:
 // "torchao 0.5.0, 0.6.1, 0.7.0 to 0.17.0".

@@ -12,7 +12,7 @@ namespace qcts::cli {
 class VersionRanges {
  public:
   // Adds the library and the versions that the text begins with. Whatever follows them is ignored.
-  // A text whose second word begins with no digit names a library without versions.
+  // A text whose second word does not begin with a digit names a library without versions.
   void add(std::string_view text);
   // Returns "torchao 0.5.0, 0.6.1, 0.7.0 to 0.15.0"; libraries are in the order of their first mention.
   // Ranges that overlap are one, and versions in a range are not named again.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The device memory behind the windows that a judge and a host share (suites/host/windows.h). The judge makes
 // it, writes inputs, poison and paint to it, and reads outputs and paint from it. The host imports it and
-// hands out addresses. What lies at an offset of a window lies at the same offset of its device memory.
+// hands out addresses. What is at an offset of a window is at the same offset of its device memory.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ inline constexpr int kFirstDeviceFd = 8;
 // its peers and the roofs each have two. Timed weights of 28672 x 8192 take turns, and so do their outputs.
 inline constexpr size_t kDeviceWindowBytes = size_t{5} << 30;
 
-// Gates lie at the beginning of the inputs, where the window has messages: a line for each lane.
+// Gates are at the start of the inputs, where the window has messages: one line per lane.
 inline constexpr size_t kGateBytes = 64;
 
 // The offsets of a window behind which there is device memory. With guards, it begins with a granule for the
-// gates. Then, from kGuardsOffset on, slots of one granule lie between granules behind which there is
+// gates. Then, from kGuardsOffset on, slots of one granule are between granules behind which there is
 // nothing, so that a kernel that leaves a slot faults. The rest is one piece. Without guards, all is one
 // piece.
 struct DeviceLayout {
@@ -89,7 +89,7 @@ class DeviceMemory {
   // Copies go on until wait(). They throw CudaError. [thread-safe]
   void copy_to_device(const std::byte* of_window, std::span<const std::byte> bytes) const;
   void copy_from_device(std::span<std::byte> to, const std::byte* of_window) const;
-  // Within the device: `from` may lie in either window. As above. [thread-safe]
+  // Within the device: `from` may be in either window. As above. [thread-safe]
   void copy_within(const std::byte* to, const std::byte* from, size_t bytes) const;
   void fill(const std::byte* of_window, size_t bytes, std::byte value) const;
   void wait() const { stream_.wait(); }
@@ -118,7 +118,7 @@ class ImportedMemory {
   // The device addresses behind the windows.
   CuAddress inputs() const { return inputs_.address(); }
   CuAddress outputs() const { return outputs_.address(); }
-  // Returns where the host's kernels find what lies at an address of a window; NULL for NULL.
+  // Returns where the host's kernels find what is at an address of a window; NULL for NULL.
   void* place_of(const void* of_window) const;
   CuAddress gate(size_t lane) const { return inputs_.address() + lane * kGateBytes; }
 

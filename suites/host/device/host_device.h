@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A host's use of a GPU: one stream for each lane, and problems whose data lie in device memory.
+// A host's use of a GPU: one stream per lane, and problems whose data are in device memory.
 #pragma once
 
 #include <cstddef>

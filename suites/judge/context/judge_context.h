@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All that a judge gets besides the case.
+// All that a judge gets in addition to the case.
 #pragma once
 
 #include "reference/dialects/checkpoint.h"

@@ -35,7 +35,7 @@ nlohmann::ordered_json to_json(const JudgeSettings& settings);
 // Throws nlohmann::json::exception if a member is missing or has another type.
 JudgeSettings judge_settings_from_json(const nlohmann::ordered_json& json);
 
-// Returns the seed that a verdict may tell.
+// Returns the seed that a verdict may reveal.
 std::optional<uint64_t> told_seed(const JudgeSettings& settings);
 // Returns "build/release/bin/qcts run --filter 'FULL_ID' ...".
 std::string rerun_line(const JudgeSettings& settings, const std::string& full_id);

@@ -10,9 +10,9 @@
 namespace qcts {
 
 // Returns "right in aligned and dense buffers with 1 thread, wrong only with gaps between rows" for a call
-// with `options` whose answer was wrong. Calls the kernel with none of the options and then with each one
-// alone. Returns "" if the options are the plain ones, if the answer is wrong without them too, or if it is
-// right with each one alone. Never throws because of the kernel.
+// with `options` whose answer was wrong. Calls the kernel with none of the options and then with one at a
+// time. Returns "" if the options are the plain ones, if the answer is wrong without them too, or if it is
+// right with each one on its own. Never throws because of the kernel.
 std::string cause_in_buffers(const qcts_kernel& kernel, const KernelInput& input, const RunOptions& options,
                              const std::function<bool(const KernelAnswer&)>& is_right);
 

@@ -28,7 +28,7 @@ struct ProbedWeights {
 // Never throws because of the kernel.
 ProbedWeights describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input,
                                          uint32_t threads);
-// The same for explain_dequantized(). Weights that differ by rounding alone are not called right.
+// The same for explain_dequantized(). Weights that differ only by rounding are not called right.
 ProbedWeights describe_dequantized(const KernelInput& input, std::span<const std::byte> y);
 
 }  // namespace qcts

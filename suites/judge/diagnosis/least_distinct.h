@@ -6,7 +6,7 @@
 
 namespace qcts {
 
-// The fewest different values that a mistake must predict to be named: one scale or one row is no evidence.
+// The fewest different values that a mistake must predict to be named: one scale or one row is not evidence.
 inline constexpr size_t kLeastDistinct = 20;
 // The fewest with which a small case may join a mistake that another case names (reports/cells.h).
 inline constexpr size_t kLeastAgreeing = 2;

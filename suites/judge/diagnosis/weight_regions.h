@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts of a weight in which a mistake may lie.
+// Parts of a weight to which a mistake may be limited.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Says where the wrong elements of an answer lie, if one or two simple traits tell them from the right ones:
+// Says where the wrong elements of an answer are, if one or two simple traits tell them from the right ones:
 // a part of the rows or columns, or values of the input or of the right answer.
 #pragma once
 

@@ -44,7 +44,7 @@ Checkpoint save_and_open(const Checkpoint& checkpoint, const std::vector<Written
 // A plain tensor is "tensor.data".
 std::string payload_digest(const Checkpoint& checkpoint);
 
-// Flips one bit of the last element of the last non-empty inner tensor whose storage is a record of its own.
+// Flips one bit of the last element of the last non-empty inner tensor whose storage is a separate record.
 // Returns nullopt if there is none.
 std::optional<Checkpoint> with_flipped_bit(Checkpoint checkpoint);
 // Gives the first storage another device. Returns nullopt for safetensors and GGUF, and if there are no

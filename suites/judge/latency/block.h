@@ -37,7 +37,8 @@ struct BlockPlanes {
   bool is_equal = false;  // every plane is bitwise equal
 };
 
-// Returns true if the block can be quantized to this scheme and saved. A class of torchao has to hold it.
+// Returns true if the block can be quantized to this scheme and saved. A torchao class must be able to hold
+// it.
 bool has_block_file(const Scheme& scheme);
 
 // Quantizes with the first kernel of `registry` that runs here. Quantizes with the reference if `registry` is

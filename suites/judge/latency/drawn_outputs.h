@@ -20,7 +20,7 @@ bool quantizes_rows_together(const KernelInput& input);
 
 class DrawnOutputs {
  public:
-  // All must outlive the object. `input` is the timed kernel's.
+  // All arguments must outlive the object. `input` is the timed kernel's.
   DrawnOutputs(const qcts_kernel& kernel, KernelInput& input, TimedKernel& timed);
 
   // Draws from the last batch, which took `us`, for about a tenth of that, and at least kMinOfBatch outputs.

@@ -13,10 +13,10 @@ namespace qcts {
 
 // Returns a text in which no line is wider than the screen.
 // The text begins with counts by scheme, sizes, latency and reasons of not_supported.
-// Failures with their rerun lines follow, those that matter most last.
+// Failures with their rerun lines follow, the most important ones last.
 // The verdict, the counts and the reports come last.
 // `files` are the written reports, starting with the one to open first.
-// It names the `durations` slowest cases.
+// The summary names the `durations` slowest cases.
 std::string summary_text(const RunReport& report, const std::vector<std::string>& files, const Screen& screen,
                          size_t durations = 0);
 

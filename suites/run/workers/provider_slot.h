@@ -22,7 +22,7 @@ RunClock::time_point in_seconds(double seconds);
 double seconds_until(RunClock::time_point when);
 std::string seconds_text(double seconds);  // "60 s"
 
-// A provider that times out so often in a row is not asked any more, unless its slot keeps going.
+// A provider that times out this often in a row is not asked any more, unless its slot keeps going.
 inline constexpr size_t kMaxTimeouts = 3;
 
 struct ProviderSlot {

@@ -60,7 +60,7 @@ inline constexpr const char* kHostFailedKey = "host_failed";
 inline constexpr const char* kPeakResidentKey = "peak_resident_bytes";
 // The key that a worker adds to a verdict: how often it asked its host since the last one.
 inline constexpr const char* kRoundTripsKey = "round_trips";
-// Files of code that the host has mapped since the verdict before: [[path, inode], ...].
+// Files of code that the host has mapped since the previous verdict: [[path, inode], ...].
 inline constexpr const char* kMappedKey = "mapped";
 
 // Returns the line that tells a worker to judge a replay with that variant.

@@ -60,7 +60,7 @@ qcts_status supports_problem(const qcts_problem* problem, char* why, size_t why_
 }
 
 // Returns a kernel's entry for the host.
-// If a planted fault requires this, the entry has fewer claims or a layout of its own.
+// If a planted fault requires this, the entry has fewer claims or its own layout.
 qcts_kernel entry_of(const qcts_kernel& kernel);
 
 extern const qcts_kernel quantize_int8_row, quantize_int4_tinygemm, quantize_fp8_row;

@@ -20,7 +20,7 @@ void print_check(const Verdict& verdict, Printout& out);
 void note_size(const Verdict& size);
 // `whole` says why the file as a whole is not judged, or is empty. `unknown` names weights without a scheme.
 void print_open_questions(const std::string& whole, const std::vector<std::string>& unknown, Printout& out);
-// Reported beside the verdicts: no error is a failure, but a tensor that the file lost is.
+// Reported in addition to the verdicts: no error is a failure, but a tensor that the file lost is.
 void print_error(const QuantizationErrors& errors, Printout& out);
 
 struct Conclusion {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The right kernel that every cheat and every honest twin starts from: linear of int8_row, one element at a
+// The correct kernel that every cheat and every honest twin starts from: linear of int8_row, one element at a
 // time, for float32 and bfloat16.
 #pragma once
 
@@ -15,7 +15,7 @@ struct Habit {
   const char* name;
   qcts_status (*run)(const qcts_problem*);
   void (*at_load)() = nullptr;
-  qcts_status (*supports)(const qcts_problem*, char* why, size_t why_size) = nullptr;  // NULL: by type alone
+  qcts_status (*supports)(const qcts_problem*, char* why, size_t why_size) = nullptr;  // NULL: only by type
   const qcts_numerics* numerics = nullptr;                                             // NULL: kNumerics
   const qcts_fused_sums* fused_sums = nullptr;                                         // NULL: IEEE additions
   uint64_t (*prepared_bytes)(const qcts_problem*) = nullptr;
@@ -45,14 +45,14 @@ float x_at(const qcts_problem& problem, int64_t m, int64_t k);
 float y_at(const qcts_problem& problem, int64_t m, int64_t n);
 void put(const qcts_problem& problem, int64_t m, int64_t n, float value);
 
-// The right value of y[m, n]; with `terms` below k, only the first ones are summed.
+// The correct value of y[m, n]; with `terms` below k, only the first ones are summed.
 float element(const qcts_problem& problem, int64_t m, int64_t n);
 float element(const qcts_problem& problem, int64_t m, int64_t n, int64_t terms);
 qcts_status compute(const qcts_problem* problem);
 qcts_status compute_nothing(const qcts_problem* problem);
 qcts_status supports_by_type(const qcts_problem* problem, char* why, size_t why_size);
 
-// Tells the judge's log what was tried: "attempt: WHAT: done", or "refused: " and why.
+// Writes to the judge's log what was tried: "attempt: WHAT: done", or "refused: " and why.
 void tell(const char* what, bool done);
 // The same with the reason in errno.
 void tell_call(const char* what, bool done);
