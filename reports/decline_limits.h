@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the limits of a provider in what it declined: "x float16", "m above 16", "k no multiple of 64".
+// Finds the limits of a provider in what it declined: "x float16", "m above 16", "k not a multiple of 64".
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class LimitField : uint8_t {
   k,
   group
 };
-// `differs`: y or the bias has another type than x, or x than the weight.
+// `differs`: y or the bias has a type other than x's, or x one other than the weight's.
 enum class LimitRule : uint8_t { equal, mixed, differs, above, below, no_multiple };
 
 // A rule: every asked case that it matches was declined.

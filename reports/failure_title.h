@@ -15,14 +15,14 @@ std::string hypothesis_of(const std::string& reason);
 std::string agreement_of(const std::string& reason);
 // Returns the place that holds all that is wrong, "the last column", or "" if the reason names none.
 std::string region_of(const std::string& reason);
-// Returns which check failed if it is another than that of values: "not batch-invariant, as it claims",
+// Returns which check failed, if it is not the check of values: "not batch-invariant, as it claims",
 // "wrong after a call with other data". Otherwise returns "".
 std::string check_of(const std::string& reason);
 
 // "scale of the row before, all in the last row"; "wrong y, 2 % to 100 % of the elements"; "not
 // deterministic, as it claims"; "its worker died: SIGSEGV". Never has a '#'.
 std::string failure_title(const Group& group);
-// The same of one failure whose reason alone is known.
+// The same for one failure of which only the reason is known.
 std::string failure_title(const std::string& reason);
 
 // Returns a reason without the path of a log, and with only the last line of what a process last wrote.
@@ -30,7 +30,7 @@ std::string without_log(const std::string& reason);
 
 // Returns what a reason says after the first wrong element: the call, and the diagnosis.
 std::string diagnosis_of(const Verdict& verdict);
-// The same of a group's simplest verdict; empty if the title says it already.
+// The same for a group's simplest verdict; empty if the title says it already.
 std::string failure_details(const Group& group);
 
 }  // namespace qcts

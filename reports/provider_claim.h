@@ -68,8 +68,8 @@ std::vector<ProviderClaim> provider_claims(const RunReport& report);
 // run was narrowed by no more than the choice of providers.
 std::string broken_promise(const RunReport& report);
 
-// Returns "acme declined all 277 cases: float16 only" for a provider that declined all it was asked, and
-// otherwise "". Providers that are peers or part of qcts do not count.
+// Returns "acme declined all 277 cases: float16 only" for a provider that declined everything it was asked,
+// and otherwise "". Providers that are peers or part of qcts do not count.
 std::string declined_everything(const RunReport& report);
 
 // Returns true for builtin, the reference, the file readers and the place of an absent provider.

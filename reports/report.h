@@ -36,7 +36,7 @@ struct FloorEntry {
   uint64_t passes = 0;  // number of distinct case ids that passed
 };
 
-// The number of cases that --budget left no time for.
+// The number of cases for which --budget left no time.
 using LeftOut = std::map<std::pair<Kind, Op>, uint64_t>;
 
 struct RunReport {
@@ -99,7 +99,7 @@ struct Conformance {
 // Fills floor[].passes.
 void count_floor(RunReport& report);
 Conformance conformance(const RunReport& report);
-// Returns true if the user chose some of the cases. The choice of a plan or of providers is none.
+// Returns true if the user chose some of the cases. Choosing a plan or providers does not count.
 bool is_narrowed(const RunReport& report);
 // Returns the text of the report's section "what conformance means".
 std::string conformance_rule(bool gate_latency);

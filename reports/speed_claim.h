@@ -28,7 +28,7 @@ struct SpeedClaim {
   Status status{};        // pass, fail or inconclusive
 };
 
-// Returns pass if the claim is true of the whole interval, fail if it is true of none of it, and otherwise
+// Returns pass if the claim is true of the whole interval, fail if it is true of none of it, or else
 // inconclusive. If a claim has another status, it was measured in doubt.
 Status interval_status(const SpeedClaim& claim);
 

@@ -77,8 +77,8 @@ struct Verdict {
   std::vector<std::string> evidence;
   // The kind of the planes that a kernel read: "reachable", "representable" or "hostile". Empty for files.
   std::string input_kind;
-  // The question to a provider. Absent where it was not asked: this machine cannot run the variant, or the
-  // only the suite judges the case's file.
+  // The question to a provider. Absent where it was not asked: this machine cannot run the variant, or only
+  // the suite judges the case's file.
   std::optional<Asked> asked;
   // The problem, if it was drawn from the run's seed: "seed 7: m 3, n 37, k 216, bfloat16, 5 threads, bias".
   std::string problem;

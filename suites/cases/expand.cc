@@ -186,7 +186,7 @@ class Expander {
     };
     ask(Op::dequantize, kWeightOnly, "");
     ask(Op::linear, kWeightOnly, "");
-    // The files do not say how x is quantized. Some kernels serve a weight under such a policy alone.
+    // The files do not say how x is quantized. Some kernels serve a weight only under such a policy.
     for (const Policy policy : scheme->activations())
       if (policy != kWeightOnly && scheme->policy_specs({}, policy).empty())
         return ask(Op::linear, policy, "_" + std::string(policy.name()));

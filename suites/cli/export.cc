@@ -38,7 +38,7 @@ std::string exported_text(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// A waived failure is no error.
+// A waived failure is not an error.
 std::string annotations(RunRecord record) {
   std::vector<Waiver> waivers = load_waivers(repository_root() / "suites" / "waivers.json", today_utc());
   for (Verdict& verdict : record.verdicts) apply_waivers(waivers, verdict);

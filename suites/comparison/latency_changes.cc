@@ -107,7 +107,7 @@ Spread spread_of(const std::vector<PacePair>& pairs) {
 }
 
 // Compares all cases by the lower quartiles of their calls if these differ less between the two runs. A clock
-// that is raised for a moment changes the fastest call alone.
+// that is raised for a moment changes only the fastest call.
 Spread choose_statistic(std::vector<PacePair>& pairs) {
   const Spread fastest = spread_of(pairs);
   if (pairs.size() < kCasesForSpread) return fastest;

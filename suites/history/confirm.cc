@@ -26,7 +26,7 @@ const Json* provider_of(const RunHead& head) {
   return nullptr;
 }
 
-// Returns why a record is no evidence, or "".
+// Returns why a record is not evidence, or "".
 std::string why_refused(const RunRecord& record, const std::string& library_sha256) {
   const RunHead& head = record.head;
   const Json device = head.environment.value("device", Json());

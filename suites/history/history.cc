@@ -22,8 +22,8 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kApplicationId = 0x71637473;  // "qcts"
 
 // case_name: a case's full id, kept as three words that many cases share: "kind.op/scheme/", the input, and
-// "/provider_variant". case_state: one row where a case is not as it was in the run before; status NULL: the
-// run does not have it.
+// "/provider_variant". case_state: one row where a case is not as it was in the previous run; status NULL:
+// the run does not have it.
 constexpr const char* kTables = R"(
 CREATE TABLE series (id INTEGER PRIMARY KEY, machine_class TEXT NOT NULL, plan TEXT NOT NULL, selection TEXT NOT NULL,
                      threads INTEGER NOT NULL, UNIQUE (machine_class, plan, selection, threads));

@@ -66,7 +66,7 @@ Json counts_json(const std::vector<NightCounts>& nights, uint64_t NightCounts::*
   return list;
 }
 
-// A scheme that this qcts does not know is a family of its own.
+// A scheme that this version of qcts does not know is its own family.
 Json families_json(const SchemeNights& schemes) {
   std::map<std::string, std::vector<NightCounts>> families;
   for (const auto& [name, nights] : schemes) {

@@ -96,7 +96,7 @@ class Host {
   explicit Host(const HostOptions& options)
       : inputs_(reinterpret_cast<std::byte*>(options.windows)), outputs_(inputs_ + kWindowStride) {
     open_messages();
-    // Before the provider, which may have a handler of its own.
+    // Before the provider, which may have its own handler.
     note_forbidden_accesses(answer_of(outputs_, 0).fault_address);
     if (options.device)
       device_.emplace(*options.device, options.windows, options.windows + kWindowStride, kLanes,

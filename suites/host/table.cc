@@ -24,7 +24,7 @@ Json words_json(const T& value) {
   return words;
 }
 
-// A kernel that is too short to be one is described by its size alone, which refuses it.
+// A kernel that is too short to be one is described only by its size, which refuses it.
 Json kernel_json(const qcts_kernel* given) {
   if (given == nullptr) return nullptr;
   Json json = {{"struct_size", given->struct_size}};

@@ -15,7 +15,7 @@
 namespace qcts {
 namespace {
 
-// 2^32 lies within a row of this length, and a chunk has no whole number of such rows.
+// 2^32 is within a row of this length, and a chunk does not have a whole number of such rows.
 constexpr int64_t kFarColumns = 65536 + 256, kFarRows = 511 * 128;
 constexpr uint64_t kEdgeBytes = uint64_t{1} << 32;
 constexpr int64_t kTerms = 60;

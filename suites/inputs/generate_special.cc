@@ -170,7 +170,7 @@ void make_odd(KernelInput& input) {
 }
 
 // Bits of numbers that are none, in turn: two NaNs with a payload, quiet and signalling, and the infinities.
-// float8 formats have NaN alone.
+// float8 formats have only NaN.
 std::array<uint32_t, 4> nan_bits(DType dtype) {
   switch (dtype) {
     case DType::float32:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Weights and rows of x whose sums are hard to compute accurately, or lie at the ends of y's range.
+// Weights and rows of x whose sums are hard to compute accurately, or are at the ends of y's range.
 #include <algorithm>
 #include <cmath>
 #include <iterator>

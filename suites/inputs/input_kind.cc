@@ -206,7 +206,7 @@ std::vector<WrittenRange> ranges_of_plane(const std::vector<WrittenRange>& range
   return found;
 }
 
-// Does nothing of this type lie between the two numbers?
+// Is nothing of this type between the two numbers?
 bool are_next(DType dtype, double low, double high) {
   if (high <= low) return true;
   if (!has_float_elements(dtype)) return high <= low + 1;

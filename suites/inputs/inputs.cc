@@ -232,7 +232,7 @@ void add_in_dtype(const InputFamily& family, const Request& request, DType dtype
 
 void add_family(const InputFamily& family, const Request& request, std::vector<Synthetic>& out) {
   std::vector<DType> dtypes = {DType::bfloat16, DType::float32, DType::float16};
-  // A kernel may dequantize to one dtype alone, and tall weights cost little there.
+  // A kernel may dequantize to only one dtype, and tall weights cost little there.
   const bool every_dtype =
       family.every_dtype || (family.generator == Generator::tall && request.op == Op::dequantize);
   if (!every_dtype || request.set != InputSet::all) dtypes = {first_dtype(family, request)};

@@ -26,7 +26,7 @@ std::vector<std::byte> stepped_noise(const Scheme& scheme, const WeightShape& sh
   return noise_weight(scheme, shape, seed, false).bytes();
 }
 
-// A weight whose n is no multiple of a unit is the beginning of a larger one.
+// A weight whose n is not a multiple of a unit is the beginning of a larger one.
 Planes layer_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
   WeightShape whole = shape;
   whole.n = (shape.n + kUnitRows - 1) / kUnitRows * kUnitRows;

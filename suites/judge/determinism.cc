@@ -36,7 +36,7 @@ struct Threads {
   int repeats;
 };
 constexpr Threads kThreads[] = {{2, 16}, {3, 16}, {8, 4}};
-// More threads than most problems have parts, on plain noise alone.
+// More threads than most problems have parts, only on plain noise.
 constexpr Threads kCrowds[] = {{16, 1}, {61, 1}};
 // Concurrent calls, each with its own output.
 constexpr size_t kCallers = 2;
@@ -137,7 +137,7 @@ class DeterminismJudge {
     }
   }
 
-  // A device's driver has memory and threads of its own.
+  // A device's driver has its own memory and threads.
   void judge_side_effects(KernelRun& base) {
     std::array<Footprint, kSpans + 1> seen;
     if (base.problem().device != 0 || !provider_footprint(kernel_)) return;
@@ -187,7 +187,8 @@ class DeterminismJudge {
     }
   }
 
-  // The first of `answers` was given alone, and its fault is said before one beside other calls.
+  // The first of `answers` was given with no other call running, and its fault is reported before one that
+  // needs other calls.
   bool all_right(const TestVector& test_vector, std::span<const KernelAnswer> answers) {
     std::optional<LinearReference> reference;
     if (test_vector.input.op == Op::linear) reference.emplace(test_vector.input);
@@ -225,7 +226,7 @@ class DeterminismJudge {
     return test_vector_for(std::move(input));
   }
 
-  // Runs each row alone, on the weight that was prepared for all rows.
+  // Runs each row on its own, on the weight that was prepared for all rows.
   void rows_alone(KernelRun& base) {
     KernelInput alone = test_vector_.input;
     const size_t rows = static_cast<size_t>(alone.m), x_row = alone.x.size() / rows,

@@ -27,7 +27,7 @@ bool has_emulated_bytes(const Golden& golden) {
 }
 
 // Returns whether an emulated operation produced the expected values. pack, unpack, dequantize and linear
-// start from packed bytes; only quantize compares the codes alone.
+// start from packed bytes; only quantize compares just the codes.
 bool is_emulated(const Case& c) {
   if (c.golden() == nullptr) return false;
   if (c.id.op == Op::file) return has_emulated_bytes(*c.golden());

@@ -267,7 +267,7 @@ class NumericsJudge {
 
   std::string name_of_relation() const { return std::string(generator_name(test_vector_.relation.value())); }
 
-  // Checks the oracle itself: the real library's recorded answer must lie within the bound for that library's
+  // Checks the oracle itself: the real library's recorded answer must be within the bound for that library's
   // roundings.
   bool recorded_answer_holds() {
     if (test_vector_.recorded_y.empty()) return true;

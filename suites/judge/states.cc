@@ -83,7 +83,7 @@ bool exchange_words(std::vector<std::byte>& bytes) {
   return false;
 }
 
-// The planes of which one element may change alone: codes and their parameters. The places of a 2:4 sparse
+// The planes of which a single element may change: codes and their parameters. The places of a 2:4 sparse
 // weight belong to each other.
 bool may_change_alone(const KernelInput& input, const Plane& plane) {
   return input.op != Op::quantize && input.op != Op::quantize_activation &&
@@ -272,7 +272,7 @@ class StatesJudge {
     return false;
   }
 
-  // Returns true if a call of its own, with buffers of its own, gives the same wrong answer: then the data
+  // Returns true if a separate call, with its own buffers, gives the same wrong answer: then the data
   // are the reason, and nothing that the kernel has seen before.
   bool is_wrong_alone(const JudgedProblem& expected, const KernelAnswer& answer) const {
     KernelRun alone(kernel_, expected.input(), {});

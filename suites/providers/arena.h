@@ -35,8 +35,8 @@ class GuardedBuffer {
 
   // Places the first byte at `misalign_bytes` modulo 64, on a device modulo 256, or where `flush` puts it. On
   // a device, `flush` needs a slot (HostMemory::take_slot): without one, the first byte is placed as without
-  // it. Requires stride_bytes >= row_bytes. The buffer is in `memory`, which must outlive it, or in this
-  // process alone if `memory` is nullptr.
+  // it. Requires stride_bytes >= row_bytes. The buffer is in `memory`, which must outlive it, or only in this
+  // process if `memory` is nullptr.
   GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes,
                 HostMemory* memory = nullptr, HostAccess access = HostAccess::reads,
                 Flush flush = Flush::none);
@@ -66,7 +66,7 @@ class GuardedBuffer {
   // The pattern of the red zones depends on the poison.
   // Values that are read from outside the rows therefore change between runs.
   void poison(Poison poison, std::span<const std::byte> answer = {});
-  // Paints the red zones only.
+  // Paints only the red zones.
   void paint(Poison poison);
 
   // Describes the bytes outside the rows that have changed. Returns nullopt if there are none.

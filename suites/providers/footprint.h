@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory, descriptors, threads and processors of a kernel's process, as the system tells them.
+// Memory, descriptors, threads and processors of a kernel's process, as the system reports them.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Footprint {
   bool has_our_cores = true;  // its first thread may use the processors that this process may use
 };
 
-// Returns nullopt where the system does not tell.
+// Returns nullopt where the system does not report them.
 std::optional<Footprint> footprint_of(pid_t process);
 // The same of the kernel's host; nullopt for a kernel of this process or of a program.
 std::optional<Footprint> provider_footprint(const qcts_kernel& kernel);

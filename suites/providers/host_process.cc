@@ -29,7 +29,7 @@ const std::vector<std::string> kEnvironment = {
     // A kernel goes by its problem's number of threads, whatever the environment says.
     "OMP_NUM_THREADS=4"};
 
-// Both ends lie above the descriptors that the host gets by number.
+// Both ends are above the descriptors that the host gets by number.
 struct LanePipe {
   int read_end, write_end;
   LanePipe() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A registry of kernels whose libraries are loaded by hosts, one for each library.
+// A registry of kernels whose libraries are loaded by hosts, one per library.
 #pragma once
 
 #include <cstdint>

@@ -36,12 +36,12 @@ class HostedProvider {
                  std::optional<int> device = {}, const RepeatedChunk& repeated = {});
   HostedProvider(const HostedProvider&) = delete;
   HostedProvider& operator=(const HostedProvider&) = delete;
-  // Starts another host for the same library, which has served no call. It may see a chunk of its inputs
+  // Starts another host for the same library, one that has served no call. It may see a chunk of its inputs
   // repeatedly, or other values of environment variables ("NAME=value"). Throws as the constructor.
   std::unique_ptr<HostedProvider> started_anew(const RepeatedChunk& repeated = {},
                                                const std::vector<std::string>& environment = {}) const;
 
-  // Valid for the lifetime of this object. Its kernels must be called through provider_call only.
+  // Valid for the lifetime of this object. Its kernels must be called only through provider_call.
   const qcts_provider& table() const { return table_; }
   FileCalls file_calls();
   // How loading changed the host's floating-point control state (float_control_change), or "".

@@ -53,7 +53,7 @@ std::vector<PlaneSpec> output_specs(const KernelInput& input);
 
 class KernelRun {
  public:
-  // Copies the inputs into guarded buffers and asks the kernel of them. `kernel` must outlive the run.
+  // Copies the inputs into guarded buffers and asks the kernel about them. `kernel` must outlive the run.
   KernelRun(const qcts_kernel& kernel, const KernelInput& input, const RunOptions& options);
   ~KernelRun();
   KernelRun(const KernelRun&) = delete;
@@ -87,7 +87,8 @@ class KernelRun {
   // leaves the control state as it found it. Throws as run(). On the host.
   void run_flushed();
 
-  // On a device: captures a run in a graph, once the kernel has run. Throws ProviderFault if that cannot be.
+  // On a device: captures a run in a graph, once the kernel has run. Throws ProviderFault if that is
+  // impossible.
   void capture();
   // As run(), but computes with what was captured last.
   KernelAnswer replay(Poison poison);
@@ -101,13 +102,13 @@ class KernelRun {
   // For a problem without rows of x: true if a byte written to x, y or a plane of rows would be a violation.
   bool notices_writes_without_rows();
 
-  // Replaces x, or the plane of that name, by others of the same size at the same address.
+  // Replaces x, or the plane with that name, by data of the same size at the same address.
   void set_x(std::span<const std::byte> x) { set_input("x", x); }
   void set_input(std::string_view name, std::span<const std::byte> bytes);
 
   const qcts_problem& problem() const { return problem_; }
   uint64_t prepared_bytes() const { return problem_.prepared_bytes; }
-  // Lets `other`, which has the same weight, use this run's prepared weight and not prepare again.
+  // Lets `other`, which has the same weight, use this run's prepared weight instead of preparing again.
   // Overwrites the planes of this run, so that only the prepared form remains.
   // Afterwards only `other` may run, while this one must stay alive.
   void hand_over_prepared(KernelRun& other);

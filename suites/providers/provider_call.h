@@ -38,7 +38,7 @@ class DeviceGraphs {
   ~DeviceGraphs();
   DeviceGraphs(const DeviceGraphs&) = delete;
   DeviceGraphs& operator=(const DeviceGraphs&) = delete;
-  // Captures the problems in graphs of `calls_a_graph`, in place of those before. Returns the number of
+  // Captures the problems in graphs of `calls_a_graph`, instead of the previous ones. Returns the number of
   // kernels in all graphs. Throws as provider_capture().
   uint64_t capture(std::span<const qcts_problem> problems, size_t calls_a_graph) const;
   // Launches the graphs one after another. Calls `before` just before the first. Throws ProviderFault.
@@ -54,7 +54,7 @@ class DeviceGraphs {
 // (HostRequest::slowed).
 BatchTime provider_run_batch(const qcts_kernel& kernel, std::span<const qcts_problem> problems,
                              const std::function<void()>& before, size_t n_awake = 0, double slowed = 0);
-// Returns the memory in which the data of the kernel's problems must lie, or nullptr if any will do.
+// Returns the memory in which the data of the kernel's problems must be, or nullptr if any will do.
 HostMemory* provider_memory(const qcts_kernel& kernel);
 // Returns the GPU on which the kernel computes, and its memory; nullptr if it computes on the processor.
 const Device* provider_device(const qcts_kernel& kernel);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes reference/schemes available through the kernel ABI, so that schemes without a kernel are judged too.
 // The linear of this provider sums in double and rounds once.
-// The provider runs on goldens only, because on other inputs it would be compared with itself.
+// The provider runs only on goldens, because on other inputs it would be compared with itself.
 #pragma once
 
 #include "kernels/registry.h"

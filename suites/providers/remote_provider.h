@@ -47,7 +47,7 @@ class RemoteProvider {
   RemoteProvider(const RemoteProvider&) = delete;
   RemoteProvider& operator=(const RemoteProvider&) = delete;
 
-  // Valid for the lifetime of this object. Its kernels must be called through provider_call only.
+  // Valid for the lifetime of this object. Its kernels must be called only through provider_call.
   const qcts_provider& table() const { return table_; }
   // As isolation_of() says.
   const std::string& isolation() const { return isolation_; }

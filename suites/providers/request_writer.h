@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes the arguments of a call into a host's window of inputs, with all that they point to.
+// Writes the arguments of a call into a host's input window, with all that they point to.
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 // is a request of tab-separated words; each line of stdout is the answer, one JSON object.
 //   read FILE         everything that was read: records, graph, tensors with the sha256 of their bytes
 //   rebuild FILE OUT  the file rebuilt from the parsed graph
-//   write FILE OUT    a new file from the graph or the tensors alone, as the format's own writer lays it out
+//   write FILE OUT    a new file from only the graph or the tensors, as the format's own writer lays it out
 //   rewrite FILE OUT  like write, with every plain tensor of a torch zip encoded by tensor_node
 //   edit FILE OUT     the bytes of the first non-empty storage, or tensor, replaced by 1 0 1 0 ...
 // Legacy files support read, rebuild and edit only.

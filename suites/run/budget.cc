@@ -11,7 +11,7 @@ namespace qcts {
 namespace {
 
 // "noise" of "noise_m3_n37_k216_bf16": the name up to the first part with a digit. A golden's name is whole,
-// because each is a question of its own.
+// because each is a separate question.
 std::string question_family(const std::string& input) {
   size_t at = 0;
   while ((at = input.find('_', at)) != input.npos) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `qcts run --budget`: what a run that has little time asks first, and what becomes of its record.
+// `qcts run --budget`: what a run with little time asks first, and what becomes of its record.
 #pragma once
 
 #include <chrono>

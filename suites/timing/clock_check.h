@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Holds the times that a host's events tell against this process's clock.
+// Compares the times that a host's events report with this process's clock.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@ struct GraphBatch {
   size_t graphs = 0;
 };
 
-// The time that this process's clock adds to that of the events, by an empty batch: once for a batch, and
-// once for each graph.
+// The time that this process's clock adds to that of the events, by an empty batch: once per batch, and once
+// per graph.
 struct EmptyBatch {
   double road_us = 0, graph_us = 0;
 };
 
 class ClockCheck {
  public:
-  // The clocks may differ by so much of the events' time, and by what an empty batch takes.
+  // The clocks may differ by this much of the events' time, and by what an empty batch takes.
   static constexpr double kMargin = 0.05;
 
   void set_empty(const EmptyBatch& empty) { empty_ = empty; }

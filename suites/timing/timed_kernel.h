@@ -30,15 +30,15 @@ struct TimedCall {
 };
 
 // Runs a kernel on `copies` copies of its outputs and of the data that an operation reads anew each time.
-// This data is the planes, or the weight that prepare() made of them.
+// This data is the planes, or the weight that prepare() made from them.
 // For quantize and quantize_activation, the data is the floats that they read.
 // linear has an x and a y for each call of a batch.
 //
 // Nothing of a timed batch was seen before, so that no kernel gains by remembering answers. Each call of
 // linear has its own x, which is written just before the batch, and copies of a weight have their rows of
 // codes in another order. The other operations get copies of which a few rows are exchanged just before the
-// batch: writing all of a copy would leave it in the cache. Weights that are prepared, or packed in another
-// layout than "plain", do not change between batches.
+// batch: writing all of a copy would leave it in the cache. Weights that are prepared, or packed in a layout
+// other than "plain", do not change between batches.
 //
 // Outputs have copies too. The memory probe's output would otherwise stay in the cache.
 // A kernel with streaming stores would bypass the cache.

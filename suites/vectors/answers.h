@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Answers that others wrote into the form of the vectors, and their judgement.
+// Answers that others wrote in the format of the vectors, and their judgement.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace qcts {
 
-// One vector as somebody else fills it. A part that is absent was not answered.
+// One vector as somebody else fills it in. An absent part was not answered.
 struct VectorAnswer {
   std::string id;
   std::optional<std::vector<std::byte>> x;  // has to be the vector's own
@@ -26,7 +26,7 @@ struct VectorAnswer {
 };
 
 // Reads JSON or tab-separated text; the first character decides. Throws std::runtime_error, which names the
-// file, the line or the id, and the field: an unknown field, a field or an id twice, a text that is not
+// file, the line or the id, and the field: an unknown field, a repeated field or id, a string that is not
 // hexadecimal.
 std::vector<VectorAnswer> read_answers(const std::filesystem::path& file);
 

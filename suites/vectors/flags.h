@@ -30,7 +30,7 @@ struct VectorFlagInfo {
 std::span<const VectorFlagInfo> vector_flags();
 std::string_view flag_name(VectorFlag flag);
 
-// Returns the flags of a weight and of the planes (layout "plain") that the scheme makes of it, in order.
+// Returns the flags of a weight and of the planes (layout "plain") that the scheme makes from it, in order.
 std::vector<VectorFlag> flags_of(const Scheme& scheme, const Matrix& weight, const Planes& planes);
 
 }  // namespace qcts

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Vectors for implementations that never link qcts: small weights, and the codes, scales and values that a
-// scheme makes of them. A vector of a golden has the codes and scales that the real library wrote; all others
-// have the reference's. The same vectors are made on every machine.
+// Test vectors for implementations that do not link qcts: small weights, and the codes, scales and values
+// that a scheme makes from them. A vector of a golden has the codes and scales that the real library wrote;
+// all others have the reference's. The same vectors are made on every machine.
 #pragma once
 
 #include <cstddef>
@@ -41,9 +41,9 @@ struct VectorGroup {
 // Returns the index of the plane that holds the codes.
 size_t codes_plane_of(const Planes& planes);
 
-// Returns the groups of a scheme: two types of the weight. Empty if the scheme quantizes no weight, or only
-// large ones (blocks of 128 x 128).
-// Throws std::runtime_error if a golden cannot be read, or if the reference contradicts one.
+// Returns the groups of a scheme: two types of the weight. Empty if the scheme does not quantize weights, or
+// only large ones (blocks of 128 x 128). Throws std::runtime_error if a golden cannot be read, or if the
+// reference contradicts one.
 std::vector<VectorGroup> make_vectors(const Scheme& scheme, const Fixtures& fixtures);
 
 // Returns the schemes with vectors that match one of the patterns, separated by commas, with * and ?.

@@ -17,7 +17,7 @@ std::string hex_of(std::span<const std::byte> bytes);
 
 // The vectors of one scheme.
 std::string vectors_json(const std::vector<VectorGroup>& groups, const AgreementTable& agreement);
-// The line of names, then one line a vector: id, scheme, dtype, n, k, x, codes, scales, y, flags. Where a
+// The line of names, then one line per vector: id, scheme, dtype, n, k, x, codes, scales, y, flags. Where a
 // scheme has several planes in addition to the codes, `scales` holds them in the order of the JSON, separated
 // by commas. Flags are separated by commas too.
 std::string vectors_text(const std::vector<VectorGroup>& groups);

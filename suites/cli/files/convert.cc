@@ -137,7 +137,7 @@ Fill filling(const Checkpoint& checkpoint, const Target& target, const std::stri
   return [edited, prefix](ByteSink& sink) { write_torch_zip(prefix, edited->root, edited->storages, sink); };
 }
 
-// Holds OUT, under the name `written`, against IN. Returns what OUT has no place for.
+// Compares OUT, under the name `written`, with IN. Returns what OUT cannot store.
 ContentDifferences compare(const Checkpoint& checkpoint, const fs::path& written,
                            const ConvertArguments& words) {
   const Checkpoint out = read_back(written, words);
@@ -222,7 +222,7 @@ void report(const ConvertArguments& words, const Target& target, const Checkpoin
   print_lost(lost);
 }
 
-// The targets that are no dialects of a container.
+// The targets that are not dialects of a container.
 constexpr std::array<std::string_view, 3> kTargets = {"torchao", "compressed_tensors", "dense"};
 
 bool is_target(const std::string& word) { return std::ranges::find(kTargets, word) != kTargets.end(); }
@@ -288,7 +288,7 @@ int convert(ConvertArguments words) {
   return 0;
 }
 
-// Throws UsageError for a word that is no target, and for options that contradict it.
+// Throws UsageError for a word that is not a target, and for options that contradict it.
 void take_target(ConvertArguments& words) {
   const std::string unknown = unknown_target(words.to);
   if (!unknown.empty()) throw UsageError(unknown);

@@ -160,7 +160,7 @@ void write_whole_folder(const Checkpoint& checkpoint, const TodaysTensors& today
   std::set<std::string> left_out, names;
   for (const WrittenFile& file : written) names.insert(file.name);
   if (!index.name.empty()) left_out.insert(index.name);
-  // transformers finds several shards by their index alone.
+  // transformers finds several shards only by their index.
   if (safetensors ? written.size() > 1 : !index.name.empty()) {
     write_index(index, written, safetensors, folder);
     if (safetensors) names.insert(weight_file(0, 1, true) + ".index.json");
@@ -172,7 +172,7 @@ void write_whole_folder(const Checkpoint& checkpoint, const TodaysTensors& today
   copy_beside(checkpoint, folder, left_out, names);
 }
 
-// Holds OUT, under the name `written`, against IN. Returns the further attributes that OUT has no place for.
+// Compares OUT, under the name `written`, with IN. Returns the further attributes that OUT cannot store.
 std::vector<std::string> compare_with(const Checkpoint& checkpoint, const fs::path& written,
                                       const ConvertArguments& words) {
   const Checkpoint out = read_back(written, words);

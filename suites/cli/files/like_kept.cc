@@ -54,7 +54,7 @@ double noise_of(const Tensor& original, const Tensor& dense) {
   return noise;
 }
 
-// Was the tensor of --like made of the same weight by another recipe? Its error then is about as small.
+// Was the tensor of --like made from the same weight by another recipe? Its error then is about as small.
 bool is_another_recipe(const NamedTensor& original, const NamedTensor& like, const NamedTensor& out,
                        const std::string& layout) {
   constexpr double kAboutAsSmall = 16;

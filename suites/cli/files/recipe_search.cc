@@ -90,7 +90,7 @@ class PlaneComparison {
   }
 
  private:
-  // The plane that row_codes() reads; for codes that are no finite set, the plane with one for each weight.
+  // The plane that row_codes() reads; for codes that are not a finite set, the plane with one per weight.
   size_t codes_plane() const {
     if (!scheme_.codes().values.empty()) return 0;
     const std::vector<int64_t> whole = {shape_.n, shape_.k};

@@ -53,7 +53,7 @@ class WrongAnswer {
 
   uint64_t wrong() const { return wrong_.size(); }
 
-  // Counts different pairs of wanted and got. What is no number has no value, so its places count.
+  // Counts different pairs of wanted and got. What is not a number has no value, so its places count.
   size_t distinct() const {
     std::set<std::pair<double, double>> pairs;
     size_t places = 0;
@@ -138,7 +138,7 @@ std::vector<std::string> names_that_fit(const SeenAnswer& seen, HypothesesOf of,
   return names;
 }
 
-// Explains an answer whose number of different wrong values lies between the two.
+// Explains an answer whose number of different wrong values is between the two.
 std::optional<AnswerExplanation> explanation_over(const SeenAnswer& seen, HypothesesOf of, uint64_t wrong,
                                                   size_t least, size_t most) {
   if (seen.got.size() != seen.want.size() * dtype_bytes(seen.input.y_type()) || seen.want.empty() ||

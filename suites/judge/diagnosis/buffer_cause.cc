@@ -9,7 +9,7 @@
 namespace qcts {
 namespace {
 
-// The options of a call, each alone, in words.
+// The options of a call, one at a time, in words.
 std::vector<std::pair<std::string, RunOptions>> single_options(const RunOptions& options) {
   std::vector<std::pair<std::string, RunOptions>> all;
   const auto add = [&](const std::string& words, auto set) {

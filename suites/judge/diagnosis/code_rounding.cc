@@ -181,7 +181,7 @@ std::vector<Coded> coded_elements(const KernelInput& input, const Quantized& qua
   return all;
 }
 
-// A code that its rule did not choose freely: the range ends there, or the value is no number.
+// A code that its rule did not choose freely: the range ends there, or the value is not a number.
 bool is_clamped(const Coded& one, const CodeValues& codes) {
   if (!std::isfinite(one.exact) || !std::isfinite(one.want)) return true;
   const Bracket between = bracket_of(codes, one.exact * (1 + kStep)),

@@ -98,7 +98,7 @@ std::optional<VerdictFinding> unwritten(const WrongCall& call) {
   if (changes_later(call))
     return VerdictFinding{Caveat::wrote_later, what + " changed after run() had returned"};
   // An output that equals the bytes before the call may have been written, so another call has to leave it
-  // too. Only a kernel that skips some calls leaves the bytes of an earlier answer in one call alone.
+  // too. Only a kernel that skips some calls leaves the bytes of an earlier answer in only one call.
   const bool may_skip_calls = as_before == total && (call.poison == Poison::previous || !call.is_first);
   const uint64_t left = may_skip_calls ? total : unwritten_elements(call, now, before, bytes);
   if (left != total && (left != call.wrong_elems || total == 1)) return std::nullopt;

@@ -66,7 +66,7 @@ double tolerance_of(const KernelInput& input, const qcts_numerics& numerics) {
   return tolerance;
 }
 
-// Says where a fault may lie if the weights are right. Probing uses x of ones and zeros, and no bias.
+// Says where a fault may be if the weights are right. Probing uses x of ones and zeros, and no bias.
 std::string hint_of(const KernelInput& input) {
   std::vector<const char*> places;
   if (input.weight.k > 1) places.push_back("the accumulation");

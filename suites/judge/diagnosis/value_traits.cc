@@ -13,7 +13,7 @@
 namespace qcts {
 namespace {
 
-// Larger answers are described by rows and columns alone, and much larger ones not at all: it would cost
+// Larger answers are described only by rows and columns, and much larger ones not at all: it would cost
 // seconds.
 constexpr int64_t kMaxElements = int64_t{1} << 20, kMaxPlaces = int64_t{1} << 23;
 
@@ -255,7 +255,7 @@ uint64_t bits_at(const Plane& plane, size_t index, size_t step) {
   return bits;
 }
 
-// The scale of each row of x, if the policy has one a row.
+// The scale of each row of x, if the policy has one per row.
 const Plane* scale_of_rows(const Planes& planes, int64_t m) {
   for (const Plane& plane : planes)
     if (plane.name == "scale" && is_float(plane.dtype) &&

@@ -217,7 +217,7 @@ class Hypotheses {
 
   void add_scales() {
     const int64_t n = shape_.n;
-    // At the edge, a kernel may go around, stop, or read what happens to lie there.
+    // At the edge, a kernel may go around, stop, or read what happens to be there.
     add("scale of the next row", scaled_as([=](const Place& p) { return Place{(p.row + 1) % n, p.column}; }));
     add("scale of the next row", scaled_as([=](const Place& p) {
           return Place{std::min(p.row + 1, n - 1), p.column};
@@ -336,7 +336,7 @@ WeightExplanation explain_weights(const SeenWeights& seen) {
       const Place place{row, seen.columns[i]};
       const double got = seen.values[static_cast<size_t>(row) * seen.columns.size() + i];
       const double want = value_of(hypotheses.truth().at(place.row, place.column));
-      // In the sum of a one-hot row, 0 times another weight of the row is NaN if that one is no number.
+      // In the sum of a one-hot row, 0 times another weight of the row is NaN if that weight is not a number.
       if (seen.m > 0 && std::isnan(got) && !hypotheses.is_finite_row(row)) continue;
       all.push_back({place, want, got, close(want, got, seen.tolerance)});
       if (!all.back().is_right) wrong.push_back(all.back());

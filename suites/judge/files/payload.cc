@@ -258,7 +258,7 @@ std::optional<Checkpoint> with_flipped_bit(Checkpoint checkpoint) {
       Tensor& tensor = inner->tensor;
       if (tensor.numel() == 0 || !tensor.storage || tensor.storage->bytes.empty()) continue;
       if (is_array(checkpoint, tensor.storage.get())) continue;
-      // The whole storage copied, so that strides, offsets and sharing stay as they are; the bit lies in the
+      // The whole storage copied, so that strides, offsets and sharing stay as they are; the bit is in the
       // last element's byte.
       auto block = std::make_shared<std::vector<std::byte>>(tensor.storage->bytes.begin(),
                                                             tensor.storage->bytes.end());

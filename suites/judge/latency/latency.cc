@@ -6,7 +6,7 @@
 // of x if a provider has them. The order alternates between rounds. Reports medians of ratios within pairs of
 // rounds, with bootstrap intervals. A case is cold (rotates over copies that do not fit the caches) or warm
 // (one copy, touched before each call). A linear claims to be faster than the dense layer (speed_claims.h);
-// the claim is required of decoding alone, because prefill is bound by arithmetic, which quantized weights do
+// the claim is required only of decoding, because prefill is bound by arithmetic, which quantized weights do
 // not save.
 #include <algorithm>
 #include <cmath>
@@ -169,7 +169,7 @@ class LatencyJudge {
   }
 
   // Returns a verified peer on the same case, or sets `why` and returns nullptr. A peer's host that dies
-  // costs the peer alone.
+  // costs only the peer.
   std::unique_ptr<VerifiedKernel> make_peer(const qcts_kernel& kernel, KernelInput input,
                                             std::string& why) const {
     try {

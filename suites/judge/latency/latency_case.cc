@@ -138,7 +138,7 @@ uint64_t VerifiedKernel::finish_batches() {
   return drawn_->finish();
 }
 
-// Returns the input with these rows of x alone.
+// Returns the input with only these rows of x.
 KernelInput VerifiedKernel::with_rows(const std::set<int64_t>& rows) const {
   KernelInput some = input_;
   const size_t row_bytes = input_.x.size() / static_cast<size_t>(input_.m);

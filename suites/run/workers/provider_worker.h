@@ -36,7 +36,7 @@ class ProviderWorker {
   // Throws std::runtime_error if no further worker can be started.
   Verdict ask(const Replay& replay, const Offer& offer, double timeout_s);
 
-  // Asks the offer's kernel once on each input, and returns one verdict an input, as ask_for_shares() gives
+  // Asks the offer's kernel once on each input, and returns one verdict per input, as ask_for_shares() gives
   // it. The inputs have one op, scheme and policy.
   // Throws std::runtime_error if no further worker can be started.
   std::vector<Verdict> ask_for_shares(const std::vector<KernelInput>& inputs, const Offer& offer,

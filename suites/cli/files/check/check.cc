@@ -96,7 +96,7 @@ Verdict judge_program_round_trip(const Checkpoint& checkpoint, const Golden& gol
   return *verdict;
 }
 
-// A file is no worse for another spelling of its pickle or container than torch's: its contents were written
+// A file is not worse for a spelling of its pickle or container other than torch's: its contents were written
 // anew, read and compared, and a changed bit or value was seen.
 Verdict judge_round_trip_of(const Golden& golden, const JudgeContext& context, const std::string& rerun) {
   Verdict verdict = judge_file(Kind::round_trip, golden, context, rerun);
