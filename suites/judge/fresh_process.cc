@@ -129,7 +129,7 @@ class FreshProcess {
     return "claims to be deterministic, but " + text_of(*verdict_.mismatch);
   }
 
-  // Says what it is in a process of its own that makes the given problem's first answer wrong.
+  // Says what it is in a separate process that makes the given problem's first answer wrong.
   std::string why_alone() {
     const auto is_wrong_with = [&](const Settings& settings) {
       const std::unique_ptr<HostedProvider> host = started(settings);
@@ -179,7 +179,7 @@ class FreshProcess {
       if ((verdict_.mismatch = other.judge(run.run(Poison::zeros))))
         return fail(why_beside(neighbour, other) + text_of(*verdict_.mismatch));
       if (const std::string wrong = fault_of(given.run(Poison::zeros)); !wrong.empty())
-        return fail("right in a process of its own, wrong after a problem of " + neighbour.what + ": keeps " +
+        return fail("right in a separate process, wrong after a problem of " + neighbour.what + ": keeps " +
                     std::string(neighbour.kept) + " of an earlier problem; " + wrong);
     }
   }
@@ -201,9 +201,9 @@ class FreshProcess {
             : kernel_for(host->table(), neighbour.asked, case_.implementation->kernel->variant);
     KernelRun run(*alone, other.input(), {});
     if (run.supports().status == QCTS_OK && !other.judge(run.run(Poison::zeros)))
-      return "wrong " + problem + " that follows others, right in a process of its own: keeps " +
+      return "wrong " + problem + " that follows others, right in a separate process: keeps " +
              std::string(neighbour.kept) + " of an earlier problem; ";
-    return "wrong " + problem + ", in a process of its own too: ";
+    return "wrong " + problem + ", in a separate process too: ";
   }
 
   const Case& case_;

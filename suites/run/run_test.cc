@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"wraps_counter", "fail", "wrong 256 calls after a problem of as many rows"},
                     Planted{"errs_once_in_512", "fail", "and right in the ones before"},
                     Planted{"keeps_operation", "fail",
-                            "right in a process of its own, wrong after a problem of the operation linear"}),
+                            "right in a separate process, wrong after a problem of the operation linear"}),
     [](const auto& info) { return std::string(info.param.fault); });
 
 TEST_F(RunProgram, APoolThatRestsIsNoSideEffect) {
