@@ -76,11 +76,11 @@ def test_modules_of_several_recipes_of_modelopt(tmp_path):
 
 
 NOT_READ = {
-    "gptq_word": (GPTQ, saying(dynamic={".*": {"adapter": {}}}), "says adapter, which is not read"),
+    "gptq_word": (GPTQ, saying(dynamic={".*": {"adapter": {}}}), "says adapter, which is not supported"),
     "gptq_bits": (GPTQ, saying(dynamic={".*": {"bits": 5}}), "5 bits"),
-    "gptq_text": (GPTQ, saying(dynamic={".*": {"bits": "4"}}), "bits of config.json is no whole number"),
+    "gptq_text": (GPTQ, saying(dynamic={".*": {"bits": "4"}}), "bits of config.json is not an integer"),
     "gptq_pattern": (GPTQ, saying(dynamic={"(?P<x>.*)": {"bits": 4}}), "not understood"),
-    "gptq_no_object": (GPTQ, saying(dynamic={".*": 4}), "is no object"),
+    "gptq_no_object": (GPTQ, saying(dynamic={".*": 4}), "is not an object"),
     "modelopt_awq": (MODELOPT, mixed("W4A16_AWQ"), "W4A16_AWQ"),
 }
 
@@ -97,7 +97,7 @@ def test_a_recipe_that_is_not_understood_is_refused_by_name(case, tmp_path):
 
 CONTRADICTIONS = {
     "gptq_excluded": (GPTQ, saying(dynamic={"-:model\\.0": {}, "model.*": {}}), "excludes it"),
-    "gptq_bits": (GPTQ, saying(dynamic={"+:model.1": {"bits": 8}}), "ask for"),
+    "gptq_bits": (GPTQ, saying(dynamic={"+:model.1": {"bits": 8}}), "need"),
     "gptq_group": (GPTQ, saying(dynamic={"model.1": {"group_size": 64}}), "groups of 64"),
     "gptq_order": (GPTQ, saying(dynamic={"model.1": {"desc_act": False}}), "out of order"),
     "gptq_zeros": ("gptqmodel_7_7_0/int3_g32_asym", saying(dynamic={"model.0": {"sym": True}}), "not all alike"),

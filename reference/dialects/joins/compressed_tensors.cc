@@ -76,7 +76,8 @@ CodePacking packing_of(const Tensor& packed, int bits, int64_t codes,
       contradict_layer("a bit of its words is set that the version of config.json leaves idle");
     if (of_version) return *of_version;
     if (all_bits) return CodePacking::dense;
-    leave_apart("its words may be packed densely or padded, and neither their number nor their bits tell");
+    leave_apart(
+        "its words may be packed densely or padded, and neither their number nor their bits tell which");
   }
   return words == dense ? CodePacking::dense : CodePacking::padded;
 }

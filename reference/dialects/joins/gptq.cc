@@ -38,11 +38,11 @@ std::string refuse_gptq(const nlohmann::ordered_json& config) {
     return "marlin tiles are not supported";
   const std::optional<int64_t> bits = json_integer(config, "bits");
   if (!bits) return lacks_integer(config, "bits");
-  if (!is_known_width(*bits)) return std::to_string(*bits) + " bits are not read";
+  if (!is_known_width(*bits)) return std::to_string(*bits) + " bits are not supported";
   if (!json_integer(config, "group_size")) return lacks_integer(config, "group_size");
   const auto dynamic = config.find("dynamic");
   const bool known = dynamic == config.end() || dynamic->is_null() || dynamic->is_object();
-  return known ? "" : "dynamic of config.json is no object";
+  return known ? "" : "dynamic of config.json is not an object";
 }
 
 // A rule of `dynamic` without operators of a pattern names one module in full.
@@ -84,17 +84,18 @@ nlohmann::ordered_json said_of_gptq_module(const nlohmann::ordered_json& config,
     const bool excludes = rule.starts_with("-:");
     if (!fits_rule(rule.substr(excludes || rule.starts_with("+:") ? 2 : 0), module)) continue;
     if (excludes) contradict_layer("config.json excludes it by " + rule + ", but it holds codes");
-    if (!own.is_object()) leave_apart("the rule " + rule + " of config.json is no object");
+    if (!own.is_object()) leave_apart("the rule " + rule + " of config.json is not an object");
     for (const auto& [key, value] : own.items()) {
       const bool decides = key == "bits" || key == "group_size" || key == "sym" || key == "desc_act";
       if (!decides && !(key == "pack_dtype" && value == "int32") &&
           std::ranges::find(kOfTheRecipe, key) == std::end(kOfTheRecipe))
-        leave_apart("the rule " + rule + " of config.json says " + key + ", which is not read");
+        leave_apart("the rule " + rule + " of config.json says " + key + ", which is not supported");
       said[key] = value;
     }
     for (const char* key : {"bits", "group_size"})
       if (!json_integer(said, key)) leave_apart(lacks_integer(said, key));
-    if (!is_known_width(*json_integer(said, "bits"))) leave_apart(said["bits"].dump() + " bits are not read");
+    if (!is_known_width(*json_integer(said, "bits")))
+      leave_apart(said["bits"].dump() + " bits are not supported");
     return said;
   }
   return said;

@@ -34,10 +34,10 @@ std::string refuse_modelopt(const nlohmann::ordered_json& config) {
   const std::string word = json_text(config, "quant_algo");
   if (is_mixed(config)) {
     const bool named = config.contains("quantized_layers") && config["quantized_layers"].is_object();
-    return named ? "" : "quant_algo is MIXED_PRECISION, but config.json names no quantized_layers";
+    return named ? "" : "quant_algo is MIXED_PRECISION, but config.json has no quantized_layers";
   }
   if (algorithm_of(word) != ModeloptAlgorithm::none) return "";
-  return word.empty() ? "no quant_algo is named" : "quant_algo " + word + " is not read";
+  return word.empty() ? "no quant_algo is given" : "quant_algo " + word + " is not supported";
 }
 
 std::vector<ModuleWord> modelopt_words(const nlohmann::ordered_json& config) {
@@ -58,13 +58,13 @@ const nlohmann::ordered_json& said_of_modelopt(const nlohmann::ordered_json& con
     const auto found = layers.find(word);
     if (found == layers.end()) continue;
     if (own != nullptr && *own != *found)
-      contradict_layer("config.json says one thing of " + parts.words()[0] + " and another of " + word);
+      contradict_layer("config.json says one thing about " + parts.words()[0] + " and another about " + word);
     own = &*found;
   }
   if (own == nullptr) contradict_layer("quantized_layers do not name it, but it holds codes");
   const std::string word = json_text(*own, "quant_algo");
   if (algorithm_of(word) == ModeloptAlgorithm::none)
-    leave_apart(word.empty() ? "no quant_algo is named" : "quant_algo " + word + " is not read");
+    leave_apart(word.empty() ? "no quant_algo is given" : "quant_algo " + word + " is not supported");
   return *own;
 }
 
