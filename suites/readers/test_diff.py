@@ -350,4 +350,4 @@ def test_1_says_that_the_contents_differ_and_nothing_else(tmp_path):
         assert "refused" in done.stderr and json.loads(done.stdout)["refusal"]["class"]
     qcts("diff", a, tmp_path / "none.pt", code=2)
     qcts("diff", a, b, "--cpu-pack", "avx3", code=2)
-    assert "5 when one cannot be read" in " ".join(qcts("diff", "--help").stdout.split())
+    assert "5 if one cannot be read" in " ".join(qcts("diff", "--help").stdout.split())
