@@ -30,7 +30,7 @@ std::string how_to_allow(const Refusal& refusal) {
   }
   if (!options.empty())
     return " (" + options + (refusal.allow.size() > 1 ? " keeps them, never run)" : " keeps it, never run)");
-  constexpr std::string_view kDevice = "lies on an unknown device ";
+  constexpr std::string_view kDevice = "is on an unknown device ";
   const size_t at = refusal.detail.find(kDevice);
   if (at == std::string::npos) return "";
   const std::string tag = refusal.detail.substr(at + kDevice.size());
