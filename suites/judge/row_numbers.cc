@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kLeastRows = 1000, kLeastWeight = 16384;
 
-bool is_asked(const Case& c, const JudgeContext& context, const KernelInput& input) {
+bool asks_row_numbers(const Case& c, const JudgeContext& context, const KernelInput& input) {
   constexpr int64_t kOfFew = 1'000'000;  // no case but those of a provider of few schemes
   return c.synthetic() != nullptr && c.synthetic()->generator == Generator::batches &&
          input.op == Op::linear && input.m >= kLeastRows && input.weight.n * input.weight.k >= kLeastWeight &&
@@ -44,7 +44,7 @@ void judge_row_numbers(const Case& c, const JudgeContext& context, const KernelI
                        Verdict& verdict) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kMostTime = std::chrono::seconds(12);  // of a kernel that is slow, but right
-  if (!is_asked(c, context, input)) return;
+  if (!asks_row_numbers(c, context, input)) return;
   const qcts_kernel& kernel = *c.implementation->kernel;
   const JudgedProblem few(test_vector_for(input), kernel);
   KernelRun of_few(kernel, input, {.threads = context.threads});
