@@ -2,12 +2,17 @@
 """Protects qcts.judge and the plug-in of pytest: right callables pass, and wrong or cheating ones fail with a cause."""
 
 import json
+import re
 import shlex
 import textwrap
+from pathlib import Path
 
 import pytest
 from installed import call, python
 from test_package import GOLDEN
+
+ROOT = Path(__file__).resolve().parents[2]
+README_KERNEL = re.search(r"```python\n(def linear.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
 
 KERNELS = """
 import torch
@@ -93,8 +98,9 @@ def judged(environment, tmp_path_factory):
     pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("judged")
     (folder / "kernels.py").write_text(KERNELS)
+    (folder / "my_kernels.py").write_text("import torch\n" + README_KERNEL)
 
-    def judge(function, op="dequantize", more=""):
+    def judge(function, op="dequantize", more="", module="kernels"):
         return python(
             environment,
             folder,
@@ -102,7 +108,7 @@ def judged(environment, tmp_path_factory):
             import json, sys
             sys.path.insert(0, ".")
             import qcts
-            answer = qcts.judge("kernels:{function}", op="{op}", scheme="int8_row", plan="quick"{more})
+            answer = qcts.judge("{module}:{function}", op="{op}", scheme="int8_row", plan="quick"{more})
             print(json.dumps([bool(answer), answer.passed, answer.failed, [cause["title"] for cause in answer.causes], str(answer)]))
             """,
         )
@@ -122,6 +128,11 @@ def test_a_right_callable_passes(judged):
     ):
         ok, passed, failed, _, said = judged(*words)
         assert ok and passed > 5 and failed == 0 and said.startswith("right"), said
+
+
+def test_the_kernel_of_the_readme_is_right(judged):
+    ok, passed, _, _, said = judged("linear", "linear", "", "my_kernels")
+    assert ok and passed > 5, said
 
 
 @pytest.mark.parametrize(
