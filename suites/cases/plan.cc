@@ -197,8 +197,8 @@ Plan load_plan(const std::filesystem::path& path) {
     });
   if (json.contains("kills")) read_kills(reader, plan);
   if (json.contains("determinism_once")) plan.determinism_once = reader.get<bool>("determinism_once");
-  if (json.contains("fresh_share")) plan.fresh_share = reader.get<int64_t>("fresh_share");
-  if (plan.fresh_share < 1) reader.fail("fresh_share", "must be positive");
+  if (json.contains("costly_share")) plan.costly_share = reader.get<int64_t>("costly_share");
+  if (plan.costly_share < 1) reader.fail("costly_share", "must be positive");
   if (json.contains("emulated_once")) plan.emulated_once = reader.get<bool>("emulated_once");
   if (json.contains("cover")) {
     plan.cover = reader.get<std::vector<std::string>>("cover");

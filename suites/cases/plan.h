@@ -30,7 +30,7 @@ struct LatencyBlocks {
 
 // The fields of suites/plans/<name>.json are its keys, and it has no other keys.
 // The optional keys are `cover`, `schemes_per_input`, `determinism_share`, `once_a_family`,
-// `schemes_a_family`, `other_dtypes_a_family`, `best_variant_alone`, `determinism_once`, `fresh_share`,
+// `schemes_a_family`, `other_dtypes_a_family`, `best_variant_alone`, `determinism_once`, `costly_share`,
 // `emulated_once`,
 // `far_schemes`, `emulated_never`, `emulated_share`, `emulated_once_a_family`, `kills`, `latency_blocks` and
 // `latency_of_emulated`. The keys from
@@ -68,9 +68,10 @@ struct Plan {
   // The input is chosen as `once_a_family` chooses, but among the cheapest.
   // One input is enough because determinism is a property of kernels.
   bool determinism_once = false;
-  // Starting a process costs more than its calls. Of the cases that ask how a kernel fares in a process of
-  // its own (suites/judge/fresh_process.h), one in this many does, unless the provider serves few schemes.
-  int64_t fresh_share = 1;
+  // Of the determinism cases, one in this many asks what costs most, and all of a provider of few schemes do:
+  // a process of its own (suites/judge/fresh_process.h), what hundreds of calls leave behind, and each number
+  // of threads many times.
+  int64_t costly_share = 1;
   // If true, emulated variants run on one input of each input family, chosen in the same way.
   bool emulated_once = false;
   // Input families that emulated variants never run, because they take seconds each.

@@ -207,7 +207,8 @@ void judge_beside(const Case& c, const JudgeContext& context, const KernelInput&
   }
   judge_row_numbers(c, context, input, verdict);
   if (verdict.status != Status::pass) return;
-  if (c.synthetic() == nullptr || !shows_threads(*c.synthetic()) || !is_dealt(c, context.fresh_share)) return;
+  if (c.synthetic() == nullptr || !shows_threads(*c.synthetic()) || !is_dealt(c, context.costly_share))
+    return;
   verdict.reason = effect_of_large(kernel, input);
   if (!verdict.reason.empty()) verdict.status = Status::fail;
 }

@@ -17,6 +17,7 @@
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/expected/test_vector.h"
 #include "suites/judge/first_answer.h"
+#include "suites/judge/fresh_process.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/output_hash.h"
 #include "suites/judge/states.h"
@@ -36,6 +37,7 @@ struct Threads {
   int repeats;
 };
 constexpr Threads kThreads[] = {{2, 16}, {3, 16}, {8, 4}};
+constexpr int kFewer = 8;
 // More threads than most problems have parts, only on plain noise.
 constexpr Threads kCrowds[] = {{16, 1}, {61, 1}};
 // Concurrent calls, each with its own output.
@@ -66,6 +68,7 @@ class DeterminismJudge {
         context_(context),
         kernel_(*c.implementation->kernel),
         kind_(kind_of(c).kind),
+        asks_all_(is_dealt(c, context.costly_share)),
         verdict_(verdict),
         test_vector_(
             (context.test_vectors ? *context.test_vectors : own_).get(c, context.seed, context.played)) {
@@ -90,7 +93,7 @@ class DeterminismJudge {
     if (runs_concurrently && verdict_.status == Status::pass) judge_concurrent_calls();
     if (has_states() && verdict_.status == Status::pass)
       judge_states(case_, context_, test_vector_, verdict_);
-    if (verdict_.status == Status::pass && has_cheap_noise()) judge_side_effects(base);
+    if (verdict_.status == Status::pass && asks_all_ && has_cheap_noise()) judge_side_effects(base);
   }
 
  private:
@@ -125,14 +128,14 @@ class DeterminismJudge {
   void other_threads() {
     if (has_schedules()) return other_threads({&kThreadsOfSchedules, 1});
     other_threads(kThreads);
-    if (is_noise()) other_threads(kCrowds);
+    if (asks_all_ && is_noise()) other_threads(kCrowds);
   }
 
   void other_threads(std::span<const Threads> counts) {
     for (const Threads& threads : counts) {
       KernelRun run(kernel_, test_vector_.input, {threads.count, 0, 0});
       if (run.supports().status != QCTS_OK) continue;
-      for (int i = 0; i < threads.repeats; ++i)
+      for (int i = 0; i < (asks_all_ ? threads.repeats : 1 + threads.repeats / kFewer); ++i)
         count(threads_, run.run(Poison::zeros), std::to_string(threads.count) + " threads instead of 1");
     }
   }
@@ -326,6 +329,7 @@ class DeterminismJudge {
   const JudgeContext& context_;
   const qcts_kernel& kernel_;
   const InputKind kind_;
+  const bool asks_all_;  // what costs most too
   Verdict& verdict_;
   TestVectorCache own_;
   const TestVector& test_vector_;

@@ -22,7 +22,7 @@ bool asks_row_numbers(const Case& c, const JudgeContext& context, const KernelIn
   constexpr int64_t kOfFew = 1'000'000;  // no case but those of a provider of few schemes
   return c.synthetic() != nullptr && c.synthetic()->generator == Generator::batches &&
          input.op == Op::linear && input.m >= kLeastRows && input.weight.n * input.weight.k >= kLeastWeight &&
-         context.fresh_share == 1 && HostedProvider::kernel_of(*c.implementation->kernel) != nullptr &&
+         context.costly_share == 1 && HostedProvider::kernel_of(*c.implementation->kernel) != nullptr &&
          is_dealt(c, kOfFew);
 }
 

@@ -145,7 +145,7 @@ class StatesJudge {
   // One shape for many rows is enough: what a process keeps of a problem reaches every shape.
   bool asks_fresh_process() const {
     const Synthetic& synthetic = *case_.synthetic();
-    return is_dealt(case_, context_.fresh_share) && synthetic.generator == Generator::noise &&
+    return is_dealt(case_, context_.costly_share) && synthetic.generator == Generator::noise &&
            !synthetic.is_other_dtype && (kernel_.claims & QCTS_CLAIM_EMULATED) == 0 &&
            is_first_shape(case_) &&
            (case_.id.op != Op::linear || (synthetic.m != 1 && synthetic.m != kMiddleRows));

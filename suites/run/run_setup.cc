@@ -146,7 +146,7 @@ std::vector<std::string> start_providers(const RunRequest& request, Progress& pr
     }
     setup.slots.push_back(slot_for(word, request, setup.folders, logs, setup.scratch.path()));
     setup.slots.back().keep_going = request.keep_going;
-    setup.slots.back().options.settings.fresh_share = setup.plan.fresh_share;
+    setup.slots.back().options.settings.costly_share = setup.plan.costly_share;
   }
   progress.say("starting " + std::to_string(setup.slots.size()) +
                (setup.slots.size() == 1 ? " provider" : " providers"));

@@ -355,6 +355,8 @@ const qcts_kernel kLinear = [] {
   qcts_kernel kernel = kDequantize;
   kernel.op = QCTS_OP_LINEAR;
   kernel.claims = 0;
+  kernel.numerics.struct_size = sizeof kernel.numerics;
+  kernel.numerics.accumulator = QCTS_F64;
   kernel.supports = supports_linear;
   kernel.run = run_linear;
   return kernel;

@@ -21,7 +21,7 @@ Json to_json(const JudgeSettings& settings) {
           {"is_peer", settings.is_peer},
           {"seed", settings.seed},
           {"is_seed_secret", settings.is_seed_secret},
-          {"fresh_share", settings.fresh_share},
+          {"costly_share", settings.costly_share},
           {"diagnose", settings.diagnose}};
 }
 
@@ -38,7 +38,7 @@ JudgeSettings judge_settings_from_json(const Json& json) {
   settings.is_peer = json.at("is_peer");
   settings.seed = json.at("seed");
   settings.is_seed_secret = json.at("is_seed_secret");
-  settings.fresh_share = json.at("fresh_share");
+  settings.costly_share = json.at("costly_share");
   settings.diagnose = json.at("diagnose");
   return settings;
 }

@@ -26,8 +26,8 @@ struct JudgeSettings {
   bool is_peer = false;         // the provider is not under judgement, so its latency never gates
   uint64_t seed = 0;            // mixed into synthetic inputs
   bool is_seed_secret = false;  // verdicts do not tell the seed
-  // Of the cases that ask in a separate process, one in this many does (Plan::fresh_share).
-  int64_t fresh_share = 1;
+  // Of the cases that ask what costs most, one in this many does (Plan::costly_share).
+  int64_t costly_share = 1;
   bool diagnose = true;  // numerics: name the fault of the weights that explains a failure
 };
 
