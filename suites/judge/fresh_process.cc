@@ -214,7 +214,8 @@ class FreshProcess {
   Verdict& verdict_;
 };
 
-// Returns the number of schemes for which the provider has this operation.
+}  // namespace
+
 int64_t schemes_served(const Case& c) {
   const HostedProvider::Kernel* hosted = HostedProvider::kernel_of(*c.implementation->kernel);
   if (hosted == nullptr) return 1;
@@ -226,8 +227,6 @@ int64_t schemes_served(const Case& c) {
   return std::ranges::count_if(schemes(),
                                [&](const Scheme* scheme) { return families.contains(scheme->family()); });
 }
-
-}  // namespace
 
 bool is_dealt(const Case& c, int64_t share) {
   constexpr int64_t kFew = 8;

@@ -13,6 +13,9 @@
 
 namespace qcts {
 
+// Returns the number of schemes for which the provider has the operation; 1 for a kernel of this process.
+int64_t schemes_served(const Case& c);
+
 // Is the case one of those that ask this? One in `share` is, and all of a provider of few schemes.
 bool is_dealt(const Case& c, int64_t share);
 

@@ -17,13 +17,18 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kLeastRows = 1000, kLeastWeight = 16384;
+constexpr int64_t kOddRows = 33;  // no divisor of 2^16, so that a row 65,536 earlier is another
 
 bool asks_row_numbers(const Case& c, const JudgeContext& context, const KernelInput& input) {
-  constexpr int64_t kOfFew = 1'000'000;  // no case but those of a provider of few schemes
-  return c.synthetic() != nullptr && c.synthetic()->generator == Generator::batches &&
-         input.op == Op::linear && input.m >= kLeastRows && input.weight.n * input.weight.k >= kLeastWeight &&
-         context.costly_share == 1 && HostedProvider::kernel_of(*c.implementation->kernel) != nullptr &&
-         is_dealt(c, kOfFew);
+  constexpr int64_t kFewSchemes = 32;
+  if (c.synthetic() == nullptr || input.op != Op::linear) return false;
+  const Synthetic& asked = *c.synthetic();
+  const bool has_rows =
+      asked.generator == Generator::batches
+          ? input.m >= kLeastRows
+          : asked.generator == Generator::rows && asked.is_other_dtype && input.m == kOddRows;
+  return has_rows && input.weight.n * input.weight.k >= kLeastWeight && context.costly_share == 1 &&
+         HostedProvider::kernel_of(*c.implementation->kernel) != nullptr && schemes_served(c) <= kFewSchemes;
 }
 
 // Repeats the rows of x.
