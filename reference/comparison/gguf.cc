@@ -88,6 +88,7 @@ void compare_ggufs(const Content& a, const Content& b, ContentFindings& out) {
   };
   const GgufEntries left = entries_of_ggufs(a.checkpoint);
   GgufEntries right = entries_of_ggufs(b.checkpoint);
+  PageRelease left_pages(a.checkpoint), right_pages(b.checkpoint);
   for (const auto& [name, entry] : left) {
     const auto other = right.find(name);
     if (other == right.end()) {
@@ -102,6 +103,8 @@ void compare_ggufs(const Content& a, const Content& b, ContentFindings& out) {
       out.different.add({x.name, "shape", shape_words(x.shape), shape_words(y.shape)});
     else
       compare_elements(x.name, x.tensor, y.tensor, place, out.different);
+    left_pages.was_read(x.tensor);
+    right_pages.was_read(y.tensor);
     right.erase(other);
   }
   for (const auto& [name, entry] : right) out.different.add({entry->name, "", "absent", words_of(*entry)});

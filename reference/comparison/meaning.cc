@@ -95,6 +95,7 @@ MeaningFindings compare_meaning(const Checkpoint& a, const Checkpoint& b, const 
   Meanings meanings(cpu_layout_a, cpu_layout_b);
   std::unordered_map<std::string_view, const NamedTensor*> others;
   for (const NamedTensor& named : b.tensors) others.emplace(named.name, &named);
+  PageRelease pages_of_a(a), pages_of_b(b);
   for (const NamedTensor& named : a.tensors) {
     const auto other = others.find(named.name);
     if (other == others.end()) {
@@ -102,6 +103,8 @@ MeaningFindings compare_meaning(const Checkpoint& a, const Checkpoint& b, const 
       continue;
     }
     meanings.compare(named, *other->second);
+    pages_of_a.was_read(named);
+    pages_of_b.was_read(*other->second);
     others.erase(other);
   }
   for (const NamedTensor& named : b.tensors)

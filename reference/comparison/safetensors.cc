@@ -125,6 +125,7 @@ void compare_safetensors(const Content& a, const Content& b, ContentFindings& ou
   const Entries left = entries_of(a.checkpoint), right = entries_of(b.checkpoint);
   std::map<std::string_view, const SafetensorsEntry*> others;
   for (const SafetensorsEntry* entry : right) others.emplace(entry->name, entry);
+  PageRelease left_pages(a.checkpoint), right_pages(b.checkpoint);
   for (const SafetensorsEntry* entry : left) {
     const std::string path = left_table.path_of(entry->tensor, entry->name);
     const auto other = others.find(entry->name);
@@ -133,6 +134,8 @@ void compare_safetensors(const Content& a, const Content& b, ContentFindings& ou
       continue;
     }
     compare_entry(path, entry->tensor, other->second->tensor, place, out);
+    left_pages.was_read(entry->tensor);
+    right_pages.was_read(other->second->tensor);
     others.erase(other);
   }
   for (const auto& [name, entry] : others)

@@ -328,8 +328,17 @@ Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions&
 }
 
 void PageRelease::was_read(const NamedTensor& tensor) {
-  constexpr uint64_t kBytes = uint64_t{64} << 20;
   for (const InnerTensor& inner : tensor.payload) bytes_ += bytes_of(inner.tensor.dtype, inner.tensor.shape);
+  release_if_many();
+}
+
+void PageRelease::was_read(const Tensor& tensor) {
+  bytes_ += bytes_of(tensor.dtype, tensor.shape);
+  release_if_many();
+}
+
+void PageRelease::release_if_many() {
+  constexpr uint64_t kBytes = uint64_t{64} << 20;
   if (bytes_ < kBytes) return;
   bytes_ = 0;
   for (const auto& zip : checkpoint_.zips) zip->file->release_pages();

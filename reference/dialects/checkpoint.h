@@ -91,8 +91,11 @@ class PageRelease {
   explicit PageRelease(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
   // The tensor was read, and its bytes are no longer looked at.
   void was_read(const NamedTensor& tensor);
+  void was_read(const Tensor& tensor);
 
  private:
+  void release_if_many();
+
   const Checkpoint& checkpoint_;
   uint64_t bytes_ = 0;
 };

@@ -174,53 +174,63 @@ std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint
   return Mismatch{first.where(), first.a, first.b, first.count, first.total};
 }
 
-std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint) {
-  std::vector<WrittenFile> files;
+void rebuild_files(const Checkpoint& checkpoint, const FileVisit& visit) {
   for (const auto& zip : checkpoint.zips) {
     RebuildNotes notes;
     WrittenFile file{zip->file->path(), rebuild_torch_zip(*zip, &notes)};
     if (notes.kept_file) file.taken_over = "the container";
     if (notes.kept_pickle) file.taken_over = "data.pkl";
-    files.push_back(std::move(file));
+    visit(std::move(file));
+    zip->file->release_pages();
   }
   for (const auto& legacy : checkpoint.legacies) {
     RebuildNotes notes;
     WrittenFile file{legacy->file->path(), rebuild_torch_legacy(*legacy, &notes)};
     if (notes.kept_pickle) file.taken_over = "the pickles";
-    files.push_back(std::move(file));
+    visit(std::move(file));
+    legacy->file->release_pages();
   }
-  for (const auto& file : checkpoint.safetensors)
-    files.push_back({file->file->path(), rebuild_safetensors(*file)});
-  for (const auto& file : checkpoint.ggufs) files.push_back({file->file->path(), rebuild_gguf(*file)});
-  return files;
+  for (const auto& file : checkpoint.safetensors) {
+    visit({file->file->path(), rebuild_safetensors(*file)});
+    file->file->release_pages();
+  }
+  for (const auto& file : checkpoint.ggufs) {
+    visit({file->file->path(), rebuild_gguf(*file)});
+    file->file->release_pages();
+  }
 }
 
-std::vector<WrittenFile> rewrite_files(const Checkpoint& checkpoint) {
-  std::vector<WrittenFile> files;
+namespace {
+
+void rewrite_files(const Checkpoint& checkpoint, const FileVisit& visit) {
   for (const auto& zip : checkpoint.zips) {
     const std::string prefix = zip->prefix == "archive" ? "rewritten" : "archive";
-    files.push_back({zip->file->path(), write_torch_zip(prefix, zip->root, zip->storages)});
+    visit({zip->file->path(), write_torch_zip(prefix, zip->root, zip->storages)});
+    zip->file->release_pages();
   }
   for (const auto& legacy : checkpoint.legacies) {
     const EditedZip moved = replace_tensors(*legacy, {});
-    files.push_back({legacy->file->path(), write_torch_zip("archive", moved.root, moved.storages)});
+    visit({legacy->file->path(), write_torch_zip("archive", moved.root, moved.storages)});
+    legacy->file->release_pages();
   }
   for (const auto& file : checkpoint.safetensors) {
     std::vector<std::pair<std::string, Tensor>> tensors;
     for (const SafetensorsEntry& entry : file->entries) tensors.emplace_back(entry.name, entry.tensor);
-    files.push_back(
-        {file->file->path(), write_safetensors(tensors, file->metadata, SafetensorsOrder::as_given)});
+    visit({file->file->path(), write_safetensors(tensors, file->metadata, SafetensorsOrder::as_given)});
+    file->file->release_pages();
   }
   for (const auto& file : checkpoint.ggufs) {
     Gguf fresh = *file;
     fresh.stray.clear();
-    files.push_back({file->file->path(), rebuild_gguf(fresh)});
+    visit({file->file->path(), rebuild_gguf(fresh)});
+    file->file->release_pages();
   }
-  return files;
 }
 
-Checkpoint save_and_open(const Checkpoint& checkpoint, const std::vector<WrittenFile>& files,
-                         const fs::path& folder, const OpenOptions& options) {
+}  // namespace
+
+Checkpoint rewrite_and_open(const Checkpoint& checkpoint, const fs::path& folder,
+                            const OpenOptions& options) {
   fs::create_directories(folder);
   const bool is_directory = checkpoint.format == Format::directory;
   for (const BesideFile& file : files_beside(checkpoint)) {
@@ -231,13 +241,13 @@ Checkpoint save_and_open(const Checkpoint& checkpoint, const std::vector<Written
     for (const fs::path& config : configs_beside(checkpoint.path))
       fs::copy_file(config, folder / config.filename(), fs::copy_options::overwrite_existing);
   fs::path first;  // of a split model, it stands for all
-  for (const WrittenFile& file : files) {
+  rewrite_files(checkpoint, [&](const WrittenFile& file) {
     const fs::path below = file.path.lexically_relative(checkpoint.path);
     const fs::path written = folder / (is_directory && !below.empty() ? below : file.path.filename());
     fs::create_directories(written.parent_path());
     write_file_atomically(written, file.bytes);
     if (first.empty()) first = written;
-  }
+  });
   return open_checkpoint(is_directory ? folder : first, options);
 }
 

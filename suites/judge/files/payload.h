@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,14 +32,15 @@ struct WrittenFile {
   // The part that was copied from the source and not written anew, which proves nothing.
   std::string taken_over{};
 };
-std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint);
-// Writes the same tensors as a new file with the current writer.
-// Record names and padding differ, a legacy file becomes a torch zip, and the payload keeps its order.
-std::vector<WrittenFile> rewrite_files(const Checkpoint& checkpoint);
+using FileVisit = std::function<void(WrittenFile file)>;
+// Shows the files one after the other, so that one of them is in memory at a time.
+void rebuild_files(const Checkpoint& checkpoint, const FileVisit& visit);
 
-// Writes `files` into `folder`, with copies of a directory's other files, and opens the result.
-Checkpoint save_and_open(const Checkpoint& checkpoint, const std::vector<WrittenFile>& files,
-                         const std::filesystem::path& folder, const OpenOptions& options = {});
+// Writes the same tensors as new files with the current writer into `folder`, with copies of a directory's
+// other files, and opens the result. Record names and padding differ, a legacy file becomes a torch zip, and
+// the payload keeps its order.
+Checkpoint rewrite_and_open(const Checkpoint& checkpoint, const std::filesystem::path& folder,
+                            const OpenOptions& options = {});
 
 // Returns the SHA-256 over "tensor.inner NUL sha256 LF" of every inner tensor in the order of names.
 // A plain tensor is "tensor.data".

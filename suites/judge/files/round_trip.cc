@@ -100,22 +100,37 @@ std::optional<Mismatch> compare_with_manifest(const Golden& golden, const Checkp
   return std::nullopt;
 }
 
-std::optional<Mismatch> compare_rebuilt(const Checkpoint& checkpoint, const std::vector<WrittenFile>& files) {
-  for (const WrittenFile& file : files) {
+// What became of the files that were rebuilt from their parsed graphs.
+struct Rebuilt {
+  std::optional<Mismatch> mismatch;
+  std::string taken_over;     // WrittenFile::taken_over of the first one that has it
+  bool sees_a_change = true;  // a changed byte of the first file is a mismatch
+};
+
+Rebuilt compare_rebuilt(const Checkpoint& checkpoint) {
+  Rebuilt found;
+  bool any = false;
+  rebuild_files(checkpoint, [&](WrittenFile file) {
+    const bool is_first = !any;
+    any = true;
+    if (found.mismatch) return;
     const auto original = MappedFile::open(file.path);
-    if (auto found = compare_files(file.path.filename().string(), original->bytes(), file.bytes))
-      return found;
-  }
-  if (files.empty())
-    return Mismatch{checkpoint.path.filename().string(), "a file", "nothing to rebuild", 1, 1};
-  return std::nullopt;
+    const std::string name = file.path.filename().string();
+    found.mismatch = compare_files(name, original->bytes(), file.bytes);
+    if (found.taken_over.empty()) found.taken_over = file.taken_over;
+    if (!is_first || file.bytes.empty()) return;
+    file.bytes.back() ^= std::byte{1};
+    found.sees_a_change = compare_files(name, original->bytes(), file.bytes).has_value();
+  });
+  if (!any)
+    found.mismatch = Mismatch{checkpoint.path.filename().string(), "a file", "nothing to rebuild", 1, 1};
+  return found;
 }
 
 // Would each comparison have seen one changed bit, device, value or byte?
-std::string unnoticed_perturbation(const Checkpoint& checkpoint, std::vector<WrittenFile> files,
+std::string unnoticed_perturbation(const Checkpoint& checkpoint, const Rebuilt& rebuilt,
                                    const std::vector<LinearAnswer>& answers) {
-  if (!files.back().bytes.empty()) files.back().bytes.back() ^= std::byte{1};
-  if (!files.back().bytes.empty() && !compare_rebuilt(checkpoint, files)) return "a changed byte of the file";
+  if (!rebuilt.sees_a_change) return "a changed byte of the file";
   const std::optional<Checkpoint> flipped = with_flipped_bit(checkpoint);
   if (flipped && !compare_payload(checkpoint, *flipped)) return "a flipped bit of the payload";
   const std::optional<Checkpoint> moved = with_moved_device(checkpoint);
@@ -148,11 +163,9 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
   if (auto found = compare_with_manifest(*c.golden(), before))
     return fail("the file does not match its manifest entry", *found);
   if (before.format == Format::torchscript) return judge_program(c, context, before, verdict);
-  const std::vector<WrittenFile> rebuilt = rebuild_files(before);
-  if (auto found = compare_rebuilt(before, rebuilt))
-    return fail("the rebuilt file differs in its bytes (E3)", *found);
-  const Checkpoint after =
-      save_and_open(before, rewrite_files(before), context.scratch / "rewritten", context.open);
+  const Rebuilt rebuilt = compare_rebuilt(before);
+  if (rebuilt.mismatch) return fail("the rebuilt file differs in its bytes (E3)", *rebuilt.mismatch);
+  const Checkpoint after = rewrite_and_open(before, context.scratch / "rewritten", context.open);
   if (auto found = compare_payload(before, after))
     return fail("after qcts saved the file and read it back, it holds something else (E2)", *found);
   const std::vector<LinearAnswer> answers = linear_answers(before, *c.golden());
@@ -162,15 +175,13 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
   verdict.measures.push_back({"tensors", "tensors", static_cast<double>(before.tensors.size()), {}, {}, {}});
   verdict.measures.push_back({"linear_weights", "tensors", static_cast<double>(answers.size()), {}, {}, {}});
   const std::string unnoticed = unnoticed_perturbation(before, rebuilt, answers);
-  const auto copied =
-      std::ranges::find_if(rebuilt, [](const WrittenFile& file) { return !file.taken_over.empty(); });
   verdict.status = Status::pass;
   if (!unnoticed.empty())
     verdict.findings.push_back({Caveat::unnoticed_change, unnoticed + " would not have been noticed"});
-  if (copied != rebuilt.end())
+  if (!rebuilt.taken_over.empty())
     verdict.findings.push_back(
         {Caveat::copied_bytes,
-         copied->taken_over + " was copied from the file: qcts cannot encode it the way its writer did"});
+         rebuilt.taken_over + " was copied from the file: qcts cannot encode it the way its writer did"});
 }
 
 }  // namespace qcts

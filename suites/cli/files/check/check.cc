@@ -112,86 +112,99 @@ struct Weight {
   std::vector<std::byte> meaning;  // by the reference
 };
 
-// Shows every tensor to `values`, and keeps the weights that could be read.
-std::vector<Weight> weights_of(const Checkpoint& checkpoint, ValueCollector& values) {
-  std::vector<Weight> weights;
-  for (const NamedTensor& named : checkpoint.tensors) {
-    std::optional<ReadWeight> read = values.add(named);
-    if (!read) continue;
-    Weight weight;
-    weight.name = named.name;
-    weight.input.op = Op::dequantize;
-    weight.input.scheme = read->scheme;
-    weight.input.weight = read->shape;
-    weight.input.planes = std::move(read->plain);
-    weight.meaning = std::move(read->dense);
-    weights.push_back(std::move(weight));
+// Do all implementations read the same weights as the reference? One weight after the other is in memory.
+class MeaningJudge {
+ public:
+  explicit MeaningJudge(std::string rerun) : rerun_(std::move(rerun)) {
+    registry_.add(builtin_provider());
+    for (const Implementation& implementation : registry_.implementations())
+      if (implementation.kernel->op == QCTS_OP_DEQUANTIZE) judged_.push_back({implementation, {}});
   }
-  return weights;
-}
 
-// One implementation on all weights of its family.
-Verdict judge_meaning(const Implementation& implementation, const std::vector<Weight>& weights,
-                      const std::string& rerun) {
-  Verdict verdict;
-  verdict.case_id =
-      parse_case_id("numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file").value();
-  verdict.provider = implementation.provider;
-  verdict.variant = implementation.kernel->variant;
-  verdict.evidence = {"reference"};
-  verdict.rerun = rerun;
-  verdict.status = Status::pass;
-  uint64_t elements = 0;
-  for (const Weight& weight : weights) {
-    if (weight.input.scheme->family() != implementation.kernel->scheme) continue;
+  void add(const Weight& weight) {
+    for (Judged& judged : judged_) {
+      if (weight.input.scheme->family() != judged.implementation.kernel->scheme) continue;
+      if (!judged.verdict) judged.verdict = begin(judged.implementation);
+      if (judged.verdict->status == Status::pass)
+        compare(weight, judged.implementation, *judged.verdict, judged.elements);
+    }
+  }
+
+  // One for each implementation of a family that some weight has.
+  std::vector<Verdict> verdicts() const {
+    std::vector<Verdict> found;
+    for (const Judged& judged : judged_) {
+      if (!judged.verdict) continue;
+      found.push_back(*judged.verdict);
+      if (found.back().status == Status::pass)
+        found.back().measures.push_back(
+            {"elements", "elements", static_cast<double>(judged.elements), {}, {}, {}});
+    }
+    return found;
+  }
+
+ private:
+  struct Judged {
+    Implementation implementation;
+    std::optional<Verdict> verdict;
+    uint64_t elements = 0;
+  };
+
+  Verdict begin(const Implementation& implementation) const {
+    Verdict verdict;
+    verdict.case_id =
+        parse_case_id("numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file").value();
+    verdict.provider = implementation.provider;
+    verdict.variant = implementation.kernel->variant;
+    verdict.rerun = rerun_;
+    verdict.reason = variant_refusal(implementation.kernel->variant);
+    verdict.status = verdict.reason.empty() ? Status::pass : Status::not_supported;
+    if (verdict.status == Status::pass) verdict.evidence = {"reference"};
+    return verdict;
+  }
+
+  static void compare(const Weight& weight, const Implementation& implementation, Verdict& verdict,
+                      uint64_t& elements) {
     KernelRun run(*implementation.kernel, weight.input, {});
     const Support support = run.supports();
     if (support.status != QCTS_OK) {
       verdict.status = Status::not_supported;
       verdict.reason = weight.name + ": " + support.reason;
-      return verdict;
+      return;
     }
     const Comparison compared =
         compare_bitwise(weight.input.weight.dtype, weight.meaning, run.run(Poison::nan).y);
     elements += compared.total;
-    if (compared.equal()) continue;
+    if (compared.equal()) return;
     const int64_t k = weight.input.weight.k, index = static_cast<int64_t>(compared.first);
     verdict.status = Status::fail;
     verdict.reason = "dequantizes differently from the reference";
     verdict.mismatch =
         Mismatch{weight.name + ": row " + std::to_string(index / k) + ", column " + std::to_string(index % k),
                  compared.want, compared.got, compared.differing, compared.total};
-    return verdict;
   }
-  verdict.measures.push_back({"elements", "elements", static_cast<double>(elements), {}, {}, {}});
-  return verdict;
-}
 
-std::vector<Verdict> judge_meanings(const std::vector<Weight>& weights, const std::string& rerun) {
-  Registry registry;
-  registry.add(builtin_provider());
-  std::vector<Verdict> verdicts;
-  for (const Implementation& implementation : registry.implementations()) {
-    const bool concerned = std::any_of(weights.begin(), weights.end(), [&](const Weight& weight) {
-      return weight.input.scheme->family() == implementation.kernel->scheme;
-    });
-    if (implementation.kernel->op != QCTS_OP_DEQUANTIZE || !concerned) continue;
-    const std::string refusal = variant_refusal(implementation.kernel->variant);
-    if (refusal.empty()) {
-      verdicts.push_back(judge_meaning(implementation, weights, rerun));
-      continue;
+  Registry registry_;
+  std::string rerun_;
+  std::vector<Judged> judged_;
+};
+
+// Shows every tensor to `values`, and the weights that can be read to `meanings`.
+void look_at_tensors(const Checkpoint& checkpoint, ValueCollector& values, MeaningJudge& meanings) {
+  PageRelease pages(checkpoint);
+  for (const NamedTensor& named : checkpoint.tensors) {
+    if (std::optional<ReadWeight> read = values.add(named)) {
+      Weight weight;
+      weight.name = named.name;
+      weight.input.op = Op::dequantize;
+      weight.input.scheme = read->scheme;
+      weight.input.weight = read->shape;
+      weight.input.planes = std::move(read->plain);
+      weight.meaning = std::move(read->dense);
+      meanings.add(weight);
     }
-    Verdict verdict;
-    verdict.case_id =
-        parse_case_id("numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file").value();
-    verdict.provider = implementation.provider;
-    verdict.variant = implementation.kernel->variant;
-    verdict.status = Status::not_supported;
-    verdict.reason = refusal;
-    verdict.rerun = rerun;
-    verdicts.push_back(std::move(verdict));
+    pages.was_read(named);
   }
-  return verdicts;
 }
 
 // Why the file as a whole is not judged; empty: it is.
@@ -277,11 +290,12 @@ int check(const CheckArguments& words) {
     if (by_law) note_size(verdicts.back());
   }
   ValueCollector collector(words.limits, cpu_layout);
-  const std::vector<Weight> weights = weights_of(checkpoint, collector);
+  MeaningJudge meanings(rerun);
+  look_at_tensors(checkpoint, collector, meanings);
   const CheckpointValues values = collector.finish();
   print_value_findings(values);
   if (!checkpoint.tensors.empty()) verdicts.push_back(values_verdict(values, rerun));
-  for (Verdict& verdict : judge_meanings(weights, rerun)) verdicts.push_back(std::move(verdict));
+  for (Verdict& verdict : meanings.verdicts()) verdicts.push_back(std::move(verdict));
   bool failed = false;
   Json json = Json::array();
   for (const Verdict& verdict : verdicts) {
