@@ -126,6 +126,7 @@ def test_its_bug_is_named_by_the_flag_that_hunts_it(tmp_path):
     for group in verdict["groups"]:
         assert group["wrong"] and group["scales"]["right"] == group["vectors"] > group["codes"]["right"]
         assert group["flags_of_all_wrong"] == ["tie"] and group["computes"] == ["mxfp4_even by half_away"]
+        assert all(one["choices"] == ["half_away"] for one in group["wrong"])
     text = qcts("vectors", "check", tmp_path / "answers.tsv", code=1).stdout
     assert "every wrong one has the flag tie" in " ".join(text.split()) and text.endswith("WRONG\n")
 
@@ -134,7 +135,23 @@ def test_floor_instead_of_even_is_wrong_just_below_a_power_of_two(tmp_path):
     verdict = judged(stranger(tmp_path, lambda source: source.replace("1 << 21", "0")), 1)
     wrong = {one["id"] for group in verdict["groups"] for one in group["wrong"]}
     assert all(group["computes"] == ["mxfp4_floor"] for group in verdict["groups"])
+    assert all(one["choices"] == [] for group in verdict["groups"] for one in group["wrong"]), "a sibling scheme is no option of the ledger"
     assert {"mxfp4_even/bf16/below_power_of_two_0", "mxfp4_even/f32/below_power_of_two_0"} <= wrong
+
+
+def test_a_wrong_answer_names_the_option_that_gives_it(tmp_path):
+    """Codes in the other order of a byte's halves, and one byte that nobody writes."""
+    document = json.loads((SAMPLE / "mxfp4_even.json").read_text())
+    for vector in vectors_of(document):
+        vector["codes"] = "".join(vector["codes"][at + 1] + vector["codes"][at] for at in range(0, len(vector["codes"]), 2))
+    (tmp_path / "answers.json").write_text(json.dumps({"groups": [{"vectors": vectors_of(document)}]}))
+    wrong = [one for group in judged(tmp_path / "answers.json", 1)["groups"] for one in group["wrong"]]
+    assert len(wrong) > 20 and all("nibble_even_high" in one["choices"] for one in wrong)
+    text = " ".join(qcts("vectors", "check", tmp_path / "answers.json", code=1).stdout.split())
+    assert "that is nibble_even_high of the ledger" in text
+    (tmp_path / "odd.tsv").write_text(f"id\tcodes\n{FIRST}\t" + "7f" * 32 + "\n")
+    (group,) = judged(tmp_path / "odd.tsv", 1)["groups"]
+    assert group["wrong"][0]["choices"] == []
 
 
 def test_an_answer_left_out_is_no_pass(tmp_path):
@@ -191,6 +208,10 @@ def test_agreement_names_every_disagreement(exported):
         marks = {vector["id"]: vector["agree"][row["library"]] for vector in group["vectors"]}
         assert {name for name, agrees in marks.items() if not agrees} == set(row["differing"])
         assert row["asked"] == len(marks) and re.fullmatch(r"\d{4}-\d\d-\d\d", row["date"])
+        by_choice = row.get("by_choice", {})
+        assert all(ids and set(ids) <= set(row["differing"]) for ids in by_choice.values())
+        (said,) = [one for one in group["libraries"] if one["library"] == row["library"]]
+        assert said["by_choice"] == {choice: len(ids) for choice, ids in by_choice.items()}
         rows += 1
     assert rows > 100 and {"torchao", "ml_dtypes", "onnxruntime", "microxcaling"} <= {row["library"] for row in table["measured"]}
     assert all(row["commit"] for row in table["measured"] if row["library"].startswith("microxcaling"))
