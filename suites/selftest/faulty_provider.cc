@@ -282,9 +282,10 @@ qcts_status run(const qcts_problem* problem) {
 }
 
 qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_size) {
-  if (problem->x_dtype == QCTS_F32 && problem->y_dtype == QCTS_F32 && problem->bias == nullptr)
+  if (problem->x_dtype == QCTS_F32 && problem->y_dtype == QCTS_F32 &&
+      (problem->bias == nullptr || problem->bias_dtype == QCTS_F32))
     return QCTS_OK;
-  std::snprintf(why, why_size, "only float32 without a bias");
+  std::snprintf(why, why_size, "only float32");
   return QCTS_UNSUPPORTED;
 }
 
@@ -299,7 +300,10 @@ qcts_status run_linear(const qcts_problem* problem) {
       double sum = 0;
       for (int64_t k = 0; k < problem->k; ++k)
         sum += static_cast<double>(x[k]) * (codes[n * problem->k + k] - zeros[n]);
-      put(problem, m, n, static_cast<float>(sum * static_cast<double>(scale_of(problem, n))));
+      float bias = 0;
+      if (problem->bias) std::memcpy(&bias, static_cast<const char*>(problem->bias) + n * 4, sizeof bias);
+      put(problem, m, n,
+          static_cast<float>(sum * static_cast<double>(scale_of(problem, n)) + static_cast<double>(bias)));
     }
   }
   return QCTS_OK;
