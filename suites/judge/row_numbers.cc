@@ -23,10 +23,9 @@ bool asks_row_numbers(const Case& c, const JudgeContext& context, const KernelIn
   constexpr int64_t kFewSchemes = 32;
   if (c.synthetic() == nullptr || input.op != Op::linear) return false;
   const Synthetic& asked = *c.synthetic();
-  const bool has_rows =
-      asked.generator == Generator::batches
-          ? input.m >= kLeastRows
-          : asked.generator == Generator::rows && asked.is_other_dtype && input.m == kOddRows;
+  const bool has_rows = asked.generator == Generator::batches
+                            ? input.m >= kLeastRows
+                            : asked.generator == Generator::rows && input.m == kOddRows;
   return has_rows && input.weight.n * input.weight.k >= kLeastWeight && context.costly_share == 1 &&
          HostedProvider::kernel_of(*c.implementation->kernel) != nullptr && schemes_served(c) <= kFewSchemes;
 }
