@@ -9,8 +9,8 @@
 
 namespace qcts {
 
-// Asks it beside a case of "batches", and of "rows" in other dtypes, whose weight is that large, of a
-// provider of few schemes. If an answer is wrong, fills in status, reason and mismatch. Throws ProviderFault.
+// Asks it beside a case of "batches" or of 33 "rows" whose weight is that large, of a provider of few
+// schemes. If an answer is wrong, fills in status, reason and mismatch. Throws ProviderFault.
 void judge_row_numbers(const Case& c, const JudgeContext& context, const KernelInput& input,
                        Verdict& verdict);
 
