@@ -190,10 +190,15 @@ void InputSampler::limit_inputs(const std::vector<std::vector<Synthetic>*>& by_s
     for (const auto& [generator, count] : plan_.schemes_a_family)
       if ((generator >= kFirstLate) == late) limit(generator, false, count);
   };
+  const auto limit_other_dtypes = [&](bool late) {
+    if (!plan_.other_dtypes_a_family) return;
+    for (const Generator generator : in_other_dtypes)
+      if ((generator >= Generator::subnormal_x) == late) limit(generator, true, *plan_.other_dtypes_a_family);
+  };
   limit_families(false);
-  if (plan_.other_dtypes_a_family)
-    for (const Generator generator : in_other_dtypes) limit(generator, true, *plan_.other_dtypes_a_family);
+  limit_other_dtypes(false);
   limit_families(true);
+  limit_other_dtypes(true);
 }
 
 const InputSampler::FamilyInputs& InputSampler::inputs_of_family(Kind kind, Op op, const Scheme& scheme,

@@ -105,7 +105,7 @@ void make_subnormal_x(Floats& x) {
   for (int64_t r = 0; r < x.rows; ++r)
     for (int64_t c = 0; c < x.cols; ++c) {
       const double steps = std::clamp(std::nearbyint(16 * x.at(r, c)), -127.0, 127.0);
-      x.at(r, c) = steps * kUnit * (r % 2 == 0 ? 1 : 0x1p10);
+      x.at(r, c) = steps * kUnit * (r % 2 == 0 ? 1 : 0x1p20);
     }
 }
 

@@ -108,7 +108,8 @@ const qcts_kernel linear_int8_row = entry(
      .accumulator = QCTS_F32,
      .partial_cast = QCTS_LIKE_X,
      .output_cast = QCTS_LIKE_X,
-     .flags = QCTS_NUM_SCALE_AFTER_SUM,
+     // oneDNN multiplies bfloat16 with VDPBF16PS if the processor has it.
+     .flags = QCTS_NUM_SCALE_AFTER_SUM | QCTS_NUM_FLUSH_SUBNORMALS,
      .reserved = 0});
 const qcts_kernel linear_int8_row_pack =
     entry(QCTS_OP_LINEAR, "int8_row", "atenint8pack", "aten::_weight_int8pack_mm, then the bias",
