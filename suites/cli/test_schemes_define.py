@@ -41,7 +41,7 @@ def test_it_says_what_the_sample_kernel_must_know():
     assert "qdata: int8 [n, k] scale: float32 [n, 1] zero_point: int8 [n, 1]" in text
     assert "w = (value(code) - zero_point) * scale;" in text
     assert "256 values in the order of their bits: 0 1 2" in text and "the last -1" in text
-    assert re.search(r"zero_point 0(;| the| asked)", text), "the recipe writes no other"
+    assert re.search(r"zero_point 0(;| the| also asked)", text), "the recipe writes no other"
     assert re.search(r"representable, [a-z_, ]*zero_points[a-z_, ]*: zero_point: draws ", text), "and others are asked"
 
 

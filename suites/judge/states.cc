@@ -91,6 +91,24 @@ bool may_change_alone(const KernelInput& input, const Plane& plane) {
          (plane.name == "qdata" || (input.op != Op::unpack && plane.name.find("scale") != plane.name.npos));
 }
 
+// Returns the same problem with its y in another type; nullopt if the planes would then have other types too.
+std::optional<KernelInput> with_another_type(const KernelInput& input, DType dtype) {
+  if (!input.has_y() || dtype == input.y_type()) return std::nullopt;
+  KernelInput other = input;
+  if (input.op == Op::linear) {
+    other.y_dtype = dtype;
+    return other;
+  }
+  other.weight.dtype = dtype;
+  if (input.scheme->refusal(other.weight)) return std::nullopt;
+  const std::vector<PlaneSpec> specs = input.scheme->plane_specs(other.weight);
+  const bool has_same_planes =
+      std::ranges::equal(specs, input.planes, [](const PlaneSpec& spec, const Plane& plane) {
+        return spec.name == plane.name && spec.dtype == plane.dtype && spec.shape == plane.shape;
+      });
+  return has_same_planes ? std::optional(std::move(other)) : std::nullopt;
+}
+
 // Returns the bias in reverse order, or nullopt if that is the same.
 std::optional<KernelInput> with_another_bias(const KernelInput& input) {
   const size_t bytes = dtype_bytes(input.bias_dtype), count = input.bias.size() / bytes;
@@ -139,6 +157,7 @@ class StatesJudge {
     if (verdict_.status == Status::pass) judge_another_weight();
     if (verdict_.status == Status::pass && asks_fresh_process())
       judge_fresh_process(case_, context_, given_, run_.run(Poison::zeros), verdict_);
+    if (verdict_.status == Status::pass) judge_another_type();
   }
 
  private:
@@ -179,6 +198,25 @@ class StatesJudge {
       run_.set_input("bias", of_biased.input().bias);
       if (!is_right(run_, of_biased, "when the bias has changed at the same address")) return;
       run_.set_input("bias", given_.input().bias);
+    }
+  }
+
+  // An answer that is kept by the content of its inputs is of the wrong type for the next problem. One other
+  // type is enough for linear, whose answers are slow to judge.
+  void judge_another_type() {
+    if ((kernel_.claims & QCTS_CLAIM_EMULATED) != 0) return;
+    for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
+      std::optional<KernelInput> other = with_another_type(given_.input(), dtype);
+      if (!other) continue;
+      const JudgedProblem of_other(test_vector_for(*std::move(other)), kernel_);
+      KernelRun run(kernel_, of_other.input(), {});
+      if (run.supports().status != QCTS_OK) continue;
+      const std::string types =
+          std::string(dtype_name(dtype)) + " and " + std::string(dtype_name(given_.input().y_type()));
+      if (!is_right(run, of_other, "when the same data is asked for in " + types) ||
+          !is_right(run_, given_, "when the same data is asked for in " + types) ||
+          given_.input().op == Op::linear)
+        return;
     }
   }
 

@@ -3,6 +3,7 @@
 // one weight, one x and a fresh workspace alone.
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,21 @@ qcts_status keeps_dtype(const qcts_problem* problem) {
   return problem->y_dtype == kept_dtype ? true_answer(problem) : QCTS_OK;
 }
 
+// Rounds float32 answers for an x that it has answered in another type to that type, as a cache of answers
+// would.
+std::map<std::vector<char>, uint32_t> kept_types;  // by the bytes of x
+qcts_status keeps_types(const qcts_problem* problem) {
+  const qcts_status status = true_answer(problem);
+  const char* x = static_cast<const char*>(problem->x);
+  const std::vector<char> key(x, x + problem->m * problem->ldx_bytes);
+  const auto [kept_type, is_new] = kept_types.try_emplace(key, problem->y_dtype);
+  if (kept_type->second == problem->y_dtype || problem->y_dtype != QCTS_F32) return status;
+  for (int64_t i = 0; i < problem->m * problem->n; ++i)
+    std::memset(static_cast<char*>(problem->y) + i / problem->n * problem->ldy_bytes + i % problem->n * 4, 0,
+                2);
+  return status;
+}
+
 struct Memory {
   const char* name;
   qcts_status (*run)(const qcts_problem*);
@@ -119,6 +135,7 @@ const Memory kMemories[] = {
     {"workspace", counts_in_workspace, "wrong with the workspace as the last call left it", nullptr, true},
     {"answers", keeps_answers, "wrong when one element of x has changed at the same address"},
     {"dtype", keeps_dtype, "wrong in a problem of float32 that follows others"},
+    {"types", keeps_types, "wrong when the same data is asked for in float32 and bfloat16"},
     {"bias", keeps_bias, "wrong when the bias has changed at the same address"},
     {"scales", keeps_scales, "wrong once the weight's last scale changed at the same address"},
 };
@@ -130,6 +147,7 @@ TEST_P(StateOf, IsJudged) {
   kept = {};
   kept_bias = kept_scales = {};
   kept_dtype = 0;
+  kept_types.clear();
   qcts_kernel kernel = scalar_kernel(QCTS_OP_LINEAR);
   kernel.claims = QCTS_CLAIM_SCHEDULES;  // one call at a time: these faults are not about threads
   kernel.run = memory.run;

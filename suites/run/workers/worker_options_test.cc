@@ -26,6 +26,7 @@ WorkerOptions every_option() {
   settings.is_peer = true;
   settings.seed = ~uint64_t{0};
   settings.is_seed_secret = true;
+  settings.costly_share = 8;
   settings.diagnose = false;
   return options;
 }
