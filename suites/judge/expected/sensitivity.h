@@ -18,7 +18,8 @@ double sensitivity_of_linear(const TestVector& test_vector, const Expectation& e
 // of weights of zero would have been noticed, because these are NaN where x is not finite.
 bool notices_skipped_zeros(const TestVector& test_vector, const Expectation& expectation);
 
-// Keeps two nonzero elements in each row of x, different ones from row to row, and drops the bias.
+// Keeps two nonzero elements in each row of x, different ones from row to row, and drops the bias. Divides a
+// float16 x so that their products with 8-bit codes are finite in float16.
 void zero_all_but_two_per_row(KernelInput& input);
 
 // Returns true if a changed element of the expected answer would have been noticed.
