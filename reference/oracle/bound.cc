@@ -26,10 +26,14 @@ bool holds(DType target, DType source) {
   return t.mantissa_bits >= s.mantissa_bits && t.min_subnormal <= s.min_subnormal && t.max >= s.max;
 }
 
+// Does a processor that flushes lose subnormals of this type? x86's conversions to and from float16 ignore
+// FTZ and DAZ (Intel SDM, VCVTPS2PH), and GPUs keep float16's subnormals.
+bool may_flush(DType dtype, bool flush) { return flush && dtype != DType::float16; }
+
 // Models rounding of a value that has no type yet.
 Rounding rounding(DType dtype, bool flush) {
   const FloatFormat& format = float_format(dtype);
-  return {format.unit_roundoff, flush ? format.min_normal : format.min_subnormal / 2};
+  return {format.unit_roundoff, may_flush(dtype, flush) ? format.min_normal : format.min_subnormal / 2};
 }
 
 Rounding rounding(std::optional<DType> cast, bool flush) {
@@ -41,7 +45,7 @@ Rounding rounding(std::optional<DType> cast, bool flush) {
 // Models rounding of elements of type `source` to `cast`.
 Rounding cast_rounding(std::optional<DType> cast, DType source, bool flush) {
   Rounding r = rounding(cast, flush);
-  if (cast && holds(*cast, source)) r = {0, flush ? r.h : 0};
+  if (cast && holds(*cast, source)) r = {0, may_flush(*cast, flush) ? r.h : 0};
   return r;
 }
 
@@ -156,8 +160,8 @@ Interval widened(Interval v, double by) {
 Interval rounded(Interval v, DType dtype, bool flush) {
   v = {round_to(dtype, v.low), round_to(dtype, v.high)};
   const double min_normal = float_format(dtype).min_normal;
-  if (flush && v.low > 0 && v.low < min_normal) v.low = 0;
-  if (flush && v.high < 0 && v.high > -min_normal) v.high = 0;
+  if (may_flush(dtype, flush) && v.low > 0 && v.low < min_normal) v.low = 0;
+  if (may_flush(dtype, flush) && v.high < 0 && v.high > -min_normal) v.high = 0;
   return v;
 }
 
