@@ -344,7 +344,7 @@ def with_provider(**fields):
 @pytest.mark.parametrize(
     ("edit", "why"),
     [
-        (with_head(selection=["--provider x", "--filter y"]), "a selection (--filter y), and a statement needs a whole run of plan nightly"),
+        (with_head(selection=["--provider x", "--filter y"]), "a selection (--filter y), and a statement needs a whole run"),
         (with_head(selection=["--plan quick", "--provider x"]), "a selection (--plan quick)"),
         (with_head(shards=2), "one shard of 2"),
         (with_head(arguments=["run", "--seed-file", "s"]), "its seed is secret, but the hash of the seed is missing"),
