@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel may have computed in place of what it was asked for, for every op that is identified.
+// The alternatives that a kernel may have computed in place of what it was asked for.
 #pragma once
 
 #include <functional>

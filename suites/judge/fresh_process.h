@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What only a process shows that has served nothing yet: a kernel that keeps something of one problem and
+// Finds mistakes that only a fresh process shows: a kernel that keeps something of one problem and
 // uses it in another, that goes by environment variables of other libraries, or that changes with the number
 // of its calls.
 #pragma once

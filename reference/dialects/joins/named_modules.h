@@ -23,7 +23,7 @@ struct ModuleWord {
   std::string word;
   std::string said_by;   // for people: "config_groups.group_0"
   bool required = true;  // false: it may be about no module
-  // Of a pattern: does it fit the name? nullptr: the word is a name itself.
+  // Tells whether a pattern fits the name. nullptr: the word is a name itself.
   bool (*fits)(const std::string& word, const std::string& name) = nullptr;
 };
 

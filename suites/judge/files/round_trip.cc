@@ -100,7 +100,7 @@ std::optional<Mismatch> compare_with_manifest(const Golden& golden, const Checkp
   return std::nullopt;
 }
 
-// What became of the files that were rebuilt from their parsed graphs.
+// The outcome of rebuilding files from their parsed graphs.
 struct Rebuilt {
   std::optional<Mismatch> mismatch;
   std::string taken_over;     // WrittenFile::taken_over of the first one that has it
