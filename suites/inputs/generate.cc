@@ -296,6 +296,11 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   Floats w = noise_weight(scheme, shape, seed);
   if (synthetic.generator == Generator::zero_rows) zero_some_rows(w);
   if (stretches_groups(scheme, synthetic)) stretch_groups(scheme, w);
+  if (synthetic.generator == Generator::ranges) {
+    // A weight with one scale is all negative with 37 rows, and zero but for its end with 40.
+    const int64_t group_rows = scheme.params().group_rows;
+    make_ranges(group_rows, group_length(scheme, shape), group_rows == 0 ? shape.n + 8 : 0, w);
+  }
   if (synthetic.generator == Generator::not_sparse)  // only the last chunk
     for (int64_t i = 1; i <= 3; ++i) w.at(shape.n - 1, shape.k - i) = 0.25;
   input.x = w.bytes();
@@ -347,6 +352,10 @@ std::vector<std::byte> rows_of_x(const Scheme& scheme, const Synthetic& syntheti
     return extreme_weight({shape.dtype, synthetic.m, shape.k}, seed).bytes();
   Floats x = noise_rows(shape.dtype, synthetic.m, shape.k, seed, 1.0);
   if (synthetic.generator == Generator::zero_rows) zero_some_rows(x);
+  if (synthetic.generator == Generator::ranges) {
+    const bool has_own_scales = has_rows_apart(scheme, synthetic);
+    make_ranges(has_own_scales ? 1 : 0, shape.k, has_own_scales ? 0 : shape.k, x);
+  }
   // A NaN in the last row, where another thread than the first finds it.
   if (synthetic.draw && synthetic.draw->index % 8 == 5)
     x.at(synthetic.m - 1, shape.k / 2) = std::numeric_limits<double>::quiet_NaN();

@@ -110,6 +110,12 @@ void end_pairs(const Scheme& scheme, const Synthetic& synthetic, KernelInput& in
 // Does the scheme have weights of 8-bit codes, and the policy x in such codes, each chosen from its own data?
 bool has_end_pairs(const Scheme& scheme, Policy policy);
 
+// Gives each group that has one scale a range that noise does not have, in turn: one sign, constant, zero but
+// for one end, far from zero. A group has `group_rows` rows (0: all) and `group` columns; `first` is the
+// first one's turn.
+inline constexpr int64_t kRanges = 9;
+void make_ranges(int64_t group_rows, int64_t group, int64_t first, Floats& w);
+
 // Makes every other element of a float16 x subnormal.
 void make_half_subnormal(Floats& x);
 // Make every other row of a bfloat16 or float32 x subnormal, and a weight of noise so large that sums are

@@ -280,6 +280,29 @@ std::vector<int64_t> given_scale_batches(Op op) {
   return batches;
 }
 
+void make_ranges(int64_t group_rows, int64_t group, int64_t first, Floats& w) {
+  const int64_t in_a_row = (w.cols + group - 1) / group, rows = group_rows > 0 ? group_rows : w.rows;
+  for (int64_t r = 0; r < w.rows; ++r)
+    for (int64_t c = 0; c < w.cols; ++c) {
+      const double value = w.at(r, c), size = 0.0625 + std::fabs(value);
+      const bool is_first = r % rows == 0 && c % group == 0;
+      const bool is_last =
+          (r % rows == rows - 1 || r == w.rows - 1) && (c % group == group - 1 || c == w.cols - 1);
+      const double by_turn[kRanges] = {-size,
+                                       size,
+                                       -0.75,
+                                       is_last ? -size : 0.0,
+                                       4 + value / 4,
+                                       0.75,
+                                       is_first ? size : -0.0,
+                                       -4 - value / 4,
+                                       is_first  ? 1.0
+                                       : is_last ? -1.0
+                                                 : value / 2};
+      w.at(r, c) = by_turn[(first + r / rows * in_a_row + c / group) % kRanges];
+    }
+}
+
 bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape) {
   if (is_wide(generator)) return shape.dtype != DType::float32;
   if (generator == Generator::big_x) return shape.dtype != DType::float16;

@@ -334,6 +334,12 @@ const std::vector<InputFamily>& families() {
        .is_asked_in_each_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
+      {.generator = Generator::ranges,
+       .hunts = "a maximum or minimum that starts at the wrong number, or misses the first or last element: "
+                "groups of one sign, constant, far from zero, or zero but for one end",
+       .ops = {Op::quantize, Op::quantize_activation},
+       .is_asked_in_each_dtype = true,
+       .excluded_from_sampling = true},
   };
   return table;
 }

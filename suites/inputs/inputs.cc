@@ -101,6 +101,7 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
   if (generator == Generator::wide_sums) return {17, 33};
   if (generator == Generator::tiny_sums || generator == Generator::subnormal_x) return {5};
   if (generator == Generator::end_pairs) return {1, 9};
+  if (generator == Generator::ranges) return {2 * kRanges};
   if (generator == Generator::odd_scales) return {1, 9, 14};
   if (generator == Generator::models) return model_batches(shape, first);
   if (is_wide(generator) || is_half(generator) || generator == Generator::big_x) return {5};
@@ -117,7 +118,7 @@ std::vector<int64_t> batches_to_quantize(Generator generator, const std::vector<
   const bool own = generator == Generator::tiles || generator == Generator::given_scales ||
                    generator == Generator::long_rows || generator == Generator::batches ||
                    generator == Generator::tall || generator == Generator::many_rows ||
-                   generator == Generator::squares;
+                   generator == Generator::squares || generator == Generator::ranges;
   return own ? of_linear : std::vector<int64_t>{5};
 }
 

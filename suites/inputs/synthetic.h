@@ -71,8 +71,9 @@ enum class Generator : uint8_t {
   far,
   squares,
   subnormal_x,
+  ranges,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::subnormal_x) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::ranges) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);
