@@ -56,10 +56,10 @@ TEST_P(OneCause, MakesOneGroup) {
 INSTANTIATE_TEST_SUITE_P(
     Groups, OneCause,
     testing::Values(
-        Reasons{"7 of 8 weights differ; hypothesis: scale of the row before (predicts 7 of 7)",
-                "row 3, column 4: want 1, got 2; hypothesis: scale of the row before (predicts 9 of 9)",
+        Reasons{"7 of 8 weights differ; hypothesis: scale of the previous row (predicts 7 of 7)",
+                "row 3, column 4: want 1, got 2; hypothesis: scale of the previous row (predicts 9 of 9)",
                 true},
-        Reasons{"hypothesis: scale of the row before (predicts 7 of 7)",
+        Reasons{"hypothesis: scale of the previous row (predicts 7 of 7)",
                 "hypothesis: nibbles swapped (predicts 7 of 7)", false},
         Reasons{"row 3, column 4: want 0x1f, got -2.5e-3", "row 1, column 99: want 1, got 7", true},
         Reasons{"qdata differs", "scale differs", false},

@@ -19,7 +19,7 @@ std::string region_of(const std::string& reason);
 // "wrong after a call with other data". Otherwise returns "".
 std::string check_of(const std::string& reason);
 
-// "scale of the row before, all in the last row"; "wrong y, 2 % to 100 % of the elements"; "not
+// "scale of the previous row, all in the last row"; "wrong y, 2 % to 100 % of the elements"; "not
 // deterministic, as it claims"; "its worker died: SIGSEGV". Never has a '#'.
 std::string failure_title(const Group& group);
 // The same for one failure of which only the reason is known.

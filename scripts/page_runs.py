@@ -15,7 +15,7 @@ QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
 OPS = ["quantize", "dequantize", "pack", "unpack", "linear"]
 VARIANTS = ["scalar", "avx2", "avx512", "avx512vnni", "amx"]
 HOSTILE = "</script><script>hacked = true</script><img src=x onerror='hacked = true'>"
-WRONG = "row 3, column 0: want 0.25, got 0.5; hypothesis: scale of the row before (predicts 9 of 9)"
+WRONG = "row 3, column 0: want 0.25, got 0.5; hypothesis: scale of the previous row (predicts 9 of 9)"
 
 
 def verdict(i, schemes):

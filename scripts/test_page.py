@@ -68,7 +68,7 @@ def test_the_first_screen_tells_what_happened(tab):
       .map(e => e.innerText)""")
     assert "Not conformant" in seen and "Since the previous run" in seen and "Families and operations" in seen
     assert {"family", "linear", "dequantize", "fp8"} <= set(seen)
-    assert any("scale of the row before" in one for one in seen) and "copy" in seen
+    assert any("scale of the previous row" in one for one in seen) and "copy" in seen
     assert any(one.startswith("qcts run --filter numerics.") for one in seen)
     assert "44 newly failing" in text(tab)
 

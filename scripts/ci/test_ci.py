@@ -20,7 +20,7 @@ QUICK = "--plan nightly --filter 'numerics.*/int8_row/*_f32'"
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """Two builds of the sample provider: right, and with the scale of the row before."""
+    """Two builds of the sample provider: right, and with the scale of the previous row."""
     folder = tmp_path_factory.mktemp("acme")
     source = (ROOT / "suites/selftest/minimal/minimal.c").read_text()
     right = "float_at(w.scale, n);"
@@ -82,8 +82,8 @@ def test_github_a_wrong_library_is_annotated(tmp_path, library):
     assert result.returncode == 1 and outputs == "exit_code=1\n"
     annotations = [line for line in result.stdout.splitlines() if line.startswith("::error ")]
     assert all(re.fullmatch(r"::error title=minimal%3A [^:]* \(\d+\)::numerics\..*%0A.*", line) for line in annotations), annotations
-    assert any("scale of the row before" in line for line in annotations)
-    assert "scale of the row before" in page
+    assert any("scale of the previous row" in line for line in annotations)
+    assert "scale of the previous row" in page
     assert json.loads((tmp_path / "out/badge.json").read_text())["color"] == "red"
 
 

@@ -65,10 +65,10 @@ TEST(Numbers, HaveCommas) {
 }
 
 TEST(Printout, BreaksBetweenWordsAndHangsTheRest) {
-  Printout out({.columns = 40});
-  out.text("hypothesis: scale of the row before (predicts 7709 of 7709)", 4);
+  Printout out({.columns = 42});
+  out.text("hypothesis: scale of the previous row (predicts 7709 of 7709)", 4);
   EXPECT_THAT(printed_lines(out.str()),
-              ElementsAre("    hypothesis: scale of the row before", "      (predicts 7709 of 7709)"));
+              ElementsAre("    hypothesis: scale of the previous row", "      (predicts 7709 of 7709)"));
 }
 
 TEST(Printout, ColoursALineOnlyWhereTheScreenHasColour) {

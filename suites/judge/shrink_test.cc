@@ -7,7 +7,7 @@
 namespace qcts {
 namespace {
 
-constexpr const char* kHypothesis = "; hypothesis: scale of the row before (predicts 3 of 3)";
+constexpr const char* kHypothesis = "; hypothesis: scale of the previous row (predicts 3 of 3)";
 
 Replay a_replay() {
   Replay replay;

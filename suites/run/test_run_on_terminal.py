@@ -16,7 +16,7 @@ WRONG = "const float scale = float_at(w.scale, n > 0 ? n - 1 : 0);"
 
 @pytest.fixture(scope="module")
 def acme(tmp_path_factory):
-    """The sample provider, with the scale of the row before."""
+    """The sample provider, with the scale of the previous row."""
     folder = tmp_path_factory.mktemp("acme")
     source = (ROOT / "suites/selftest/minimal/minimal.c").read_text().replace('"minimal"', '"acme"')
     assert RIGHT in source
@@ -46,7 +46,7 @@ def test_a_word_comes_at_once_and_progress_is_one_line(shown):
     causes = [step for step in steps[3:] if step.endswith("\n")]
     assert all(re.match(r"(\x1b\[31m)?\[\d+/\d+\]", step) for step in steps[3:] if step not in causes)
     assert 0 < len(causes) <= 8 and len(set(causes)) == len(causes)
-    assert any(cause.startswith("fail: scale of the row before") for cause in causes), causes
+    assert any(cause.startswith("fail: scale of the previous row") for cause in causes), causes
 
 
 def test_failures_are_grouped_with_the_hypothesis_whole(shown):
@@ -54,7 +54,7 @@ def test_failures_are_grouped_with_the_hypothesis_whole(shown):
     heads = [i for i, line in enumerate(done.lines) if re.fullmatch(r"  \d+ of \d+: fail of acme in numerics\..*", line)]
     group = done.lines[heads[-1] :]
     assert any(re.fullmatch(r"\d+ failures with (one cause|\d+ causes)", line) for line in group)
-    assert re.fullmatch(r"    hypothesis: scale of the row before \(predicts (\d+) of \1\).*", group[1])
+    assert re.fullmatch(r"    hypothesis: scale of the previous row \(predicts (\d+) of \1\).*", group[1])
     assert group[2].startswith("    numerics.")
 
 
@@ -124,9 +124,9 @@ def test_a_shrunk_case_keeps_its_diagnosis_and_a_smaller_one_is_kept_beside_it(a
     assert done.code == 0, done.text
     same, smaller = (json.loads((acme / name).read_text()) for name in ("small.json", "small.smallest.json"))
     assert smaller["n"] * smaller["k"] < same["n"] * same["k"] < 37 * 216
-    assert "hypothesis: scale of the row before" in replayed("small.json", acme)
-    assert "hypothesis: scale of the row before" not in replayed("small.smallest.json", acme)
+    assert "hypothesis: scale of the previous row" in replayed("small.json", acme)
+    assert "hypothesis: scale of the previous row" not in replayed("small.smallest.json", acme)
     text = " ".join(" ".join(done.lines).split())
-    assert 'no longer by "scale of the row before": both are kept' in text
+    assert 'no longer by "scale of the previous row": both are kept' in text
     document = json.loads(qcts("shrink", CASE, "--provider", acme / "acme.so", "--out", acme / "again.json", "--json").stdout)
-    assert [file["hypothesis"] == "scale of the row before" for file in document["files"]] == [True, False]
+    assert [file["hypothesis"] == "scale of the previous row" for file in document["files"]] == [True, False]

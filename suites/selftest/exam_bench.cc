@@ -80,8 +80,8 @@ bool too_few_say_nothing(const Parts& parts) {
   return parts.at_least(parts.ratio(two, slow, 1, 0.95, 1), 1.0) == Decision::undecided;
 }
 
-// The first two calls take 200 ms, the others no time. Two, because each sample has an untimed call before
-// it, which would hide a single one.
+// The first two calls take 200 ms, the others no time. There are two, because each sample has an untimed
+// call before it, which would hide a single one.
 class ColdStart final : public TimedTarget {
  public:
   void call(size_t) override {

@@ -99,7 +99,7 @@ const bool kIsInEveryCall = kFault == keeps_memory || kFault == keeps_descriptor
                             kFault == keeps_rows || kFault == asks_math_mode || kFault == wraps_counter ||
                             kFault == errs_once_in_512 || kFault == keeps_operation;
 
-// Starts so many threads beside this one, and waits for them.
+// Uses `count` threads, including this one, and waits for the others.
 void work_in_threads(int count) {
   std::vector<std::jthread> others;
   for (int i = 1; i < count; ++i) others.emplace_back([] {});
@@ -128,7 +128,7 @@ void keep(size_t bytes) {
 
 bool has_linear_run = false;  // in this process
 
-// Takes the lengths of rows of the call 256 calls ago for those of this one.
+// Uses the row lengths of the call that was made 256 calls ago as if they were this call's.
 void wrap_counter(const qcts_problem* problem) {
   constexpr int64_t kRows = 4096;
   static uint8_t counter = 0, seen[kRows];

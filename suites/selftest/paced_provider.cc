@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A provider of plain loops for int8_row whose faults the environment selects, for scripts/bench_compare:
-//   QCTS_SLOWED="OP M N PERCENT"  the problem of that operation, m and n repeats so many percent of its rows
-//   of the
-//                                 weight (dequantize has m = 0), and so takes that much longer for what it
-//                                 does
-//   QCTS_BROKEN=OP                the last element of y is wrong where k is odd
+//   QCTS_SLOWED="OP M N PERCENT"  a problem with this operation, m and n (dequantize has m = 0) computes this
+//                                 percentage of the weight's rows twice, and takes that much longer
+//   QCTS_BROKEN=OP                the last element of y is wrong if k is odd
 // OP is the number of a qcts_op. Weights, x, y and bias are float32 or bfloat16.
 #include <cstdint>
 #include <cstdio>
@@ -98,7 +96,7 @@ void multiply_rows(const qcts_problem& p, const std::vector<float>& x, int64_t f
   }
 }
 
-// Calls body(first, last) for all rows of the weight, and again for those that the orders repeat. The last
+// Calls body(first, last) for all rows of the weight, and again for the rows that QCTS_SLOWED repeats. The last
 // element of y, in `row` and `column`, gets the planted fault.
 template <typename Body>
 qcts_status run_rows(const qcts_problem& p, int64_t row, int64_t column, uint32_t dtype, const Body& body) {

@@ -172,7 +172,7 @@ TEST(QuickPlan, HasItsCoverAndAGoldenOfEachScheme) {
   }
   const Plan plan = load_plan(plan_path("quick"));
   for (const std::string& id : *plan.cover) EXPECT_TRUE(ids.contains(id)) << id;
-  // A golden whose weights are read as those of a scheme of another library is not one of that scheme.
+  // Another library's golden that is only read as a scheme's weights does not count as that scheme's golden.
   const auto holds_scheme = [](const Case& c) {
     return !std::ranges::any_of(c.golden()->tensors, [&](const Golden::TensorInfo& tensor) {
       return tensor.kernel_scheme == c.id.scheme;
@@ -223,7 +223,7 @@ TEST(Explanations, AreHeldToTheirWords) {
   EXPECT_FALSE((Explained{one, false, "nibbles swapped", ""}.right()));
   EXPECT_TRUE((Explained{two, true, "", ""}.right()));
   EXPECT_TRUE((Explained{two, true, "zero point ignored", ""}.right()));
-  EXPECT_FALSE((Explained{two, true, "scale of the group before", ""}.right()));
+  EXPECT_FALSE((Explained{two, true, "scale of the previous group", ""}.right()));
 }
 
 }  // namespace

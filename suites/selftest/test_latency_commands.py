@@ -62,7 +62,7 @@ def test_a_dynamic_int8_product_is_timed_beside_the_static_one_where_that_is_rig
     (tmp_path / "plan.json").write_text(json.dumps(PLAN | {"latency_activations": ["dyn_row_sym"]}))
     qcts("run", "--no-progress", "--plan", tmp_path / "plan.json", "--provider", "builtin", "--out", tmp_path)
     rows = json.loads((tmp_path / "report.json").read_text())["latency"]
-    assert rows and all("ratio_to_itself" in row["measures"] for row in rows)  # tiles are timed beside vectors
+    assert rows and all("ratio_to_itself" in row["measures"] for row in rows)  # tiles are timed as well as vectors
     static = "numerics.linear/int8_row/*static_tensor_sym_m1_*_bf16/aten_atenqlinear"
     judged = qcts("run", "--no-progress", "--provider", "aten", "--filter", static, "--out", tmp_path / "static")
     verdicts = run_record.verdicts(tmp_path / "static") if judged.returncode == 0 else []
@@ -75,7 +75,7 @@ def test_a_dynamic_int8_product_is_timed_beside_the_static_one_where_that_is_rig
 
 def test_proposed_targets_name_this_machine_and_hold_the_report(report, tmp_path):
     value = json.loads(report.read_text())
-    for row in value["latency"]:  # as on a machine that holds still
+    for row in value["latency"]:  # as on a quiet machine
         row["reason"] = ""
         row["measures"]["share_of_roof"] |= {"low": 0.5, "high": 0.6}
     (tmp_path / "report.json").write_text(json.dumps(value))
@@ -110,7 +110,7 @@ def test_the_stopwatch_finds_what_is_large(report):
     words = ["--plan", report.parent / "plan.json", "--runs", "3", "--planted", "0.5", "--budget", "1"]
     result = qcts("stopwatch", *words)
     found = float(re.search(r"planted 50 %: found in ([0-9.]+) %", result.stdout)[1])
-    assert found > 50, result.stdout + result.stderr  # beside other programs, one run of six may miss it
+    assert found > 50, result.stdout + result.stderr  # while other programs run, one run in six may miss it
     assert qcts("stopwatch", "--filter", "nothing_like_it").returncode == 3
 
 
@@ -174,7 +174,7 @@ def times(us, spread, seed, rounds=40):
 
 
 def decided(first_us, after_us, dense_us, spread=0.01, again_us=None, **more):
-    """What `qcts speed` decides of int4 that takes first_us and, after loading, after_us. Returns the exit code and the document."""
+    """What `qcts speed` decides about int4 that takes first_us and, after loading, after_us. Returns the exit code and the document."""
     first, after = times(first_us, spread, 1), times(after_us, spread, 5)
     request = {
         "itself": {"again_us": times(again_us or first_us, spread, 3), "first_us": first},

@@ -36,7 +36,7 @@ def test_kill_tells_who_died_where(tmp_path):
     assert "21 of 21 mutants killed" in done.stdout and "gap found by q8_nan_becomes_minus_128" in done.stdout
 
 
-BESIDE_ELEMENTS = {  # mutant: how a path ends that it changes
+BESIDE_ELEMENTS = {  # mutant: the end of a path that it changes
     "f_numbers_plus_one": ".version",
     "f_flags_flipped": ".nesterov",
     "f_gradients_flipped": "requires_grad",
@@ -93,7 +93,7 @@ def test_the_whole_matrix_gives_the_fewest_cases():
 
 
 def test_who_is_right_is_not_accused(tmp_path):
-    """On a small part of the plan: Alarms.NoneOverTheFirstSeed has all of it."""
+    """A small part of the plan; Alarms.NoneOverTheFirstSeed judges all of it."""
     plan = json.loads((ROOT / "suites/plans/seeds.json").read_text()) | {"kinds": ["numerics"], "schemes_per_input": 1}
     (tmp_path / "few.json").write_text(json.dumps(plan))
     words = ["--seeds", "1", "--plan", tmp_path / "few.json", "--provider", "builtin"]

@@ -216,7 +216,7 @@ std::vector<NamedMistake> mistakes() {
        reads(bias_as([](const Values& b, size_t i) { return 2 * b[i]; }))},
       {"bias_negative", "bias subtracted", f32,
        reads(bias_as([](const Values& b, size_t i) { return -b[i]; }))},
-      {"bias_before", "bias of the column before", f32,
+      {"bias_before", "bias of the previous column", f32,
        reads(bias_as([](const Values& b, size_t i) { return b[(i + b.size() - 1) % b.size()]; }))},
       {"bias_next", "bias of the next column", f32,
        reads(bias_as([](const Values& b, size_t i) { return b[std::min(i + 1, b.size() - 1)]; }))},
@@ -224,15 +224,15 @@ std::vector<NamedMistake> mistakes() {
        reads(bias_as([](const Values& b, size_t) { return b[0]; }))},
       {"bias_as_f16", "bias read as float16", bf16,
        reads([](KernelInput& input) { input.bias_dtype = DType::float16; })},
-      {"row_before", "x of the row before", f32,
+      {"row_before", "x of the previous row", f32,
        takes_row([](const KernelInput&, int64_t m) { return std::max<int64_t>(m - 1, 0); })},
       {"next_row", "x of the next row", bf16,
        takes_row([](const KernelInput& input, int64_t m) { return (m + 1) % input.m; })},
       {"first_row", "x of the first row", f32, takes_row([](const KernelInput&, int64_t) { return 0; })},
-      {"last_row_reads_before", "x of the row before", f32,
+      {"last_row_reads_before", "x of the previous row", f32,
        takes_row([](const KernelInput& input, int64_t m) { return m + 1 == input.m ? m - 1 : m; }),
        Generator::noise, "the last row"},
-      {"column_before", "y of the column before", f32, finishes([](const KernelInput&, Values& y) {
+      {"column_before", "y of the previous column", f32, finishes([](const KernelInput&, Values& y) {
          for (size_t r = 0; r < 5; ++r)
            std::rotate(y.begin() + static_cast<ptrdiff_t>(r * 37),
                        y.begin() + static_cast<ptrdiff_t>(r * 37 + 36),

@@ -174,8 +174,8 @@ class AnswerTable {
   void add_places() {
     const size_t m = static_cast<size_t>(seen_.input.m), columns = n();
     if (m > 1) {
-      add_place("x of the row before", [=](size_t r, size_t c) { return (r + m - 1) % m * columns + c; });
-      add_place("x of the row before",
+      add_place("x of the previous row", [=](size_t r, size_t c) { return (r + m - 1) % m * columns + c; });
+      add_place("x of the previous row",
                 [=](size_t r, size_t c) { return (r == 0 ? 0 : r - 1) * columns + c; });
       add_place("x of the first row", [=](size_t, size_t c) { return c; });
       add_place("x of the next row", [=](size_t r, size_t c) { return (r + 1) % m * columns + c; });
@@ -183,13 +183,13 @@ class AnswerTable {
                 [=](size_t r, size_t c) { return std::min(r + 1, m - 1) * columns + c; });
     }
     if (columns > 1) {
-      add_place("y of the column before",
+      add_place("y of the previous column",
                 [=](size_t r, size_t c) { return r * columns + (c + columns - 1) % columns; });
-      add_place("y of the column before",
+      add_place("y of the previous column",
                 [=](size_t r, size_t c) { return r * columns + (c == 0 ? 0 : c - 1); });
       // The last columns all repeat the one before them.
       const size_t first = first_column();
-      add_place("y of the column before",
+      add_place("y of the previous column",
                 [=](size_t r, size_t) { return r * columns + (first == 0 ? 0 : first - 1); });
       add_place("y of the next column", [=](size_t r, size_t c) { return r * columns + (c + 1) % columns; });
       add_place("y of the next column",
@@ -239,9 +239,9 @@ class AnswerTable {
     add_changed_bias("bias missing", [](const Values&, size_t) { return 0.0; });
     add_changed_bias("bias added twice", [](const Values& bias, size_t c) { return 2 * bias[c]; });
     add_changed_bias("bias subtracted", [](const Values& bias, size_t c) { return -bias[c]; });
-    add_changed_bias("bias of the column before",
+    add_changed_bias("bias of the previous column",
                      [](const Values& bias, size_t c) { return bias[(c + bias.size() - 1) % bias.size()]; });
-    add_changed_bias("bias of the column before",
+    add_changed_bias("bias of the previous column",
                      [](const Values& bias, size_t c) { return bias[c == 0 ? 0 : c - 1]; });
     add_changed_bias("bias of the next column",
                      [](const Values& bias, size_t c) { return bias[(c + 1) % bias.size()]; });

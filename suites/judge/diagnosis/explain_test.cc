@@ -11,7 +11,7 @@
 namespace qcts {
 namespace {
 
-// Uses the scale of the row before, and gives row 0 its own.
+// Uses the scale of the previous row, and gives row 0 its own.
 qcts_status run_with_moved_scales(qcts_problem problem) {
   std::vector<qcts_plane> planes(problem.planes, problem.planes + problem.n_planes);
   std::vector<float> moved;
@@ -44,7 +44,7 @@ std::string explanation_of(qcts_status (*run)(const qcts_problem*)) {
 
 TEST(Explain, WeightsThatGiveTheAnswerNameItsCause) {
   EXPECT_THAT(explanation_of([](const qcts_problem* problem) { return run_with_moved_scales(*problem); }),
-              testing::HasSubstr("hypothesis: scale of the row before"));
+              testing::HasSubstr("hypothesis: scale of the previous row"));
 }
 
 TEST(Explain, WeightsBesideAnotherMistakeDoNot) {
@@ -53,7 +53,7 @@ TEST(Explain, WeightsBesideAnotherMistakeDoNot) {
     without_bias.bias = nullptr;
     return run_with_moved_scales(without_bias);
   });
-  EXPECT_THAT(text, testing::HasSubstr("they agree with: scale of the row before"));
+  EXPECT_THAT(text, testing::HasSubstr("they agree with: scale of the previous row"));
   EXPECT_THAT(text, testing::HasSubstr("something else is wrong too"));
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("hypothesis: ")));
 }

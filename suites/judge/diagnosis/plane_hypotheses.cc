@@ -177,7 +177,7 @@ class Recipes {
         std::rotate(values.begin(), values.begin() + middle, values.end());
       };
     };
-    add_input("the row before", rotated(false));
+    add_input("the previous row", rotated(false));
     add_input("the next row", rotated(true));
     add_partial_maxima();
   }

@@ -196,7 +196,7 @@ class Hypotheses {
     add("scale of the next group", scaled_as([=](const Place& p) {
           return Place{p.row, std::min(p.column + g, last)};
         }));
-    add("scale of the group before", scaled_as([=](const Place& p) {
+    add("scale of the previous group", scaled_as([=](const Place& p) {
           return Place{p.row, std::max<int64_t>(p.column - g, 0)};
         }));
     add("scale of the first group", scaled_as([](const Place& p) { return Place{p.row, 0}; }));
@@ -222,10 +222,10 @@ class Hypotheses {
     add("scale of the next row", scaled_as([=](const Place& p) {
           return Place{std::min(p.row + 1, n - 1), p.column};
         }));
-    add("scale of the row before", scaled_as([=](const Place& p) {
+    add("scale of the previous row", scaled_as([=](const Place& p) {
           return Place{(p.row + n - 1) % n, p.column};
         }));
-    add("scale of the row before", scaled_as([=](const Place& p) {
+    add("scale of the previous row", scaled_as([=](const Place& p) {
           return Place{std::max<int64_t>(p.row - 1, 0), p.column};
         }));
     add("scale of the first row", scaled_as([](const Place& p) { return Place{0, p.column}; }));
@@ -258,9 +258,9 @@ class Hypotheses {
         return at < 0 || at >= n * k ? kNoNumber : value_at(at / k, at % k);
       });
     };
-    add_moved("the column before", 0, -1);
+    add_moved("the previous column", 0, -1);
     add_moved("the next column", 0, 1);
-    add_moved("the row before", -1, 0);
+    add_moved("the previous row", -1, 0);
     add_moved("the next row", 1, 0);
   }
 

@@ -59,7 +59,7 @@ TEST(WeightHypotheses, OneMistakeIsNamed) {
   const WeightExplanation found =
       w.explained([&](int64_t row, int64_t column) { return scaled_by_row_before(w, row, column); });
   EXPECT_TRUE(found.is_explained());
-  EXPECT_THAT(describe(found), HasSubstr("hypothesis: scale of the row before (predicts "));
+  EXPECT_THAT(describe(found), HasSubstr("hypothesis: scale of the previous row (predicts "));
 }
 
 TEST(WeightHypotheses, OneThatStopsAtTheFirstRowIsNamedToo) {
@@ -67,7 +67,7 @@ TEST(WeightHypotheses, OneThatStopsAtTheFirstRowIsNamedToo) {
   const WeightExplanation found = w.explained([&](int64_t row, int64_t column) {
     return row == 0 ? w.right(row, column) : scaled_by_row_before(w, row, column);
   });
-  EXPECT_THAT(describe(found), HasSubstr("hypothesis: scale of the row before (predicts "));
+  EXPECT_THAT(describe(found), HasSubstr("hypothesis: scale of the previous row (predicts "));
   EXPECT_THAT(describe(found), Not(HasSubstr("or else")));
 }
 

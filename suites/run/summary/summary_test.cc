@@ -57,9 +57,9 @@ TEST(FailureGroups, NumericsComeBeforeDeterminismAndTheSmallestShapeFirst) {
   const RunReport report =
       a_report({a_verdict("determinism.linear/int8_row/m1_n1_k1", Status::fail, "wrong beside another call"),
                 a_verdict("determinism.linear/int8_row/m2_n1_k1", Status::fail, "wrong beside another call"),
-                wrong("numerics.linear/int8_row/noise_m17_n40_k96_bf16", "scale of the row before"),
-                wrong("numerics.linear/int8_row/noise_m1_n5_k9_bf16", "scale of the row before"),
-                wrong("numerics.linear/int8_row/m2_n5_k9_bf16", "scale of the row before"),
+                wrong("numerics.linear/int8_row/noise_m17_n40_k96_bf16", "scale of the previous row"),
+                wrong("numerics.linear/int8_row/noise_m1_n5_k9_bf16", "scale of the previous row"),
+                wrong("numerics.linear/int8_row/m2_n5_k9_bf16", "scale of the previous row"),
                 wrong("numerics.dequantize/int8_row/noise_n37_k216_f32", ""),
                 a_verdict("numerics.dequantize/nf4/noise_n3_k64_f32", Status::crash, "SIGSEGV"),
                 a_verdict("numerics.dequantize/nf4/noise_n4_k64_f32", Status::not_supported, "no kernel"),
@@ -72,7 +72,7 @@ TEST(FailureGroups, NumericsComeBeforeDeterminismAndTheSmallestShapeFirst) {
     sizes.push_back(group.verdicts.size());
   }
   EXPECT_THAT(names,
-              ElementsAre("acme fail: scale of the row before", "acme fail: y: row #, column # differs",
+              ElementsAre("acme fail: scale of the previous row", "acme fail: y: row #, column # differs",
                           "acme fail: wrong beside another call", "acme crash: SIGSEGV"));
   EXPECT_THAT(smallest,
               ElementsAre("noise_m1_n5_k9_bf16", "noise_n37_k216_f32", "m1_n1_k1", "noise_n3_k64_f32"));
@@ -89,11 +89,11 @@ TEST(FailureGroups, ACauseOfBothKindsIsShownByItsNumerics) {
 }
 
 TEST(FailureGroups, AGoldenIsAsLargeAsWhatWasCompared) {
-  Verdict golden = wrong("numerics.dequantize/int8_row/torchao_0_18_0_f32_0", "scale of the row before");
+  Verdict golden = wrong("numerics.dequantize/int8_row/torchao_0_18_0_f32_0", "scale of the previous row");
   golden.mismatch->total = 1024;
   const RunReport report =
-      a_report({golden, wrong("numerics.dequantize/int8_row/noise_n37_k216_f32", "scale of the row before"),
-                wrong("numerics.dequantize/int8_row/noise_n7_k13_f32", "scale of the row before")});
+      a_report({golden, wrong("numerics.dequantize/int8_row/noise_n37_k216_f32", "scale of the previous row"),
+                wrong("numerics.dequantize/int8_row/noise_n7_k13_f32", "scale of the previous row")});
   const std::vector<Group> groups = failure_groups(report);
   ASSERT_EQ(groups.size(), 1u);
   std::vector<std::string> inputs;

@@ -35,7 +35,7 @@ constexpr Cheat kCatalogue[] = {
     {"skips_tail", "computes_in_tiles", skips_part, kNumerics, "9", "leaves out the columns after the last whole tile"},
     {"skips_terms", "computes_in_tiles", skips_terms, kNumerics, "9", "sums seven eighths of k"},
     {"skips_every_other_call", "initialises_lazily", skips_calls, kNumerics, "9", "computes in every other call"},
-    {"behaves_at_first", "initialises_lazily", skips_calls, kNumerics, "13 warmup combined", "computes in the first calls alone"},
+    {"behaves_at_first", "initialises_lazily", skips_calls, kNumerics, "13 warmup combined", "computes only in the first calls"},
     {"sniffs_poison", "fills_first", skips_calls, kNumerics, "13", "computes only where the output is poisoned with NaN"},
     {"leaves_stale", "fills_first", leaves_earlier_answer, kNumerics, "7", "computes nothing where the output looks like an answer"},
     {"remembers_by_pointer", "caches_by_content", remembers_answer, kDeterminism, "5", "remembers its answer by the addresses of x and the weight"},
@@ -53,7 +53,7 @@ constexpr Cheat kCatalogue[] = {
     {"writes_and_restores_input", "works_on_copy", writes_input, kNumerics, "14", "changes a weight and puts it back"},
     // Only a clock shows these.
     {"spins_threads", "keeps_warm_thread", too_many_threads, kLatency, "16", "keeps more threads busy than it may"},
-    {"spins_in_child", "waits_for_child", too_many_threads, kLatency, "16", "keeps a child process busy beside its thread"},
+    {"spins_in_child", "waits_for_child", too_many_threads, kLatency, "16", "keeps a child process busy in addition to its thread"},
     {"skips_when_timed", "initialises_lazily", wrong_while_timed, kLatency, "13 17 warmup", "computes nothing once it is called often"},
     {"skips_rows_when_timed", "computes_in_tiles", wrong_while_timed, kLatency, "9 17", "computes every other column once it is called often"},
     {"remembers_when_timed", "caches_by_content", wrong_while_timed, kLatency, "5", "repeats its last answer once it is called often"},

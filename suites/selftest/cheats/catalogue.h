@@ -17,13 +17,13 @@ struct Cheat {
   FindingId finding;         // that must name the cheat
   std::string_view cases;    // ids on which both are judged, separated by spaces
   std::string_view pattern;  // numbers of the README's table
-  std::string_view what;     // one sentence part: what it does
+  std::string_view what;     // what it does, as the end of a sentence
   double least_us = 0;       // a call takes at least this; only for cheats that change their clock
   bool is_timed() const { return cases.starts_with("latency."); }
 };
 
 std::span<const Cheat> catalogue();
-// Returns the kinds of words in the pattern column that are known: "1" to "17" and names of exploit programs.
+// Returns true for the words that the pattern column may have: "1" to "17" and names of exploit programs.
 bool is_known_pattern(std::string_view word);
 
 }  // namespace qcts::cheats

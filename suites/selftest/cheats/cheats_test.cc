@@ -30,7 +30,7 @@ TEST(Cheats, FindingsHaveNamesOfTheirOwn) {
   EXPECT_EQ(finding_from_name("fail"), std::nullopt);
 }
 
-// A cheat that only fails, or that nobody names, would be no row.
+// A cheat that only fails, or that has no finding, would prove nothing.
 TEST(Cheats, EachHasATwinAPatternAndAFinding) {
   std::set<std::string_view> ids;
   for (const Cheat& cheat : catalogue()) {
@@ -102,7 +102,7 @@ TEST(Cheats, AStoppedClockIsToldFromAKeptOne) {
   EXPECT_EQ(finding_of(verdict, stopped, 5000), FindingId::nothing);
 }
 
-// One of each way in which a verdict speaks: what the judge recognized, a reason, an attempt.
+// Cheats for each way in which a verdict can name one: by what the judge recognized, a reason or an attempt.
 class CheatOf : public testing::TestWithParam<const char*> {};
 
 TEST_P(CheatOf, IsNamedOnlyWithItsFault) {

@@ -55,7 +55,7 @@ struct TextRow {
   std::string_view begin, inside;  // of the reason
   FindingId finding;
 };
-// Faults that end a case before there is an answer, and those of the clock, speak in reasons alone.
+// Only the reason tells faults that end a case before there is an answer, and faults of the clock.
 constexpr TextRow kTextRows[] = {
     {Status::fail, "wrote into its input ", "", FindingId::writes_input},
     {Status::fail, "used ", " after run() had returned", FindingId::changes_later},
@@ -71,7 +71,7 @@ constexpr TextRow kTextRows[] = {
      FindingId::remembers_answer},
     {Status::fail, "", "their products are missing", FindingId::skips_terms},
 };
-// Only the weight changed, so an answer to earlier data is one to an earlier weight.
+// Only the weight changed, so an answer to earlier data is an answer to an earlier weight.
 constexpr TextRow kWeightRows[] = {
     {Status::fail, "wrong once the weight's last code changed at the same address", "",
      FindingId::remembers_weight},

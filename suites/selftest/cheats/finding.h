@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The closed list of what a judge can find a cheat to have done, and how verdicts say it.
+// The closed list of what a judge can find that a cheat did, and how verdicts say it.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace qcts::cheats {
 enum class FindingId : uint8_t {
   nothing,                // everything passed
   computes_nothing,       // the output was not written
-  reach_refused,          // so, and every attempt to reach the judge was refused
-  tampers_in_vain,        // so, and what it changed in its own process changed no verdict
-  answers_out_of_turn,    // wrote to the judge what the judge had not asked
+  reach_refused,          // the same, and every attempt to reach the judge was refused
+  tampers_in_vain,        // the same, and what it changed in its own process changed no verdict
+  answers_out_of_turn,    // wrote to the judge what the judge had not asked for
   constant_answer,        // every element is the same
   copies_input,           // the answer is x
   skips_part,             // some elements were not written
@@ -42,7 +42,7 @@ inline constexpr int kFindingCount = static_cast<int>(FindingId::other) + 1;
 std::string_view finding_name(FindingId finding);
 std::optional<FindingId> finding_from_name(std::string_view name);
 
-// An attempt of a cheat beyond its call, as it told the log of its worker.
+// A cheat's attempt to act outside its call, as it wrote it to its worker's log.
 struct Attempt {
   std::string what;
   bool was_done = false;
@@ -51,8 +51,8 @@ struct Attempt {
 // Reads the lines "attempt: WHAT: done" and "attempt: WHAT: refused: WHY" of a log, each once.
 std::vector<Attempt> attempts_in(std::string_view log);
 
-// Returns what one verdict says the kernel did. `least_us` is the time that each of its calls takes at the
-// least, for cheats that change their clock; 0 for the others.
+// Returns what one verdict says the kernel did. `least_us` is the minimum time of each of its calls, for
+// cheats that change their clock; 0 for the others.
 FindingId finding_of(const Verdict& verdict, std::span<const Attempt> attempts = {}, double least_us = 0);
 // Returns the finding of the first verdict that has one.
 FindingId finding_of(std::span<const Verdict> verdicts, std::span<const Attempt> attempts = {},

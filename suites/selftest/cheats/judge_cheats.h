@@ -21,7 +21,7 @@ struct Judged {
 };
 
 enum class Fault : uint8_t { on, off };
-// Judges the library with that habit on the cases, separated by spaces. Throws std::runtime_error if the
+// Judges the library with that habit on the cases, whose ids are separated by spaces. Throws std::runtime_error if the
 // library is missing and RunError if no case has such an id.
 Judged judged(std::string_view habit, std::string_view cases, Fault fault = Fault::on);
 
@@ -33,13 +33,13 @@ struct CheatRow {
   bool twin_passed() const;
 };
 
-// Judges the cheats whose ids match one of the globs, all without globs, and calls `on_row` after each. A
+// Judges the cheats whose ids match one of the globs, or all if there are no globs, and calls `on_row` after each. A
 // twin of several cheats is judged once for the same cases.
 std::vector<CheatRow> judge_cheats(const std::vector<std::string>& globs,
                                    const std::function<void(const CheatRow&)>& on_row);
 bool selects_any(const std::vector<std::string>& globs);
 
-// The table as text, a line a row and its verdict below where the row does not hold.
+// Returns the table as text: one line per row, and the verdict below each row that does not hold.
 std::string text_of(const CheatRow& row);
 // "39 of 39 named, 39 of 39 honest twins passed"
 std::string score_text(const std::vector<CheatRow>& rows);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The clock library of the fake device (kernels/cudaclock/README.md): its kernels do nothing, and take as
 // long as the environment says:
-//   QCTS_FAKECLOCK_US=50    each launch takes so long; 5 us by default, and an empty kernel none
-// The scripts of the fake driver are for other libraries.
+//   QCTS_FAKECLOCK_US=50    each launch takes this long; 5 us by default, and 0 for the empty kernel
+// The fake driver's own variables for times are for other libraries.
 #include <chrono>
 #include <cstdlib>
 #include <cstring>

@@ -27,7 +27,7 @@ std::string fault_of_file() {
 }
 const std::string fault = fault_of_file();
 
-// As if it had changed the driver in its process: all events tell this time.
+// Acts as if it had changed the driver in its process: all events report this time.
 const bool has_patched_events =
     fault == "patches_events" && ::setenv("QCTS_FAKECUDA_EVENT_US", "205", 1) == 0;
 
@@ -106,7 +106,7 @@ const char* compute(void* context) {
   const int64_t row_bytes = work.k * (work.is_bf16 ? 2 : 4);
   if (fault == "past_end") *(y + (work.n - 1) * work.row_bytes + row_bytes + 1000) = std::byte{1};
   if (fault == "before_start") *(y - 300) = std::byte{1};
-  // Beyond the red zones, or without a trace.
+  // These write beyond the red zones, or only read.
   if (fault == "far_past_end") *(y + (work.n - 1) * work.row_bytes + row_bytes + 8192) = std::byte{1};
   if (fault == "far_before_start") *(y - 12288) = std::byte{1};
   if (fault == "reads_past_end")
@@ -204,7 +204,7 @@ const char* compute_product(void* context) {
     multiply(product);
     return nullptr;
   }
-  // The stream comes to its next event at once; another one does the work.
+  // The stream reaches its next event at once, and another stream does the work.
   static void* other = nullptr;
   if (other == nullptr) driver_function<int(void**, unsigned)>("cuStreamCreate")(&other, 1);
   enqueue_function()(other, compute_late, drop_product, new Product(product));

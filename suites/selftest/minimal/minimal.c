@@ -31,7 +31,7 @@ typedef struct Weight {
   const int8_t* zero_point; /* [n]; always 0, and always there */
 } Weight;
 
-/* 1 when the problem carries an int8_row weight. A scale may lie at any address: memcpy reads it. */
+/* 1 when the problem carries an int8_row weight. A scale may be at any address, so memcpy reads it. */
 static int weight_of(const qcts_problem* p, Weight* w) {
   w->codes = (const int8_t*)plane(p, "qdata", QCTS_I8, p->n, p->k);
   w->scale = (const float*)plane(p, "scale", QCTS_F32, p->n, 0);
@@ -83,8 +83,8 @@ static qcts_status dequantize(const qcts_problem* p) {
   return QCTS_OK;
 }
 
-/* Codes are summed in float32 and the scale acts on the sum. Whoever sums otherwise says so in `numerics`:
- * the judge derives the bound of every element from there. */
+/* Codes are summed in float32 and the scale acts on the sum. A kernel that sums differently says so in
+ * `numerics`, from which the judge derives the bound of every element. */
 static qcts_status linear(const qcts_problem* p) {
   Weight w;
   if (!weight_of(p, &w)) return QCTS_INVALID;

@@ -36,7 +36,7 @@ std::vector<std::byte> polished(DType dtype, std::span<const std::byte> from) {
   return bytes;
 }
 
-// tile_packed_4d of [n, k], both padded, in ROCm's order: 16 rows and 64 lanes a tile.
+// tile_packed_4d of [n, k], both padded, in ROCm's order: 16 rows and 64 lanes per tile.
 std::vector<std::byte> rocm_tiles(std::span<const std::byte> from, int64_t n_count, int64_t k_count) {
   std::vector<std::byte> to(from.size());
   for (int64_t n = 0; n < n_count; ++n)
@@ -69,7 +69,7 @@ bool is_longer(std::string_view name, std::string_view prefix) {
   return name.size() > prefix.size() && name.starts_with(prefix);
 }
 
-// Every dict of the graph, an OrderedDict's pairs included.
+// Every dict of the graph, including an OrderedDict's pairs.
 template <typename Visit>
 void for_each_mapping(const Ref& root, Visit&& visit) {
   pickle::for_each_node(root, [&](const Ref& node) {
@@ -221,7 +221,7 @@ void FileFaults::add_records(TorchZip& zip, const std::vector<ZipRecord>& record
   zip.records.insert(last.base(), records.begin(), records.end());
 }
 
-// The second and every further tensor over one storage gets one of its own, of its own elements alone.
+// The second and each later tensor over one storage gets its own storage, with only its own elements.
 void FileFaults::untie(TorchZip& zip) {
   std::set<std::string> seen;
   std::vector<ZipRecord> copies;

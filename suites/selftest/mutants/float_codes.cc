@@ -145,7 +145,7 @@ float mx_value(const qcts_problem& p, uint8_t code) {
   }
   if (has_element(p, QCTS_F6_E2M3)) {
     if (planted(dmx_fp6_subnormals_normal) && (code & 0x1F) < 8 &&
-        (code & 0x1F) != 0)  // 0.5 and up, as e2m3 has no such
+        (code & 0x1F) != 0)  // 0.5 and up, with an exponent that e2m3 does not have
       return (code & 0x20 ? -0.5f : 0.5f) * (1 + static_cast<float>(code & 7) / 8);
     return scalar::small_to_f32(code, 2, 3);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// linear of the three families: weights as float32, one multiplication and one addition of float32 a term, in
-// the order of k. With the faults l_* (those of the weights are in weights.cc).
+// linear of the three families: weights as float32, one float32 multiplication and one float32 addition per
+// term, in the order of k. With the faults l_* (weights.cc has the faults of the weights).
 #include <algorithm>
 #include <atomic>
 #include <cfloat>
@@ -58,7 +58,7 @@ float read_x(const qcts_problem& p, int64_t m, int64_t k) {
   return x_value(p.x_dtype, load(p.x_dtype, reinterpret_cast<const char*>(base) + m * ld, k));
 }
 
-// Reading x anew for each column of y would take four fifths of the time of kill --all.
+// Reading x again for each column of y would take four fifths of the time of kill --all.
 std::vector<float> read_rows_of_x(const qcts_problem& p) {
   std::vector<float> x;
   x.reserve(static_cast<size_t>(p.m * p.k));
@@ -78,7 +78,7 @@ char* y_row(const Call& call, int64_t m) {
   return static_cast<char*>(p.y) + m * ld;
 }
 
-// Adds as a tensor core does that keeps 13 bits below the largest exponent.
+// Adds like a tensor core that keeps 13 bits below the largest exponent.
 float add_with_13_bits(float sum, float term) {
   const float larger = std::max(std::fabs(sum), std::fabs(term));
   if (!(larger > 0 && is_finite(sum) && is_finite(term))) return sum + term;

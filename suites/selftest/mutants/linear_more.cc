@@ -40,7 +40,7 @@ bool many_need_more(const double* x, int64_t count, double step) {
          count;
 }
 
-// x as it is, but for the faults of those that keep it in fixed point, a step for each group.
+// x as it is. The faults that keep x in fixed point round it, with one step per group.
 Xs int4_x(const qcts_problem& p) {
   Xs xs = plain_x(p);
   for (size_t at = 0; at < xs.size(); at += static_cast<size_t>(p.group)) {
@@ -109,7 +109,7 @@ Xs fp8_x(const qcts_problem& p) {
   return xs;
 }
 
-// The part of the zeros; under lip_zero_sums_as_bf16 by way of the sum of x in each group.
+// What the zeros add to y. Under lip_zero_sums_as_bf16, it is computed from the sum of x in each group.
 double zero_part(const qcts_problem& p, const Term* row, const double* x) {
   double sum = 0, of_group = 0;
   for (int64_t k = 0; k < p.k; ++k) {
@@ -126,8 +126,8 @@ double zero_part(const qcts_problem& p, const Term* row, const double* x) {
   return sum;
 }
 
-// Sums of 64 products of codes from 0 to 15, halves of them 16 bits each in units of a 127th of the largest x
-// of the group.
+// Sums 64 products at a time of codes from 0 to 15, in two sums of 16 bits. The unit of x is a 127th of the
+// largest x of the group.
 double saturated(const qcts_problem& p, const Term* row, const double* x) {
   double sum = 0;
   for (int64_t k = 0; k < p.k;) {

@@ -54,13 +54,13 @@ OpenOptions options() {
 }
 
 struct SavedFile {
-  fs::path path;  // that it was read from
+  fs::path path;  // where it was read from
   std::vector<std::byte> bytes;
 };
 
-// The weight files, one of them if the checkpoint is a file.
+// The weight files; only one if the checkpoint is a file.
 std::vector<SavedFile> saved(const Checkpoint& checkpoint) {
-  std::vector<std::byte> elements;  // loaded means read to the last one
+  std::vector<std::byte> elements;  // a file counts as loaded once all of them were read
   for (const NamedTensor& named : checkpoint.tensors)
     for (const InnerTensor& inner : named.payload) row_major_view(inner.tensor, elements);
   std::vector<SavedFile> files;
@@ -74,7 +74,7 @@ std::vector<SavedFile> saved(const Checkpoint& checkpoint) {
   return files;
 }
 
-// A file beside the weights; nullopt: it is not written. The index says how the weights are cut into files.
+// A file next to the weights; nullopt: it is not written. The index says how the weights are cut into files.
 std::optional<std::vector<std::byte>> saved_beside(const BesideFile& file) {
   std::vector<std::byte> bytes = whole(*file.file);
   if (file.name.ends_with(".index.json")) return bytes;

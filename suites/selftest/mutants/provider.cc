@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Provider "mutant": right kernels with the faults that QCTS_MUTANT plants. It serves the ops that a planted
+// Provider "mutant": correct kernels with the faults that QCTS_MUTANT plants. It serves the ops that a planted
 // fault touches, and all of them when none is.
 #include <cstdio>
 #include <deque>

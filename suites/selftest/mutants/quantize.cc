@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// quantize of the three families, scalar, with the faults q8_*, q4_* and qf8_*. Right where none is planted:
-// the sources of the recipes are named in kernels/quantize.
+// quantize of the three families, scalar, with the faults q8_*, q4_* and qf8_*. Correct if none is planted.
+// kernels/quantize names the sources of the recipes.
 #include <algorithm>
 #include <cmath>
 
@@ -136,7 +136,7 @@ qcts_status run_int4(const qcts_problem* problem) {
 uint8_t fp8_half_away(float value) {
   const uint8_t down = scalar::clamped_f32_to_e4m3fn(std::copysign(0.0f, value));
   uint8_t code = down;
-  // The largest code not above, then the nearer; the distances are exact.
+  // Finds the largest code that is not above the value, then takes the nearer one. The distances are exact.
   while ((code & 0x7F) < 0x7E && std::fabs(scalar::e4m3fn_to_f32(code + 1)) <= std::fabs(value)) ++code;
   if ((code & 0x7F) >= 0x7E) return code;
   const double below = std::fabs(value) - std::fabs(static_cast<double>(scalar::e4m3fn_to_f32(code)));

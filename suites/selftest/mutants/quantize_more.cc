@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // quantize of mx, nvfp4, nf4, intx, int4_plain and tinyq, and quantize_activation, scalar: codes.h makes the
-// codes, here they are put where they belong. With the faults of those operations.
+// codes, and this file puts them where they belong. With the faults of those operations.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -27,8 +27,8 @@ bool is_data(const Ref& node) {
          pickle::is_call(node, "collections", "OrderedDict");
 }
 
-// Values of dicts, lists and tuples, wherever these stand, but for the arguments of calls: sizes, strides and
-// quantizers make the tensors.
+// Values of dicts, lists and tuples, wherever they are, except for the arguments of calls, because sizes,
+// strides and quantizers make the tensors.
 class DataFaults {
  public:
   void strike(Ref& value) {
@@ -87,7 +87,7 @@ void flip_gradients(const TorchObject& object, const Ref& node) {
   flag = pickle::boolean(!flag->boolean);
 }
 
-// A number of an object of a class that is no container: in its arguments or its state.
+// A number in an object whose class is not a container: in its arguments or its state.
 void change_object(const Ref& node) {
   const std::string_view module = node->items[0]->text;
   const bool kept = pickle::is_global(node->items[0], kKeptModule, kKeptClass);

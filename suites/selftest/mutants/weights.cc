@@ -41,7 +41,7 @@ int row_zero(const qcts_problem& p, int64_t n) {
   return static_cast<const int8_t*>(in(p, "zero_point"))[n] + (planted(l8_zero_point_one_up) ? 1 : 0);
 }
 
-// Returns the codes of a row; with l_weight_cached, for row 0 those that this address held when first seen.
+// Returns the codes of a row. Under l_weight_cached, row 0 gets the codes that this address first held.
 std::vector<uint8_t> codes_of(const qcts_problem& p, int64_t n, int64_t bytes) {
   const auto* row = static_cast<const uint8_t*>(in(p, "qdata")) + n * bytes;
   std::vector<uint8_t> codes(row, row + bytes);

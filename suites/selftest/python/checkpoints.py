@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A provider in Python that has no kernels, but loads and saves: what torch and safetensors make of each file.
 
-qcts run --provider ./checkpoints.py; the adapter has to lie beside this file or on PYTHONPATH.
+qcts run --provider ./checkpoints.py; the adapter has to be next to this file or on PYTHONPATH.
 """
 
 import os
@@ -21,7 +21,7 @@ from qcts_provider import Provider, Refused  # noqa: E402
 def load_save(source, target):
     unfinished = target + ".unfinished"
     if os.path.isdir(source):
-        raise Refused("a directory with shards is not read")
+        raise Refused("this provider cannot read a directory with shards")
     try:
         if source.endswith(".safetensors"):
             with safetensors.safe_open(source, "pt") as file:

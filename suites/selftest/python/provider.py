@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A provider in Python: int8_row with numpy.
 
-qcts run --provider ./provider.py; the adapter has to lie beside this file or on PYTHONPATH.
+qcts run --provider ./provider.py; the adapter has to be next to this file or on PYTHONPATH.
 """
 
 import sys

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cheats that answer without the work, or without all of it.
+// Cheats that answer without doing the work, or without doing all of it.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -58,7 +58,7 @@ qcts_status behave_at_first(const qcts_problem* problem) {
   return next_call() < 1 ? compute(problem) : QCTS_OK;
 }
 
-// An output full of NaN is a judge's; any other is a user's.
+// An output full of NaN is a judge's, and any other output is a user's.
 qcts_status sniff_poison(const qcts_problem* problem) {
   const bool is_judged = std::isnan(y_at(*problem, problem->m - 1, problem->n - 1));
   return is_judged ? compute(problem) : QCTS_OK;
@@ -122,7 +122,7 @@ qcts_status remember_by_first_bytes(const qcts_problem* problem) {
   return answer_from(memory, *problem, std::move(key));
 }
 
-// The weight is unpacked once for each address, and other data there are taken for it.
+// The weight is unpacked once per address, and is used even if there are other data now.
 qcts_status remember_weight_by_pointer(const qcts_problem* problem) {
   static std::mutex mutex;
   static const int8_t* address = nullptr;

@@ -30,7 +30,7 @@ qcts_status compute_if(bool works, const qcts_problem* problem) {
   return works ? compute(problem) : QCTS_FAILED;
 }
 
-// Writes and calls a function of its own, as kernels do that compile at run time.
+// Writes a function and calls it, like kernels that compile at run time.
 qcts_status make_code(const qcts_problem* problem) {
 #if defined(__x86_64__)
   constexpr std::array<unsigned char, 6> kReturns42 = {0xb8, 42, 0, 0, 0, 0xc3};
@@ -157,7 +157,7 @@ qcts_status initialise_lazily(const qcts_problem* problem) {
   return compute_if(table.back() == 1, problem);
 }
 
-// Keeps the last answer, and gives it again only if every byte that it depends on is the same.
+// Keeps the last answer, and repeats it only if every byte that it depends on is the same.
 qcts_status cache_by_content(const qcts_problem* problem) {
   static std::mutex mutex;
   static std::vector<float> key, answer;
@@ -213,7 +213,8 @@ qcts_status compute_packed(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-// With one thread the caller's own computes: a thread that each call starts and ends is one too many.
+// With one thread, the caller's own thread computes, because a thread that each call starts would be one too
+// many.
 qcts_status join_thread(const qcts_problem* problem) {
   if (problem->threads == 1) return compute(problem);
   std::thread([&] { compute(problem); }).join();

@@ -88,7 +88,7 @@ qcts_status write_and_restore_input(const qcts_problem* problem) {
   return status;
 }
 
-// Keeps more threads busy than the call allows, as a kernel would that splits its work among all cores.
+// Keeps more threads busy than the call allows, like a kernel that splits its work among all cores.
 qcts_status spin_threads(const qcts_problem* problem) {
   std::atomic<bool> is_done = false;
   std::vector<std::thread> others;
@@ -103,7 +103,7 @@ qcts_status spin_threads(const qcts_problem* problem) {
   return status;
 }
 
-// The same with child processes, which the threads of its own process do not show.
+// The same with child processes, which do not show among the threads of its own process.
 qcts_status spin_in_child(const qcts_problem* problem) {
   std::vector<pid_t> children;
   for (uint32_t i = 0; i <= problem->threads; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A provider with one habit. The library's file name selects it: qcts_cheat_<habit>.so. With QCTS_CHEAT_OFF
-// in the environment it computes right and does nothing else, whatever its name.
+// in the environment it computes correctly and does nothing else, whatever its name is.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

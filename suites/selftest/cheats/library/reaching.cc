@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cheats that compute nothing and try to reach who judges them: its memory, its descriptors, its files, its
-// answers. Each tells what it tried and whether it had an effect.
+// Cheats that compute nothing and try to reach their judge: its memory, descriptors, files and answers. Each
+// reports what it tried and whether that had an effect.
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -123,11 +123,11 @@ void interpose_pipe() {
 
 void trap_writes() { tell_call("trap every write() of its process", trap_write(&forge)); }
 
-// Looks through the memory of this process, the windows of the judge included, for an answer that begins as
-// the right one does.
+// Searches the memory of this process, including the judge's windows, for an answer that begins like the
+// right one.
 qcts_status scan_memory(const qcts_problem* problem) {
   if (problem->n < 2 || problem->y_dtype != QCTS_F32) return QCTS_OK;
-  const float want[2] = {element(*problem, 0, 0) + 1, element(*problem, 0, 1) - 1};  // so not to find itself
+  const float want[2] = {element(*problem, 0, 0) + 1, element(*problem, 0, 1) - 1};  // so that it does not find `want`
   const auto* const y = static_cast<const char*>(problem->y);
   const char* found = nullptr;
   visit_memory([&](const char* begin, const char* end) {
@@ -140,7 +140,7 @@ qcts_status scan_memory(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-// Makes the inputs writable, and wipes what the host says of the call.
+// Makes the inputs writable, and wipes what the host says about the call.
 qcts_status forge_messages(const qcts_problem* problem) {
   const Region inputs = region_named("qcts-inputs"), outputs = region_named("qcts-outputs");
   tell_call("make the inputs writable",

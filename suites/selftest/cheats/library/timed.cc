@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cheats that are right wherever a single answer is judged and save their work where many calls are timed.
+// Cheats that answer correctly where a single answer is judged, and save work where many calls are timed.
 #include <atomic>
 #include <mutex>
 #include <vector>
@@ -38,7 +38,7 @@ qcts_status skip_rows_when_timed(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-// The answer of the last call that was worked out.
+// The last answer that was really computed.
 struct LastAnswer {
   std::mutex mutex;
   const void* weight = nullptr;
@@ -74,7 +74,7 @@ qcts_status remember_when_timed(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-// Adds what the first changed element of each row of x changes, and takes the rest of x for unchanged.
+// Adds what the first changed element of each row of x changes, and treats the rest of x as unchanged.
 qcts_status add_differences(const qcts_problem* problem) {
   static LastAnswer last;
   const std::lock_guard lock(last.mutex);
