@@ -186,7 +186,7 @@ TEST(Registry, NoStructIsSmallerThanInAbi0Point9) {
   EXPECT_EQ(offsetof(qcts_problem, params), 208u);
   EXPECT_EQ(offsetof(qcts_problem, device_info), 216u) << "params follows scheme_name, the last field of 0.9";
   EXPECT_EQ(sizeof(qcts_problem), 232u);
-  EXPECT_EQ(sizeof(qcts_device_status), 8u) << "lies in device memory";
+  EXPECT_EQ(sizeof(qcts_device_status), 8u) << "is in device memory";
   EXPECT_EQ(sizeof(qcts_numerics), 40u) << "stands in the middle of qcts_kernel";
   EXPECT_GE(sizeof(qcts_kernel), 120u);
   EXPECT_GE(sizeof(qcts_provider), 72u);

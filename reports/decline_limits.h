@@ -36,7 +36,7 @@ struct Limit {
   LimitRule rule = LimitRule::equal;
   std::string word;    // of `equal`: "float16"
   int64_t bound = 0;   // of `above`, `below` and `no_multiple`
-  uint64_t cases = 0;  // that it alone, or first, explains
+  uint64_t cases = 0;  // that only it explains, or that it is the first to explain
 
   bool matches(const Asked& asked) const;
   std::string text() const;  // "m above 16"

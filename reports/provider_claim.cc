@@ -101,7 +101,7 @@ std::string part_name(Op op, const std::string& scheme) {
   return op == Op::file ? "files" : std::string(op_name(op)) + " of " + scheme;
 }
 
-// Schemes that differ in parameters alone share their limits.
+// Schemes that differ only in parameters share their limits.
 std::string family_of(const RunReport& report, const std::string& scheme) {
   for (const Json& row : report.schemes)
     if (row.value("name", "") == scheme) return row.value("family", scheme);

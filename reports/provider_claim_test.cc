@@ -166,7 +166,7 @@ TEST(ProviderClaim, AFamilyWithoutAPassIsPartialUnlessALimitOfTypesExcludesIt) {
   EXPECT_THAT(by_size.reason, HasSubstr("72 of 108 mustpass cases pass, none of large"));
   for (Verdict& verdict : report.verdicts)
     if (verdict.asked->family == "large") verdict.asked->x_dtype = "float64";
-  EXPECT_TRUE(conformance(report).conformant) << "half_overflow exists in float16 alone";
+  EXPECT_TRUE(conformance(report).conformant) << "half_overflow exists only in float16";
 }
 
 TEST(ProviderClaim, ADeclinedSchemeIsNoPartOfIt) {

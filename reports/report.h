@@ -44,7 +44,7 @@ struct RunReport {
   std::string plan, started_utc, shard;           // shard "1/3"; empty if there is none
   std::vector<std::string> arguments, selection;  // selection: every option that narrowed the run
   double wall_s = 0;
-  uint64_t host_round_trips = 0;  // for these verdicts; told by the summary alone
+  uint64_t host_round_trips = 0;  // for these verdicts; only the summary reports them
   std::string stopped;            // why cases are left that were not judged, or ""
   LeftOut left_out;
   uint64_t seed = 0;

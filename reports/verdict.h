@@ -83,7 +83,7 @@ struct Verdict {
   // The problem, if it was drawn from the run's seed: "seed 7: m 3, n 37, k 216, bfloat16, 5 threads, bias".
   std::string problem;
   // The first 64 bits of the SHA-256 of the answer, in hexadecimal (suites/judge/output_hash.h). Empty unless
-  // the case passed and the answer follows from the input alone.
+  // the case passed and the answer follows only from the input.
   std::string output_hash;
   std::vector<VerdictFinding> findings;
   std::string rerun;  // one shell line

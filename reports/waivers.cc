@@ -19,7 +19,7 @@ std::chrono::sys_days day_of(const std::string& text) {
       text.size() == 10 && std::sscanf(text.c_str(), "%4d-%2u-%2u%c", &year, &month, &day, &rest) == 3;
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
                                          std::chrono::day(day)};
-  if (!shaped || !date.ok()) throw std::runtime_error("'" + text + "' is not a day YYYY-MM-DD");
+  if (!shaped || !date.ok()) throw std::runtime_error("'" + text + "' is not a date (YYYY-MM-DD)");
   return date;
 }
 

@@ -125,7 +125,7 @@ ADD, MARK = "IADD3 R4, R4, 0x1, RZ ;", "HMMA.16816.F32.BF16 R4, R8, R12, R4 ;"
     ([MARK, "@P0 BRA 0x0 ;", MARK, "EXIT ;"], (), 2),  # the rest of a row after an unrolled loop
     ([MARK, "@!P1 BRA 0x40 ;", "LDG.E.U8 R4, [R2.64] ;", ADD, "@P0 BRA 0x0 ;", "EXIT ;"], (r"LDG\S*U8",), 3),
     ([MARK, "@!P1 BRA 0x70 ;", ADD, "@P2 BRA 0x60 ;", "LDG.E.U8 R4, [R2.64] ;", "BRA 0x70 ;", "LDG.E.U8 R4, [R2.64] ;", "@P0 BRA 0x0 ;"],
-     (r"LDG\S*U8",), 3),  # what leads to cold blocks alone is cold
+     (r"LDG\S*U8",), 3),  # what leads only to cold blocks is cold
     ([MARK, "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R14], R2 ;", "@!P0 BRA 0x50 ;", "@P1 BRA 0x0 ;", "EXIT ;",
       "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R14], R2 ;", "@!P0 BRA 0x50 ;", "BRA 0x30 ;"], (), 4),  # waiting for a barrier
     ([MARK, ADD, "EXIT ;"], (), 0),

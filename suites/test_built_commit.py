@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program names the commit from which it was built, and "unknown" only where nothing tells it."""
+"""The program names the commit from which it was built, and "unknown" only if nothing names the commit."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests the installed package alone: qcts finds its files, and providers in C and around oneDNN build against it outside the tree."""
+"""Tests only the installed package: qcts finds its files, and providers in C and around oneDNN build against it outside the tree."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A vendor's day with the program, header and sample that `cmake --install` writes: a first verdict, the word CONFORMANT for a kernel
-that serves all types (the test's own), and a statement that a second installation of the same build verifies and judges anew. Another
+that serves all types (the test's own), and a statement that a second installation of the same build verifies and judges again. Another
 vendor promises profiles that play options of the ledger, and states that he serves them."""
 
 import json
@@ -36,7 +36,7 @@ def test_from_the_sample_to_a_statement_verified_elsewhere(tmp_path):
     watch.note("first verdict")
     assert "\nPASSED quick plan (" in first.stdout
 
-    # The sample serves float32 alone, which is less than half; the vendor's own kernel serves all types.
+    # The sample serves only float32, which is less than half; the vendor's own kernel serves all types.
     night = ["run", "--no-progress", "--plan", "nightly", "--provider", library, "--out", work / "night"]
     done = subprocess.run([qcts, *night], capture_output=True, text=True, cwd=work)
     assert done.returncode == 3 and "\nPARTIAL: dequantize of int8_row: " in done.stdout, done.stdout[-2000:]
@@ -62,7 +62,7 @@ def test_from_the_sample_to_a_statement_verified_elsewhere(tmp_path):
     words = ["verify", "statement.json", "--provider", "./acme.so", "--public-key", "acme.pem", "--json"]
     document = json.loads(command(elsewhere / "bin/qcts", *words, cwd=handed).stdout)
     watch.note("verified elsewhere")
-    assert document["accepted"] and any("were judged anew and are equal" in line for line in document["lines"])
+    assert document["accepted"] and any("were judged again and are equal" in line for line in document["lines"])
     print(watch.reached, document["lines"])
 
     library.write_bytes(library.read_bytes() + b"\0")

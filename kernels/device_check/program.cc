@@ -102,7 +102,7 @@ void print(const Check& check, const Result& result, const char* noun) {
   else if (c.different == 0)
     std::printf("equal");
   else
-    std::printf("DIFFERENT: %lld, %lld of them in the bits of NaN alone", static_cast<long long>(c.different),
+    std::printf("DIFFERENT: %lld, %lld of them only in the bits of NaN", static_cast<long long>(c.different),
                 static_cast<long long>(c.nan_only));
   if (result.failure.empty())
     std::printf("%s  %.1f + %.1f s\n", c.nan_bits > 0 ? " (NaN with other bits counts as equal)" : "",

@@ -14,7 +14,7 @@ namespace qcts {
 const char* missing_feature(const char*) {
   const bool able =
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  return able ? nullptr : "needs avx2, fma, f16c to emulate what is newer";
+  return able ? nullptr : "needs avx2, fma and f16c to emulate newer instructions";
 }
 const char* misplaced(const char*, const qcts_problem& problem) {
   return problem.device == 0 ? nullptr : "runs on the host only";

@@ -10,7 +10,7 @@ namespace qcts::simt {
 inline constexpr size_t kStackBytes = 64 << 10;
 inline constexpr uint32_t kLauncher = ~uint32_t{0};  // the stack of the caller of launch()
 
-// Makes the stacks. Returns false if there is no memory for so many.
+// Makes the stacks. Returns false if there is no memory for this many.
 bool make_stacks(uint32_t threads);
 // Prepares the thread to start in `begin` at the first switch to it. `begin` must call enter_fiber() first
 // and must not return.

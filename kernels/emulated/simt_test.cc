@@ -277,7 +277,7 @@ TEST(Executor, KnowsTheGapsBetweenRows) {
   EXPECT_THAT(why, HasSubstr("writes 8 bytes at y+8, which is not in y (3 x 12 bytes, 16 apart)"));
   EXPECT_EQ(store_at(12, uint32_t{1}), QCTS_FAILED) << "in the gap";
   EXPECT_EQ(store_at(40, uint32_t{1}), QCTS_OK);
-  EXPECT_EQ(store_at(44, uint32_t{1}), QCTS_FAILED) << "behind the last row";
+  EXPECT_EQ(store_at(44, uint32_t{1}), QCTS_FAILED) << "after the last row";
 }
 
 struct RefusedLaunch {

@@ -11,7 +11,7 @@
 //   QCTS_FAKECUDA_FAULTS=cuMemCreate:3=2,launch:5=hang
 //                                      the third call of cuMemCreate returns error 2, and the fifth work on a
 //                                      stream never ends. `launch` with a number ends with that error.
-//   QCTS_FAKECUDA_LAUNCH_US=20,35        each launch of a kernel takes at least so long: the first 20 us, the
+//   QCTS_FAKECUDA_LAUNCH_US=20,35        each launch of a kernel takes at least this long: the first 20 us, the
 //                                      second 35, the third 20 again
 //   QCTS_FAKECUDA_EVENT_US=300,310       what events say of the times between them, in turn, whatever they
 //   were.

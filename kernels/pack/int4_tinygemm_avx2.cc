@@ -2,7 +2,7 @@
 // Packs codes of "plain" (even k in the high nibble) into the four layouts of tinygemm.
 // int4_tinygemm_scalar.cc describes them; kernels/avx2/tile_packed.h handles tile_packed_4d.
 //
-// For ATen's three, 64 bytes of each column at a time go through a buffer, since columns lie a multiple of
+// For ATen's three, 64 bytes of each column at a time go through a buffer, since columns are a multiple of
 // 4096 bytes apart and would evict each other from L1. On the way there, nibbles of columns that share a byte
 // are joined. Then 16 x 32 bytes are transposed, with half a vector for each of two k, so neither step moves
 // data across lanes. Reading 32 or 64 columns at once is too much for the hardware prefetcher: lines are

@@ -160,7 +160,7 @@ struct Int8Decoder {
             permute_bytes(unsigned_codes, 0x64646464, i == 0 ? 0x4140 : 0x4342);  // 1024 + code
         pairs[i] = F16Pair::fma(codes, twice(power<F16>(0)), twice(0xE400) + zero * 0x10001);
       } else {
-        // Nine bits do not fit after the leading one of a bfloat16. So the code goes by way of float32, as
+        // Nine bits do not fit after the leading one of a bfloat16. So the code goes through float32, as
         // 2^23 + code.
         const float offset = 8388608.0f + static_cast<float>(zero);
         const auto value = [&](uint32_t byte) {

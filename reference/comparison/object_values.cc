@@ -147,7 +147,7 @@ class ObjectValueWalk {
     bytes_ += found.path.size() + found.text.size();
     if (bytes_ > kMaxBytes)
       refuse(RefusalClass::LimitExceeded,
-             "the values beside the tensors have paths of more than " + std::to_string(kMaxBytes) + " bytes");
+             "the values next to the tensors have paths of more than " + std::to_string(kMaxBytes) + " bytes");
     visit_(found);
   }
 

@@ -87,7 +87,7 @@ std::string why_of_torch(const NamedTensor& tensor) {
     return "a lazy view: save resolve_conj().resolve_neg()";
   const std::string rebuild = attribute("rebuild").is_string() ? attribute("rebuild").get<std::string>() : "";
   if (rebuild == "_rebuild_qtensor")
-    return "a quantized tensor of torch itself, whose zero points or packed view torch does not dequantize";
+    return "one of torch's own quantized tensors, whose zero points or packed view torch does not dequantize";
   if (rebuild == "_rebuild_sparse_tensor") return "a sparse tensor: save its to_dense()";
   if (rebuild == "_rebuild_nested_tensor" || rebuild == "_rebuild_njt")
     return "a nested tensor: save its to_padded_tensor(), or its parts";

@@ -109,7 +109,7 @@ class Reader2338 : DescribedEntries {
       if (!listed_.contains(front)) continue;
       const std::string whole(front);
       if (is_subclass(whole)) bad(name + ": not a part of " + std::string(kClass));
-      bad(name + " beside a plain tensor " + whole);
+      bad(name + " next to a plain tensor " + whole);
     }
     const size_t colon = name.rfind(':');
     if (colon != name.npos && name.substr(colon + 1) == kWeight)

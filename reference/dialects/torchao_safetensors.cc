@@ -162,7 +162,7 @@ class Reader : DescribedEntries {
     }
     for (const auto& [on_disk, held] : stored) {
       if (held.size() != parts.size())
-        bad_entry(name + ": its parts lie under several names, " + stored.begin()->first + " and " +
+        bad_entry(name + ": its parts have several names, " + stored.begin()->first + " and " +
                   stored.rbegin()->first);
       if (add_name_of_shared(held[0].second, name)) continue;
       NamedTensor tensor;

@@ -100,7 +100,7 @@ int64_t numel_of(std::span<const int64_t> shape) {
     else if (__builtin_mul_overflow(count, size, &count))
       wraps = true;
   }
-  if (wraps) refuse(RefusalClass::Overflow, "the product of the dimensions does not fit 63 bits");
+  if (wraps) refuse(RefusalClass::Overflow, "the product of the dimensions does not fit in 63 bits");
   return zero ? 0 : count;
 }
 
@@ -108,7 +108,7 @@ std::vector<int64_t> contiguous_stride(std::span<const int64_t> shape) {
   std::vector<int64_t> stride(shape.size(), 1);
   for (size_t d = shape.size(); d-- > 1;) {
     if (__builtin_mul_overflow(stride[d], std::max<int64_t>(shape[d], 1), &stride[d - 1])) {
-      refuse(RefusalClass::Overflow, "a stride does not fit 63 bits");
+      refuse(RefusalClass::Overflow, "a stride does not fit in 63 bits");
     }
   }
   return stride;
@@ -117,7 +117,7 @@ std::vector<int64_t> contiguous_stride(std::span<const int64_t> shape) {
 uint64_t bytes_of(DType dtype, std::span<const int64_t> shape) {
   const unsigned __int128 bits = static_cast<unsigned __int128>(numel_of(shape)) * dtype_bits(dtype);
   const unsigned __int128 bytes = (bits + 7) / 8;
-  if (bytes > INT64_MAX) refuse(RefusalClass::Overflow, "a tensor's bytes do not fit 63 bits");
+  if (bytes > INT64_MAX) refuse(RefusalClass::Overflow, "a tensor's bytes do not fit in 63 bits");
   return static_cast<uint64_t>(bytes);
 }
 

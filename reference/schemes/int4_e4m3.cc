@@ -172,7 +172,7 @@ class Int4E4m3 final : public Float8RowsOfX {
     plain[2].bytes = packed[2].bytes;
     if (const auto differs = first_difference(pack(plain, shape, layout)[1], packed[1]))
       throw std::invalid_argument("scale: " + place(shape, layout, "scale", *differs) +
-                                  ": not the table of its last entry");
+                                  ": its table does not follow from its last entry");
     return plain;
   }
 

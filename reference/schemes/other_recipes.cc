@@ -234,7 +234,7 @@ bool is_playable(const std::string& option) {
 std::optional<PlayedRecipe> played_recipe(const Scheme& scheme, const std::vector<std::string>& options) {
   PlayedRecipe played;
   for (const std::string& option : options) {
-    if (!is_playable(option)) throw std::invalid_argument("no option '" + option + "' that can be played");
+    if (!is_playable(option)) throw std::invalid_argument("no option '" + option + "' that can be computed");
     if (option == kAnyNonFinite) played.any_non_finite = scheme.family() == "mx";
   }
   for (OtherRecipe& recipe : other_recipes(scheme))

@@ -118,7 +118,7 @@ class Plain {
 };
 
 // malloc returns memory 16 bytes past a page boundary, and Zen 3 copies from a page-aligned source to that
-// offset at a third of its speed, which would slow down the plain read alone.
+// offset at a third of its speed, which would slow down only the plain read.
 class PageAligned {
  public:
   explicit PageAligned(size_t size)

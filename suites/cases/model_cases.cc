@@ -145,7 +145,7 @@ ModelCases model_cases(const Model& model, const OfferTable& offers, const Selec
   for (const Scheme* scheme : schemes_of(model, offers, selection)) list.add(*scheme);
   ModelCases made = std::move(list).take();
   if (!made.cases.empty()) return made;
-  std::string why = "--model: no kernel of linear fits this " + model.type;
+  std::string why = "--model: no linear kernel fits this " + model.type;
   if (!model.groups.empty()) why += " with groups of " + list_of(model.groups);
   if (!model.bits.empty())
     why += " and codes of " + list_of({model.bits.begin(), model.bits.end()}) + " bits";

@@ -146,7 +146,7 @@ PlayedProfiles::PlayedProfiles(const std::vector<Profile>& profiles) {
         if (first == nullptr) first = &profile;
         if (first->options != profile.options &&
             (played_recipe(*scheme, first->options) || played_recipe(*scheme, profile.options)))
-          throw std::runtime_error(first->name + " and " + profile.name + " play different options on " +
+          throw std::runtime_error(first->name + " and " + profile.name + " set different options for " +
                                    std::string(scheme->name()));
       }
       if (first == nullptr) continue;

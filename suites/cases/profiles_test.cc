@@ -53,7 +53,7 @@ TEST_F(ProfileFile, NamesWhatIsWrong) {
   EXPECT_THAT(error_of(with(R"("a": {"about": "", "families": ["mx"], "schemes": ["mxfp9*"]})")),
               HasSubstr("a: no scheme of its families fits 'mxfp9*'"));
   EXPECT_THAT(error_of(with(R"("a": {"about": "", "families": ["mx"], "options": ["mx_scale_exakt"]})")),
-              HasSubstr("a: no option 'mx_scale_exakt' that can be played"));
+              HasSubstr("a: no option 'mx_scale_exakt' that can be computed"));
   EXPECT_THAT(
       error_of(with(
           R"("a": {"about": "", "families": ["mx"], "schemes": ["mx*_rceil"], "options": ["mx_scale_exact"]})")),

@@ -34,7 +34,7 @@ std::string broken(const std::string& text, size_t columns) {
 
 size_t columns() { return screen_of(STDOUT_FILENO).columns; }
 
-// The column beside the names.
+// The column next to the names.
 std::string beside(const std::string& text, size_t names) {
   return broken(text, std::max(kLeastColumns, columns() - std::min(columns(), names)));
 }

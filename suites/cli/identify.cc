@@ -53,7 +53,7 @@ std::vector<Policy> policies_of(const Offer& offer, const Scheme& scheme) {
   return policies;
 }
 
-// A linear that reads layout "plain" is asked in that alone.
+// A linear that reads layout "plain" is asked only in that layout.
 std::vector<Layout> layouts_of(const Offer& offer, const Scheme& scheme) {
   const bool packs = offer.op == Op::pack || offer.op == Op::unpack;
   if (!packs && (offer.op != Op::linear || offer.reads(kPlain))) return {kPlain};

@@ -73,7 +73,7 @@ void add_list(CLI::App& app, int& exit_code) {
   command
       ->add_option(
           "--device", words->device,
-          "as for run; sm80 or sm90: what a GPU of that architecture would be asked, even if none is here")
+          "as for run; also sm80 or sm90: the cases for a GPU of that architecture, even if this machine has none")
       ->capture_default_str();
   command->add_option("--fixtures", request.fixtures, "as for run")->allow_extra_args(false);
   command->add_flag("--json", request.json, "print JSON");

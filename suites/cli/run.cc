@@ -127,7 +127,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command
       ->add_option(
           "--filter", options.selection.filters,
-          "an exact case id, or a glob of * and ? that may match anywhere in it; several: any may match")
+          "an exact case id, or a glob of * and ? that may match anywhere in it; if there are several, one has to match")
       ->allow_extra_args(false);
   command->add_option("--exclude", options.selection.excludes, "like --filter: cases to leave out")
       ->allow_extra_args(false);
@@ -152,7 +152,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command->add_option("--device", words->device, "where kernels run: cpu, cuda, or cuda:1 for the second GPU")
       ->capture_default_str();
   command->add_option("--variant", options.selection.variant, "only this variant; an error if it cannot run");
-  command->add_option("--fixtures", options.fixtures, "a further folder with a manifest.json")
+  command->add_option("--fixtures", options.fixtures, "an additional folder with a manifest.json")
       ->allow_extra_args(false);
   command->add_option("--out", options.out, "folder for the reports")->capture_default_str();
   command
@@ -167,7 +167,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
                                           "continue the run in the report folder, if it is the same");
   command
       ->add_flag("--restart", options.restart,
-                 "set aside an unfinished run in the report folder, as unfinished.jsonl, and start anew")
+                 "set aside an unfinished run in the report folder, as unfinished.jsonl, and start over")
       ->excludes(resume);
   CLI::Option* fail_fast =
       command
@@ -231,7 +231,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
       "--identify", words->identify,
       "judge nothing; say which sibling scheme or option of the ledger each kernel computes, with its share "
       "of equal codes; takes --provider, --scheme, --variant, "
-      "--timeout, --threads and --json; 1 if a kernel computes something else than what was asked");
+      "--timeout, --threads and --json; exit code 1 if a kernel computes something other than what was asked");
   last_option_wins(*command);
   command->callback([words, command, &exit_code] {
     exit_code = exit_code_of([&] {

@@ -90,7 +90,7 @@ const Plane* plane_named(const Planes& planes, std::initializer_list<std::string
   return nullptr;
 }
 
-// One row as the reference reads it, beside the elements of the planes that decode it.
+// One row as the reference reads it, next to the elements of the planes that decode it.
 class ReadRow {
  public:
   ReadRow(const Scheme& scheme, const WeightShape& shape, const Planes& planes)

@@ -281,7 +281,7 @@ void add_schemes(CLI::App& app, int& exit_code) {
   CLI::Option* ledger =
       command
           ->add_flag("--choices", words->choices,
-                     "print the choices on which implementations disagree, and each one's choice")
+                     "print the choices on which implementations disagree, and what each one chose")
           ->excludes(names);
   command
       ->add_flag("--define", words->define,

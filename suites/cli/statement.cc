@@ -79,12 +79,12 @@ void add_statement(CLI::App& app, int& exit_code) {
 void add_verify(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<VerifyArguments>();
   VerifyRequest& request = words->request;
-  CLI::App* command = app.add_subcommand("verify", "check a statement, and judge a random part of it anew");
+  CLI::App* command = app.add_subcommand("verify", "check a statement, and judge a random sample of its cases again");
   command->add_option("FILE", request.statement, "a file that qcts statement wrote")->required();
   command->add_option("--run", request.run, "the folder (or record) of the run that the statement is about");
   command->add_option("--provider", request.provider,
-                      "the library that the statement is about; judges some cases anew");
-  command->add_option("--sample", words->sample, "the share of cases to judge anew (at least 50 cases)")
+                      "the library that the statement is about; judges some of its cases again");
+  command->add_option("--sample", words->sample, "the share of its cases to judge again (at least 50 cases)")
       ->capture_default_str();
   command->add_option("--public-key", request.public_key,
                       "the vendor's key as PEM; default: the key in the statement");

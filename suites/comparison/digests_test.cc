@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Protects the comparison of a GPU's outputs with the executor's: what differs is named, and sums of another
-// architecture, failures and cases of one side alone are not compared.
+// architecture, failures, and cases that only one side has, are not compared.
 #include "suites/comparison/digests.h"
 
 #include <gmock/gmock.h>

@@ -47,7 +47,7 @@ struct PaceChange {
   std::string id;
   Interval ratio;                      // time now over time before, simultaneous interval
   double before_us = 0, after_us = 0;  // lower quartiles if they were compared, otherwise fastest calls
-  size_t nights = 0;  // nights of the history that give the interval; 0: the two runs alone give it
+  size_t nights = 0;  // nights of the history that give the interval; 0: only the two runs give it
   std::string doubt;  // the reason why it is undecided
 };
 

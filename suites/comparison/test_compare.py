@@ -184,7 +184,7 @@ def calm_record_of(out):
 def test_a_slower_kernel_is_named(timed, tmp_path):
     """The same record with one kernel's time 30 % longer: the rest of it is equal, so that only this case may be named.
 
-    With its fastest call alone 30 % longer, no case is named.
+    If only its fastest call is 30 % longer, no case is named.
     """
     calm, lines = calm_record_of(timed), calm_record_of(timed)
     assert qcts("compare", timed, timed).returncode == 0

@@ -70,7 +70,7 @@ void add_report(const Json& report, Sarif& sarif) {
     const bool is_foreign = finding.at("kind") == "foreign";
     sarif.add(
         finding.at("kind"),
-        is_foreign ? "a format that is named and not read" : "tensors contradict each other or the config",
+        is_foreign ? "a format that qcts recognizes but cannot read" : "tensors contradict each other or the config",
         is_foreign ? "warning" : "error", named(finding));
   }
   for (const Json& finding : report.at("values").at("findings"))

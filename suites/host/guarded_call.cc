@@ -18,7 +18,7 @@ constexpr uint32_t kStickyFlags = 0x3f;  // Intel SDM vol. 1, 10.2.3: MXCSR bits
 constexpr uint32_t kMxcsr = 0xffff;      // the rest is the control word of the x87 unit
 constexpr uint32_t kDenormalsAreZero = 1u << 6, kRounding = 3u << 13, kFlushToZero = 1u << 15;
 
-// A reason is asked again in so few bytes.
+// A reason is asked for again with this few bytes.
 constexpr size_t kShortReason = 8;
 
 // Runs `call` and always restores the control state.

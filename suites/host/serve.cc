@@ -297,7 +297,7 @@ class Host {
       case HostCall::run_program:
         return run_program(request, answer);
     }
-    throw ProviderFault("the host was asked for what it does not know");
+    throw ProviderFault("the host got a request that it does not know");
   }
 
   // Waits for a part of the call's time after it.

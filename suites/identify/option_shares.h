@@ -68,7 +68,7 @@ class Identification {
 };
 
 // Returns the inputs of one op and scheme that identify a kernel: finite values, not large; of a linear,
-// noise alone. `policy` is weight_only unless the op is quantize_activation or linear. `layout` is that of
+// only noise. `policy` is weight_only unless the op is quantize_activation or linear. `layout` is that of
 // pack, unpack, and of the planes that a linear reads.
 std::vector<KernelInput> identifying_inputs(Op op, const Scheme& scheme, Policy policy, Layout layout);
 

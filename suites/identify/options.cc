@@ -76,7 +76,7 @@ class LinearOptions {
     options_.push_back(std::move(option));
   }
 
-  // Policies that need no planes beside the weight's.
+  // Policies that need no planes in addition to the weight's.
   void add_policies(const std::string& asked) {
     for (const Policy policy : scheme_.activations())
       if (policy != like_.activation && scheme_.policy_specs(like_.weight, policy).empty())

@@ -48,7 +48,7 @@ void round_twice(KernelInput& input);
 //                If the scheme has codes that are NaN, some codes are NaN, and they meet zeros in x.
 //                Otherwise a scale is NaN.
 // zero_points    Integer zero points cover the range of the codes and differ in each row. The recipes of
-//                symmetric schemes write 0 alone, so these inputs are not reachable there (input_kind.h).
+//                symmetric schemes write only 0, so these inputs are not reachable there (input_kind.h).
 //                The input hard_x of linear has them too where the recipe writes them.
 // tiny_scales    Scales (and zeros) are multiplied by 2^-60 in even rows or groups and by 2^-122 in odd ones.
 // block_scales   Scales of blocks in e4m3 and e8m0 have one value per row.

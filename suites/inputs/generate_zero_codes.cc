@@ -68,7 +68,7 @@ Generated zero_codes(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   Generated made;
   made.input.planes = planes_with_zeros(scheme, shape, seed);
   const std::vector<int64_t> columns = mixed_columns(scheme, shape, made.input.planes);
-  if (columns.empty()) throw std::logic_error("zero_codes: no column has weights of zero beside others");
+  if (columns.empty()) throw std::logic_error("zero_codes: no column has weights of zero next to others");
   const bool only_nan = has_zero_points(made.input.planes);
   Floats x(shape.dtype, synthetic.m, shape.k);
   for (size_t i = 0; i < x.values.size(); ++i) x.values[i] = noise(seed + 1, i);

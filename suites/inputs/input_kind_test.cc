@@ -48,7 +48,7 @@ void expect_drawn(const Scheme& scheme, Op op, const Synthetic& input) {
   for (PlaneSpec& spec : scheme.policy_specs(input.weight, input.activation)) specs.push_back(spec);
   std::vector<WrittenRange> parts = scheme.policy_ranges(input.weight, input.activation);
   const Written written = scheme.written(input.weight);
-  if (op != Op::quantize_activation)  // which reads the policy's planes alone
+  if (op != Op::quantize_activation)  // which reads only the policy's planes
     for (const WrittenRange& range : written.front().ranges) parts.push_back(range);
   for (const WrittenRange& part : parts) {
     const PlaneSpec& spec = *std::ranges::find(specs, part.plane, &PlaneSpec::name);

@@ -32,7 +32,7 @@ TEST(Inputs, SeedsDifferAndEveryFamilyIsUsed) {
           EXPECT_EQ(seeds.try_emplace(input.seed, name).first->second, name);
           EXPECT_FALSE(scheme->refusal(input.weight)) << name;
         }
-  // A family without operations is asked by the names of cases alone.
+  // A family without operations is asked only by the names of cases.
   const auto in_plans = [](const InputFamily& family) { return !family.ops.empty(); };
   EXPECT_EQ(static_cast<int64_t>(used.size()), std::ranges::count_if(input_families(), in_plans));
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kRowsOfX = 16;
 // Few different biases for each row of a unit, and no tile of a kernel has a multiple of it.
 constexpr int64_t kBiasPeriod = 48;
-// Every other row of x has about so many numbers that are not zero: a full sum of a long row hides a wrong
+// Every other row of x has about this many numbers that are not zero: a full sum of a long row hides a wrong
 // code.
 constexpr int64_t kFewTerms = 32;
 constexpr int64_t kUnitRows = 32;

@@ -107,7 +107,7 @@ class ManyCalls {
                                 ", k " + std::to_string(shape.k) + ": " + text(*mismatch)
                           : "wrong 256 calls after a problem of as many rows and another k (n " +
                                 std::to_string(shape.n) + ", k " + std::to_string(shape.k) + " instead of " +
-                                std::to_string(other.k) + "): takes what it kept of that call for its own; " +
+                                std::to_string(other.k) + "): uses what it kept from that call; " +
                                 text(*mismatch),
               mismatch};
     return false;

@@ -21,7 +21,7 @@ struct FaultOfCalls {
 };
 
 // `given` is a problem of the case that the kernel answers right. `kernel` is that of a process that has
-// been asked for one thread alone. Throws ProviderFault.
+// been asked for only one thread. Throws ProviderFault.
 std::optional<FaultOfCalls> fault_of_many_calls(const Case& c, const JudgeContext& context,
                                                 const qcts_kernel& kernel, const KernelInput& given);
 

@@ -21,7 +21,7 @@ TEST(Nf4Mean, IsThatOfTheSumInOrder) {
   Synthetic synthetic;
   synthetic.weight = {DType::float32, kBlock * kBlocks / 1024, 1024};
   KernelInput input = generate(*find_scheme("nf4_b64_s256"), Op::quantize, kPlain, synthetic, 1).input;
-  // In order, a double has no bit for either 2^-29 beside 2^24 + 1, which lies between two float32. The sum
+  // In order, a double has no bit for either 2^-29 next to 2^24 + 1, which lies between two float32. The sum
   // of both, which one thread adds, would round it up.
   std::vector<float> weight(kBlock * kBlocks, std::ldexp(1.0f, -60));
   weight[0] = std::ldexp(1.0f, 24);

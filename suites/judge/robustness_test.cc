@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects what an answer to an input that no recipe writes counts for: a wrong one is robustness alone where
+// Protects what an answer to an input that no recipe writes counts for: a wrong one is only robustness where
 // the provider does not promise it, but harm to the host fails everywhere.
 #include <cstring>
 #include <string>

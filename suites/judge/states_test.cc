@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Protects the judgement of kernels that remember what they must not: each fault below is right when it sees
-// one weight, one x and a fresh workspace alone.
+// only one weight, one x and a fresh workspace.
 #include <algorithm>
 #include <cstring>
 #include <map>

@@ -35,7 +35,7 @@ static const void* plane(const qcts_problem* p, const char* name) {
 }
 static qcts_status supports(const qcts_problem* p, char* why, size_t size) {
   if (strcmp(p->activation, "weight_only") == 0 && p->x_dtype == QCTS_BF16 && p->y_dtype == QCTS_BF16 && !p->bias) return QCTS_OK;
-  strncpy(why, "bfloat16 and no bias alone", size);
+  strncpy(why, "only bfloat16 and no bias", size);
   return QCTS_UNSUPPORTED;
 }
 static int code_of(const void* codes, int64_t r, int64_t k, int64_t columns) {

@@ -36,7 +36,7 @@ T words_from(const Json& json) {
   T value{};
   const std::vector<uint32_t> words = json.get<std::vector<uint32_t>>();
   if (words.size() * sizeof(uint32_t) != sizeof value)
-    throw std::runtime_error("its host described a kernel in words of another size");
+    throw std::runtime_error("its host described a kernel with a struct of another size");
   std::memcpy(&value, words.data(), sizeof value);
   return value;
 }
@@ -303,7 +303,7 @@ BatchTime HostedProvider::time_batch(const Kernel& kernel, uint32_t number,
 qcts_status HostedProvider::run_batch(const Kernel& kernel, std::span<const qcts_problem> problems,
                                       const std::function<void()>& before, BatchTime& time, size_t n_awake,
                                       double slowed) {
-  if (device() != nullptr) throw std::logic_error("batches are computed on the host alone");
+  if (device() != nullptr) throw std::logic_error("batches are computed only on the host");
   const HostAnswer answer = process_.ask_batch(
       [&](HostRequest& request, RequestWriter& writer) {
         request.call = HostCall::run_batch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests that a provider in a host answers as in this process, and that its host's end costs a case alone.
+// Tests that a provider in a host answers as in this process, and that its host's end costs only one case.
 #include "suites/providers/hosted_provider.h"
 
 #include <array>

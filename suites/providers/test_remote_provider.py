@@ -193,7 +193,7 @@ provider.serve()
     ids=["scheme", "policy"],
 )
 def test_an_unknown_name_of_a_kernel_is_told_when_it_is_loaded(tmp_path, scheme, why):
-    """A kernel that no case asks ends the run, also beside others."""
+    """A kernel that no case asks ends the run, even if it is one of several."""
     for number, kernels in enumerate(([("linear", scheme)], [("linear", scheme), ("dequantize", "int8_row")])):
         folder = tmp_path / str(number)
         folder.mkdir()

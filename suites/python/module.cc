@@ -93,7 +93,7 @@ std::vector<std::pair<std::string, Elements>> quantize(Bytes elements, const std
                                                        int64_t k, const std::string& scheme) {
   const std::optional<qcts::DType> type = qcts::dtype_from_name(dtype);
   if (!type || elements.size() != static_cast<size_t>(n) * static_cast<size_t>(k) * qcts::dtype_bytes(*type))
-    throw nb::value_error("the elements do not fit dtype and shape");
+    throw nb::value_error("the elements do not fit the dtype and shape");
   qcts::Matrix weight{*type, n, k, {}};
   std::vector<std::byte> copy(elements.size());
   std::memcpy(copy.data(), elements.data(), elements.size());

@@ -142,8 +142,8 @@ def test_the_kernel_of_the_readme_is_right(judged):
         ("other_dtype", "the weight is torch.float64"),
         ("reads_the_judge", "it opens the memory of a process (/proc/N/mem)"),
         ("reads_the_goldens", "scale of the first row"),
-        ("looks_at_frames", "which is a bait"),
-        ("searches_objects", "which is a bait"),
+        ("looks_at_frames", "which is bait"),
+        ("searches_objects", "which is bait"),
         ("patches_torch", "it replaces torch.empty, torch.Tensor.float"),
     ],
 )

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A file whose metadata lists its tensors says which one was lost: whatever is removed is named, but for the
-// one of a pair that config.json ties (of a file alone: an output embedding).
+// one of a pair that config.json ties (in a single file: an output embedding).
 #include <algorithm>
 #include <fstream>
 #include <map>

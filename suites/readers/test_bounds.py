@@ -56,7 +56,7 @@ def measure():
 
 
 def granted_by_names(path):
-    """Bytes of memory for the tensors that a safetensors header names, beside its own: at most 192 MiB."""
+    """Bytes of memory for the tensors that a safetensors header names, in addition to its own: at most 192 MiB."""
     return min(15 * header_bytes(path), 192 << 20) if path.suffix == ".safetensors" else 0
 
 

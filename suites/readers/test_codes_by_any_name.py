@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Integers and bools of two dimensions beside a float of the same stem are codes, whatever their width, name and container: `check`
+"""Integers and bools of two dimensions next to a float of the same stem are codes, whatever their width, name and container: `check`
 does not judge them, and `dequantize` does not write them. Integers that select, count or mask are none."""
 
 import pytest
@@ -80,7 +80,7 @@ def test_gptq_words_of_any_width_are_named(dtype, tmp_path):
     assert "not judged: gptq (GPTQ" in qcts("check", path, code=3).stdout
 
 
-# Buffers of published architectures, beside the floats of their modules.
+# Buffers of published architectures, next to the floats of their modules.
 NO_CODES = {
     "clip": {"embeddings.position_ids": entry("I64", 1, 77), "embeddings.class_embedding": entry("F32", 64),
              "embeddings.position_embedding.weight": entry("F32", 77, 64)},

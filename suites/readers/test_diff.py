@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`qcts diff`: 1 for every kind of value in which two files differ, by its path and with both values; 0 for the same spelt otherwise,
+"""`qcts diff`: 1 for every kind of value in which two files differ, by its path and with both values; 0 for the same spelled differently,
 and what one of the two has no place for is listed (--strict: a difference)."""
 
 import collections

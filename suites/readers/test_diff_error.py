@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`qcts diff DENSE QUANTIZED --error` against numpy: SQNR, largest error, saturated codes and zero groups of each layer; `check
---original` shows the same beside its verdicts, and no error is a failure."""
+--original` shows the same in addition to its verdicts, and no error is a failure."""
 
 import json
 
@@ -60,7 +60,7 @@ def test_groups_that_came_out_zero_are_counted(files):
 
 
 def test_codes_at_the_ends_and_clipped_weights(files, tmp_path):
-    """Against an original whose weights lie beyond the range, every code at an end is a clipped one."""
+    """Against an original whose weights are beyond the range, every code at an end is clipped."""
     _, dense, quantized, layers, back = files
     for layer in errors(dense, quantized)["layers"]:
         assert 2 * N - 3 <= layer["saturated_codes"] < layer["codes"] == N * K

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Large files are hashed, compared and dequantized in the memory of one tensor: pages are given back, and floats are made as they
-are written. `check` holds one file of a checkpoint, which it writes anew, and one weight.
+are written. `check` holds one file of a checkpoint, which it writes again, and one weight.
 """
 
 import json
@@ -22,7 +22,7 @@ MEMORY_BOUND = 256 << 20  # bytes; both files are larger by far
 
 @pytest.fixture(scope="module")
 def codes(tmp_path_factory):
-    """136 MiB of GGUF, which are 512 MiB of floats; the disk holds the descriptions alone."""
+    """136 MiB of GGUF, which are 512 MiB of floats; the disk holds only the descriptions."""
     path = tmp_path_factory.mktemp("large") / "model.gguf"
     layer_bytes = ROWS * COLUMNS // BLOCK * BLOCK_BYTES
     tensors = [
@@ -34,7 +34,7 @@ def codes(tmp_path_factory):
 
 
 def zeros(path, layers, dtype, rows, columns, width):
-    """Writes safetensors of zeros, of which the disk holds the header alone."""
+    """Writes safetensors of zeros, of which the disk holds only the header."""
     size = rows * columns * width
     header = {
         f"blk.{i}.weight": {"dtype": dtype, "shape": [rows, columns], "data_offsets": [i * size, (i + 1) * size]}
@@ -84,7 +84,7 @@ def test_check_dequantizes_one_weight_at_a_time(tmp_path):
 
 def test_check_holds_one_file_of_several(tmp_path):
     """Protects: a check of a folder whose shards are larger together than the memory: here of 4 that have 64 MiB each. The case
-    `assign` maps and reads all of them, and one is written anew.
+    `assign` maps and reads all of them, and one is written again.
     """
     folder = tmp_path / "model"
     folder.mkdir()

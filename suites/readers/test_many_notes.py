@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Many notes of one kind are one line with their number; a few are told one by one."""
+"""Many notes of one kind become one line with their number; a few are printed one by one."""
 
 import json
 

@@ -47,7 +47,7 @@ def test_a_hundred_thousand_tensors_in_shards(command, bound_s, sharded):
 
 @pytest.mark.parametrize("name", ["{}", "t{}", "model.layers.{}.mlp.experts.0.down_proj.weight"])
 def test_two_hundred_thousand_tensors_in_one_file(name, tmp_path):
-    """Protects: the bound on memory grants what so many names take, short ones too."""
+    """Protects: the bound on memory grants what this many names take, even short ones."""
     entries = {name.format(i): ("U8", [1], b"\1") for i in range(200_000)}
     path = write_safetensors(tmp_path / "x.safetensors", entries)
     assert "200000 tensors" in qcts("inspect", path).stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers that a library cannot have written, in weights that lie in other containers than their library's own."""
+"""Numbers that a library cannot have written, in weights that are in containers other than their library's own."""
 
 import json
 import shutil

@@ -161,7 +161,7 @@ def test_a_file_that_is_cut_off_is_told_as_that(kept, tmp_path):
     for name, data in {"x.safetensors": whole, "x.pt": (tmp_path / "x.pt").read_bytes()}.items():
         (tmp_path / name).write_bytes(data[: int(kept * len(data)) if isinstance(kept, float) else kept])
         detail = refusal(tmp_path / name)["detail"]
-        assert any(word in detail for word in ("downloaded whole", "truncated", "shorter than", "ends")), detail
+        assert any(word in detail for word in ("download complete", "truncated", "shorter than", "ends")), detail
 
 
 def test_parts_of_a_distributed_checkpoint_are_named(tmp_path):

@@ -89,7 +89,7 @@ def test_a_scale_that_no_recipe_writes_is_named(scheme, value, tmp_path):
     path = patched(quantized(tmp_path, scheme, weight()), "scale", 3, struct.pack("<f", value))
     found, _ = checked(path, code=1)
     assert all(finding["tensor"] == "a.weight" for finding in found["findings"])
-    # fp8_row writes a scale of 0, but only beside codes of NaN.
+    # fp8_row writes a scale of 0, but only with codes of NaN.
     want = "code" if scheme == "fp8_row" and value == 0 else "scale"
     (finding,) = [finding for finding in found["findings"] if finding["rule"] == want]
     assert finding["place"].startswith("row 3") and "the recipe writes" in finding["expected"]

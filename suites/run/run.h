@@ -32,11 +32,11 @@ struct RunRequest {
   JunitForm junit = JunitForm::cells;
   bool resume = false;   // continue the record in `out` if it belongs to the same run
   bool restart = false;  // rename an unfinished record in `out` to unfinished.jsonl
-  size_t fail_fast = 0;  // stop after so many failures; 0: judge all cases
+  size_t fail_fast = 0;  // stop after this many failures; 0: judge all cases
   // Start no case after this many seconds, ask the most valuable ones first, and report what was judged.
   std::optional<double> budget_s = {};
   unsigned repeat = 1;   // judge each case so often; the first verdict other than a pass counts
-  size_t durations = 0;  // name so many of the slowest cases
+  size_t durations = 0;  // name this many of the slowest cases
   std::optional<double> case_timeout_s = {};  // in place of the plan's
   bool keep_going = false;                    // also with a provider that timed out several times in a row
   // Memory limit of a worker, in addition to its memory after loading the provider.

@@ -57,7 +57,7 @@ std::string progress_of(const RunRecord& record) {
 void say_resumed(const RunRequest& request, const RunRecord* before) {
   std::cerr << "qcts: "
             << (before ? "continues after " + progress_of(*before)
-                       : "nothing to resume in " + request.out.string() + ": starts anew")
+                       : "nothing to resume in " + request.out.string() + ": starts from the beginning")
             << std::endl;
 }
 
@@ -184,7 +184,7 @@ void judge_all(const RunRequest& request, RunSetup& setup, const RunChoice& choi
 }
 
 // Adds the files of code that each library's hosts have mapped to the provider's entry in record and report,
-// beside those of an earlier part of the run. A peer's are left out.
+// in addition to those of an earlier part of the run. A peer's are left out.
 void note_code(const fs::path& out, const RunSetup& setup, RunReport& report) {
   std::map<std::string, std::map<std::string, std::string>> code;  // by provider and path: the SHA-256
   for (const ProviderSlot& slot : setup.slots)

@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"sets_ftz_at_load", "fail", "loading the provider"}),
     [](const auto& info) { return std::string(info.param.fault); });
 
-// Faults that change no answer to a problem alone.
+// Faults that change no answer to a problem that is asked by itself.
 class PlantedSideEffect : public RunProgram, public testing::WithParamInterface<Planted> {};
 TEST_P(PlantedSideEffect, IsSeenInDeterminism) {
   const Result result = run("--provider " + faulty(GetParam().fault) +

@@ -28,7 +28,7 @@ def whole(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cut(tmp_path_factory):
-    """A run that had time for its first cases alone."""
+    """A run that had time only for its first cases."""
     out = tmp_path_factory.mktemp("cut")
     return out, run(out, "--budget", "0.2s")
 

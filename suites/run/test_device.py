@@ -113,7 +113,7 @@ def test_a_hang_costs_its_case_alone(tmp_path, faults, provider):
     ],
 )
 def test_a_fault_of_capture_is_named(tmp_path, fault, text):
-    """It shows in determinism alone, where a kernel that claims to be capturable is replayed."""
+    """It shows only in determinism, where a kernel that claims to be capturable is replayed."""
     provider, where = faulty(fault)[:2], ["--plan", "nightly", "--filter"]
     passed = run(tmp_path / "numerics", *provider, *where, "numerics.dequantize/int8_row/noise_n*_f32")
     assert passed.returncode == 0, passed.stdout + passed.stderr
@@ -215,12 +215,12 @@ def test_a_noisy_kernel_is_not_known_well(tmp_path):
 
 
 @pytest.mark.parametrize("fault, text", [
-    ("patches_events", "took longer by our clock than by its events"),
-    ("late_work", "took longer by our clock than by its events"),
+    ("patches_events", "took longer by the judge's clock than by its events"),
+    ("late_work", "took longer by the judge's clock than by its events"),
     ("none", "faster than the machine's own roof"),
 ])  # fmt: skip
 def test_a_time_that_cannot_be_is_no_pass(tmp_path, fault, text):
-    """The events lie, work goes on after the last of them, or the roof takes longer than the kernel."""
+    """The events report wrong times, work goes on after the last of them, or the roof takes longer than the kernel."""
     roof_us = "5" if fault != "none" else "2000"
     code, row = timed(tmp_path, fault, "--gate", "latency", QCTS_FAKECUDA_LAUNCH_US="400", QCTS_FAKECLOCK_US=roof_us)
     assert code == 4 and row["status"] == "inconclusive" and text in row["reason"], row["reason"]

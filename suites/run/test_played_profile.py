@@ -76,4 +76,4 @@ def test_a_wrong_code_fails_under_the_profile(tmp_path):
 )
 def test_profiles_that_contradict_each_other_are_refused(tmp_path, profile, both):
     said, report = judged(tmp_path, FLOOR, 2, profile)
-    assert f"promises what cannot be judged here: {both} play different options on mxf" in said and report is None
+    assert f"promises what cannot be judged here: {both} set different options for mxf" in said and report is None

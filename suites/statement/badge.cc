@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kHeight = 20, kLabelWidth = 36, kMessageWidth = 74;
 
-// Two boxes, "qcts" and "conformant"; a viewer shows the title beside the pointer.
+// Two boxes, "qcts" and "conformant"; a viewer shows the title next to the pointer.
 std::string badge_svg(const std::string& title) {
   const std::string height = std::to_string(kHeight), label = std::to_string(kLabelWidth),
                     message = std::to_string(kMessageWidth),

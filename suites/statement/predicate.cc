@@ -96,7 +96,7 @@ std::string unknown_code(const Json& provider) {
 // The words of the user that make a run less than complete, for one provider.
 std::string narrowing_of(const RunHead& head) {
   if (head.shards > 1) return "it is one shard of " + std::to_string(head.shards);
-  if (!head.fixtures.empty()) return "it judged further fixtures: " + head.fixtures.front();
+  if (!head.fixtures.empty()) return "it judged additional fixtures: " + head.fixtures.front();
   for (const std::string& word : head.selection)
     if (!word.starts_with("--provider ") && !word.starts_with("--device ") &&
         !(word.starts_with("--kind ") && head.environment.contains("device")))
@@ -109,7 +109,7 @@ std::string other_options(const Json& provider) {
   const PlayedProfiles played(profiles_named(provider.value("profile", ""), load_profiles(profiles_file())));
   const std::vector<std::string> there = provider.value("options", std::vector<std::string>());
   if (there == played.options()) return "";
-  return "its profile played other options than here: " + Json(there).dump() + ", not " +
+  return "its profile set different options than here: " + Json(there).dump() + ", not " +
          Json(played.options()).dump();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges some of a statement's cases anew.
+// Judges some of a statement's cases again.
 #pragma once
 
 #include <filesystem>

@@ -25,7 +25,7 @@ def sha256(file):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A library that opens inner.so beside it, its complete run, and the statement of that."""
+    """A library that opens inner.so next to it, its complete run, and the statement about that run."""
     folder = tmp_path_factory.mktemp("made")
     vendor(folder / "lib", name="inner")
     library = vendor(folder / "lib", name="acme", source="outer.c")
@@ -59,7 +59,7 @@ def test_another_inner_library_is_refused_when_judged_anew(made, tmp_path):
     lib = shutil.copytree(made / "lib", tmp_path / "lib")
     words = ["verify", made / "run/statement.json", "--provider", lib / "acme.so"]
     said = " ".join(qcts(*words).stdout.split())
-    assert "were judged anew and are equal" in said
+    assert "were judged again and are equal" in said
     with (lib / "inner.so").open("ab") as file:
         file.write(b"\0")
     said = " ".join(qcts(*words, code=1).stdout.split())

@@ -15,7 +15,7 @@ UNPROTECTED = {("predicate", "vendor"), ("predicate", "product")}  # only a sign
 
 
 def leaves(value, path=()):
-    """Paths of all values without children, of a list of implementations those of the first alone, and of a list of verdicts those of
+    """Paths of all values without children, of a list of implementations only those of the first, and of a list of verdicts those of
     the first that has an output_hash."""
     if isinstance(value, dict) and value:
         for name, child in value.items():

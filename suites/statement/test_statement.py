@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A vendor's verdict travels: a signed statement of his run, which others check offline, against the record, and by judging anew."""
+"""A vendor's verdict travels: a signed statement of his run, which others check offline, against the record, and by judging again."""
 
 import base64
 import copy
@@ -117,8 +117,8 @@ def test_it_is_accepted(made):
     said = verified(made["file"], "--run", made["run"])["lines"]
     assert said[0].startswith("CONFORMANT: acme 1, dequantize of int8_row") and "vendor Acme, product int8" in said
     key = key_id(nacl.signing.SigningKey(SEED))
-    assert any(line.startswith(f"signed by {key}, a key that the statement names itself") for line in said)
-    assert "only consistency was checked; no case was judged anew (--provider)" in said
+    assert any(line.startswith(f"signed by {key}, the key in the statement itself") for line in said)
+    assert "only consistency was checked; no case was judged again (--provider)" in said
 
 
 def test_another_implementation_accepts_the_signature(envelope):
@@ -194,7 +194,7 @@ def test_what_securesystemslib_signed_is_accepted(envelope, tmp_path):
     made = signed_by_securesystemslib(envelope, signer)
     public = public_key(tmp_path, nacl.signing.VerifyKey(bytes.fromhex(signer.public_key.keyval["public"])))
     said = verified(written(tmp_path, made), "--public-key", public)["lines"]
-    assert any(line.endswith(", the key of --public-key") for line in said)
+    assert any(line.endswith(", the key given with --public-key") for line in said)
     payload, (signature,) = payload_of(made), made["signatures"]
     for at in range(0, len(payload), max(1, len(payload) // 25)):
         spoiled = base64.b64encode(payload[:at] + bytes([payload[at] ^ 1]) + payload[at + 1 :]).decode()
@@ -222,7 +222,7 @@ def test_a_signature_of_another_implementation_is_accepted(envelope, tmp_path):
     other = nacl.signing.SigningKey(bytes(32))
     file = written(tmp_path, signed_elsewhere(envelope, other))
     said = verified(file, "--public-key", public_key(tmp_path, other))["lines"]
-    assert f"signed by {key_id(other)}, the key of --public-key" in said
+    assert f"signed by {key_id(other)}, the key given with --public-key" in said
     assert "signatures: none by" in verified(file, code=1)["faults"][0], "the statement names another key"
 
 
@@ -397,8 +397,8 @@ def test_a_key_is_for_its_owner_alone(made, tmp_path):
 
 def test_a_sample_is_judged_anew(made):
     said = verified(made["file"], "--provider", made["library"], "--sample", "20%")["lines"]
-    (line,) = [line for line in said if "judged anew" in line]
-    count = int(re.match(r"(\d+) cases, drawn at random, were judged anew and are equal", line)[1])
+    (line,) = [line for line in said if "judged again" in line]
+    count = int(re.match(r"(\d+) cases, drawn at random, were judged again and are equal", line)[1])
     assert count >= 50
     bits, sums, status = outputs_of(said)
     assert bits + sums + status == count and bits > 20 and sums == 0, "what was declined has no output"
@@ -529,7 +529,7 @@ def test_a_forged_record_is_found_out(tmp_path):
     state(forged, "--key", key_file(tmp_path))
     assert verified(forged / "statement.json", "--run", forged)["lines"][0].startswith("CONFORMANT: ")
     faults = verified(forged / "statement.json", "--run", forged, "--provider", library, code=1)["faults"]
-    assert any(" is pass in the statement, and fail judged anew: " in fault for fault in faults), faults
+    assert any(" is pass in the statement, and fail judged again: " in fault for fault in faults), faults
 
 
 @pytest.mark.parametrize("sample", ["0%", "101%", "x", "-5%", "%"])

@@ -36,7 +36,7 @@ class Verifier {
     check_claim();
     if (!request_.run.empty()) check_record();
     if (request_.provider.empty())
-      say("only consistency was checked; no case was judged anew (--provider)");
+      say("only consistency was checked; no case was judged again (--provider)");
     else if (result_.faults.empty())
       judge_anew();
     return std::move(result_);
@@ -68,7 +68,7 @@ class Verifier {
   }
 
   // Every signature that names the known key must fit, and at least one must. A key id is only a hint (DSSE):
-  // other tools derive it otherwise, so one that fits --public-key counts under any.
+  // other tools derive it differently, so a signature that fits --public-key counts under any keyid.
   void check_signatures() {
     const std::optional<PublicKey> key = known_key();
     size_t good = 0, unknown = 0;
@@ -88,8 +88,8 @@ class Verifier {
     result_.signature = key ? "signed by " + key->id() : "unsigned";
     if (!key) return say("not signed");
     say("signed by " + key->id() +
-        (request_.public_key.empty() ? ", a key that the statement names itself: compare it with the vendor's"
-                                     : ", the key of --public-key"));
+        (request_.public_key.empty() ? ", the key in the statement itself: compare it with the vendor's"
+                                     : ", the key given with --public-key"));
     if (unknown > 0) say("and by " + std::to_string(unknown) + " unknown keys, which were not checked");
   }
 
@@ -179,12 +179,12 @@ class Verifier {
     check_code(record.head);
     if (anew.size() != ids.size())
       return fault("verdicts: of " + std::to_string(ids.size()) + " drawn cases, " +
-                   std::to_string(anew.size()) + " could be judged anew");
+                   std::to_string(anew.size()) + " could be judged again");
     const bool sums_are_equal = gives_equal_sums(predicate_.head, record.head);
     Recomputed counts;
     for (const Verdict& verdict : anew)
       compare(*stated_ones.at(verdict.full_id()), verdict, sums_are_equal, counts);
-    say(std::to_string(ids.size()) + " cases, drawn at random, were judged anew" +
+    say(std::to_string(ids.size()) + " cases, drawn at random, were judged again" +
         (result_.faults.empty() ? " and are equal" : ""));
     say("outputs: " + std::to_string(counts.bits) + " equal bit for bit; " +
         std::to_string(counts.other_sums) + " of linear status only (other processor features, device or " +
@@ -208,7 +208,7 @@ class Verifier {
   void compare(const Verdict& before, const Verdict& now, bool sums_are_equal, Recomputed& counts) {
     if (before.status != now.status)
       return fault("verdicts: " + now.full_id() + " is " + std::string(status_name(before.status)) +
-                   " in the statement, and " + std::string(status_name(now.status)) + " judged anew" +
+                   " in the statement, and " + std::string(status_name(now.status)) + " judged again" +
                    (now.reason.empty() ? "" : ": " + now.reason.substr(0, 200)));
     if (before.output_hash.empty() && now.output_hash.empty()) {
       ++counts.status;
@@ -217,7 +217,7 @@ class Verifier {
     } else if (before.output_hash != now.output_hash) {
       const auto text = [](const std::string& hash) { return hash.empty() ? "none" : hash; };
       fault("verdicts: " + now.full_id() + " has output_hash " + text(before.output_hash) +
-            " in the statement, and " + text(now.output_hash) + " judged anew");
+            " in the statement, and " + text(now.output_hash) + " judged again");
     } else {
       ++counts.bits;
     }

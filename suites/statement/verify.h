@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks a statement offline, and judges a random part of it anew.
+// Checks a statement offline, and judges a random sample of its cases again.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@ namespace qcts {
 
 struct VerifyRequest {
   std::filesystem::path statement;
-  std::filesystem::path run;         // empty: the statement alone; otherwise the record must be the same
-  std::filesystem::path provider;    // empty: nothing is judged anew
+  std::filesystem::path run;         // empty: only the statement; otherwise the record must be the same
+  std::filesystem::path provider;    // empty: nothing is judged again
   std::filesystem::path public_key;  // a PEM file; empty: the key in the statement
   double sample_percent = 5;         // of the cases, and at least kMinSample
   unsigned jobs = 0;                 // as for `qcts run`

@@ -37,7 +37,7 @@ TEST(ClockCheck, AShorterTimeThanTheClocksIsDoubted) {
   EXPECT_FALSE(check.take({20700, 10000, 100}, kLast));
   EXPECT_EQ(check.batches(), 2u);
   EXPECT_EQ(check.doubt(),
-            "1 of 2 batches took longer by our clock than by its events, up to 2.01 times as long");
+            "1 of 2 batches took longer by the judge's clock than by its events, up to 2.01 times as long");
 }
 
 TEST(ClockCheck, NoTimeAtAllIsDoubted) {

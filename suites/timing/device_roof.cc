@@ -13,7 +13,7 @@ namespace {
 
 // A peak needs no more than some tens of microseconds; its time is scaled to that of the whole problem.
 constexpr double kLeastPeakOperations = 1e10, kMostPeakOperations = 1e11, kGpuCanaryOperations = 5e10;
-// The clock library counts arithmetic in units of so many operations.
+// The clock library counts arithmetic in units of this many operations.
 constexpr double kOperationsUnit = 1 << 20;
 constexpr size_t kEmptyGraphs = 50;
 constexpr int kEmptyTrials = 9, kGpuCanaryRuns = 9;

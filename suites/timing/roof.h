@@ -36,7 +36,7 @@ class Roofs {
   // Adds "probe", and also "peak" if there is an arithmetic limit.
   // A sample is scaled to the time of the whole problem.
   virtual void add_series(std::vector<Series>& series, bool cold) = 0;
-  // Returns the name of the loop behind the series "peak".
+  // Returns the name of the loop that the series "peak" times.
   virtual std::string peak_name() const = 0;
   // Returns the operations per second of the peak series, whose median sample is `us`.
   virtual double peak_rate(double us) const = 0;

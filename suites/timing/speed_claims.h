@@ -16,7 +16,7 @@ namespace qcts {
 // neighbours).
 inline constexpr double kSlowdownMargin = 0.01;
 // A kernel may be this much slower after loading and still counts as being as fast as before. The loaded
-// planes are at other addresses, which alone changes a time.
+// planes are at other addresses, which is enough to change a time.
 inline constexpr double kReloadMargin = 0.05;
 
 // Both return a claim that `ratio` decides. `ratio` is the time of `against` over that of the subject. If the

@@ -103,7 +103,7 @@ LatencyTargets load_latency_targets(const std::filesystem::path& folder, const s
   if (!json.is_object() || json.value("schema", 0) != 1 || json.value("machine_class", "") != machine_class ||
       !json.contains("targets") || !json["targets"].is_array())
     throw std::runtime_error(path.string() +
-                             ": needs schema 1, the machine_class of its file name, and targets");
+                             ": must have schema 1, targets, and its file name as machine_class");
   targets.listed = true;
   for (size_t i = 0; i < json["targets"].size(); ++i)
     targets.targets.push_back(

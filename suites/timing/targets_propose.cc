@@ -30,7 +30,7 @@ struct TargetKey {
 };
 
 // The lowest result over all cases that a target would apply to: the low end of the interval, or the value if
-// there is no interval or the measurement is not trusted. Such values alone give no target.
+// there is no interval or the measurement is not trusted. If there are only such values, there is no target.
 struct Lowest {
   double low = std::numeric_limits<double>::infinity();
   size_t cases = 0;  // with a trusted interval

@@ -40,7 +40,7 @@ Agreement agreement_of(const Json& json, const std::string& where) {
   for (const auto& [choice, ids] : entry.at("by_choice", Json::value_t::object).items())
     for (const Json& id : ids) {
       if (!id.is_string() || !row.differing.contains(id) || !is_choice(choice))
-        entry.fail("by_choice", "'" + choice + "' is no option of the ledger for ids of `differing`");
+        entry.fail("by_choice", "'" + choice + "' is not an option of the ledger for ids of `differing`");
       row.by_choice[choice].insert(id);
     }
   return row;

@@ -18,7 +18,7 @@ NOT_MEASURED = [
         ("ml_dtypes", "int4*", "its cast to int4 truncates, and it has no quantizer"),
         ("onnxruntime", "mxfp4*,mxfp6*,nvfp4*", "its CPU provider has no QuantizeLinear of 4 or 6-bit floats"),
         ("onnxruntime", "int4_tinygemm*,int4_plain_g*,int4_e4m3*", "no floating zero points and no float8 scales"),
-        ("microxcaling", "mx*_ceil,mx*_even,mx*_rceil", "it finds its exponents by floor alone"),
+        ("microxcaling", "mx*_ceil,mx*_even,mx*_rceil", "it finds its exponents only by floor"),
         ("microxcaling", "nvfp4*,int4*", "it has no such format"),
     )
 ]

@@ -74,7 +74,7 @@ def compiled(language, folder):
 
 
 def checksum(document):
-    """What each reader has to print, from the JSON alone."""
+    """What each reader has to print, computed only from the JSON."""
     texts = [v["x"] + v["codes"] + "".join(v["scales"].values()) + v["y"] for v in vectors_of(document)]
     data, fnv = bytes.fromhex("".join(texts)), 0xCBF29CE484222325
     for byte in data:

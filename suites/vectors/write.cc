@@ -21,7 +21,7 @@ Json flags_json() {
 
 Json plane_json(const Plane& plane) { return {{"name", plane.name}, {"dtype", dtype_name(plane.dtype)}}; }
 
-// Tells where in its byte the code of k = 0 lies; null unless a byte holds two.
+// Says where in its byte the code of k = 0 is; null unless a byte holds two.
 Json first_nibble(const Scheme& scheme, const ExportedVector& vector, const Plane& codes) {
   if (vector.x.empty() ||
       codes.bytes.size() * 2 != vector.x.size() / static_cast<size_t>(dtype_bytes(vector.shape.dtype)))

@@ -66,7 +66,7 @@ def why_not_int8(p):
     return why_not_weight_only(p) or (None if p.k % 16 == 0 else "k must be a multiple of 16, the smallest block")
 
 
-register(provider, "int8_row", "matmulnbits", int8_layer, why_not_int8, "MatMulNBits of 8 bits, the row's scale repeated a block")
+register(provider, "int8_row", "matmulnbits", int8_layer, why_not_int8, "MatMulNBits of 8 bits, the row's scale repeated for each block")
 register(provider, "intx", "matmulnbits", int4_layer, why_not_int4, "MatMulNBits of 4 bits, float32 arithmetic")
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from torchao.quantization.quantize_.workflows.intx.intx_unpacked_to_int8_tensor 
 
 torch.set_grad_enabled(False)
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-# x's dtype between the library's operations; recorded_stages() in reference/schemes tells where each class rounds.
+# x's dtype between the library's operations; recorded_stages() in reference/schemes says where each class rounds.
 # oneDNN multiplies bfloat16 with VDPBF16PS, which flushes, if the processor has it.
 SUMS = {"product_cast": "float32", "accumulator": "float32", "output_cast": "like_x", "flush_subnormals": True}
 INT8 = SUMS | {"scale_cast": "like_x", "partial_cast": "like_x", "scale_after_sum": True}

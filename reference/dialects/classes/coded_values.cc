@@ -149,7 +149,7 @@ bool find_scales(const CodedWeight& weight, const std::vector<float>& scales,
   const double most = largest_scale(weight);
   CodedFinding odd(CodedFault::Kind::scale,
                    weight.scales.any_sign ? "scales are finite" : "scales are finite and not negative");
-  CodedFinding large(CodedFault::Kind::scale, "no finite weight has so large a scale");
+  CodedFinding large(CodedFault::Kind::scale, "no finite weight has a scale as large as this");
   for (size_t i = 0; i < scales.size(); ++i) {
     const auto index = static_cast<int64_t>(i);
     const auto value = static_cast<double>(scales[i]);

@@ -192,7 +192,7 @@ class ForeignNamer {
       if (NamedTensor* found = find_part(stem, part->ending, near))
         mark(*found, format);
       else if (part->mark == '!' && !is_shard_)
-        contradict(codes.name, "no " + (stem + std::string(part->ending)).substr(1) + " beside it, which " +
+        contradict(codes.name, "no " + (stem + std::string(part->ending)).substr(1) + " next to it, which " +
                                    std::string(format.name) + " needs");
     }
     ++weights_;

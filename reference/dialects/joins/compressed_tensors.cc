@@ -62,7 +62,8 @@ bool uses_all_bits(const Tensor& words, int bits) {
   return false;
 }
 
-// The width of the words tells how the codes of pack-quantized are packed, or else their bits or the version.
+// How the codes of pack-quantized are packed follows from the width of the words or, if not, from their bits or
+// the version.
 CodePacking packing_of(const Tensor& packed, int bits, int64_t codes,
                        const std::optional<CodePacking>& of_version) {
   const int64_t words = packed.shape[1];

@@ -98,7 +98,7 @@ CompressedRecipe recipe_of(const Json& group, const Json& config) {
   recipe.strategy = strategy_of(weights);
   recipe.bits = static_cast<int>(json_integer(weights, "num_bits").value_or(0));
   const std::string type = json_text(weights, "type");
-  if (type != "int" && type != "float") leave_apart("config.json has no type of the codes");
+  if (type != "int" && type != "float") leave_apart("config.json does not give the type of the codes");
   recipe.is_float = type == "float";
   const std::optional<bool> symmetric = json_flag(weights, "symmetric");
   if (!symmetric) leave_apart("config.json does not say whether weights are symmetric");

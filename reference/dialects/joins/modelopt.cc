@@ -141,7 +141,7 @@ void require_group_size(const nlohmann::ordered_json& said,
     if (group.is_object() && group.contains("weights")) require(json_integer(group["weights"], "group_size"));
 }
 
-// Scales of x that every group of config.json calls static lie in the file. ModelOpt calls those of
+// Scales of x that every group of config.json calls static are in the file. ModelOpt calls those of
 // FP8_PER_CHANNEL_PER_TOKEN static too, but has one for each token, and stores none.
 void require_input_scale(const LayerParts& parts, const std::vector<nlohmann::ordered_json>& groups) {
   const auto is_static = [](const nlohmann::ordered_json& group) {

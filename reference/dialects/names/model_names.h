@@ -62,7 +62,7 @@ class ModelNames {
   // Returns false if the models within the class are not known.
   bool is_complete() const { return complete_; }
   bool renames() const { return !transforms_.empty(); }
-  // Returns the name in memory of an entry on disk. `is_name` tells whether memory has a name.
+  // Returns the name in memory of an entry on disk. `is_name` says whether memory has a name.
   // Entries have to come in order of dot_natural_key, because some renames depend on the previous ones.
   MemoryName in_memory(const std::string& on_disk, const std::function<bool(const std::string&)>& is_name);
   // Returns the name as only the renames give it, where the names in memory are not known.

@@ -11,7 +11,7 @@ void GgufCursor::require(uint64_t count, std::string_view what) const {
   if (count <= left()) return;
   refuse(RefusalClass::Truncated,
          std::string(what) + " of " + std::to_string(count) + " bytes reaches beyond the file of " +
-             std::to_string(bytes_.size()) + ": was it copied or downloaded whole?",
+             std::to_string(bytes_.size()) + ": was the copy or download complete?",
          at_);
 }
 
@@ -81,7 +81,7 @@ void GgufCursor::skip_items(std::string_view key, GgufValueType type, uint64_t c
   if (count > left() / least)
     refuse(RefusalClass::Truncated,
            std::string(key) + ": an array of " + std::to_string(count) +
-               " items reaches beyond the file: was it copied or downloaded whole?",
+               " items reaches beyond the file: was the copy or download complete?",
            at_);
   if (type == GgufValueType::string) {
     for (uint64_t i = 0; i < count; ++i) string("a string of an array");

@@ -42,7 +42,7 @@ uint64_t count_of(GgufCursor& cursor, const char* what, uint64_t limit, uint64_t
   if (count > cursor.left() / least)
     refuse(RefusalClass::Truncated,
            "the file has no room for its " + std::to_string(count) + " " + what +
-               ": was it copied or downloaded whole?",
+               ": was the copy or download complete?",
            begin);
   return count;
 }
@@ -84,7 +84,7 @@ std::vector<int64_t> shape_of(GgufCursor& cursor, const std::string& name) {
     const uint64_t at = cursor.at();
     const auto size = cursor.number<uint64_t>("a dimension");
     if (size > INT64_MAX)
-      refuse(RefusalClass::Overflow, "tensor " + name + ": a dimension does not fit 63 bits", at);
+      refuse(RefusalClass::Overflow, "tensor " + name + ": a dimension does not fit in 63 bits", at);
     shape[d] = static_cast<int64_t>(size);
   }
   return shape;
@@ -105,7 +105,7 @@ Tensor tensor_of(const GgufEntry& entry, uint64_t at) {
                  ", the block size of " + std::string(type.name),
              at);
     if (__builtin_mul_overflow(row / type.block_elements, int64_t{type.block_bytes}, &tensor.shape.back()))
-      refuse(RefusalClass::Overflow, "tensor " + entry.name + ": a row's bytes do not fit 63 bits", at);
+      refuse(RefusalClass::Overflow, "tensor " + entry.name + ": a row's bytes do not fit in 63 bits", at);
   }
   try {
     numel_of(entry.shape);
@@ -179,7 +179,7 @@ class DataLayout {
     refuse(RefusalClass::Truncated,
            "tensor " + entry.name + " has " + std::to_string(bytes) + " bytes at " + std::to_string(due) +
                " of the data, which has " + std::to_string(data_bytes_) +
-               ": was the file copied or downloaded whole?",
+               ": was the copy or download complete?",
            all_.size());
   }
 

@@ -83,7 +83,7 @@ class Handler : public nlohmann::json_sax<Json> {
   }
   bool number_unsigned(Json::number_unsigned_t value) override {
     if (in_info_ && depth_ == 3 && field_ == "shape") {
-      if (value > INT64_MAX) complain(RefusalClass::Overflow, "a dimension does not fit 63 bits");
+      if (value > INT64_MAX) complain(RefusalClass::Overflow, "a dimension does not fit in 63 bits");
       if (info().shape.size() >= options_.limits.dims) {
         refuse(RefusalClass::LimitExceeded,
                "tensor " + name_ + " has more than " + std::to_string(options_.limits.dims) + " dimensions");
@@ -102,7 +102,7 @@ class Handler : public nlohmann::json_sax<Json> {
   }
   bool number_float(Json::number_float_t, const std::string& text) override {
     if (text.find_first_not_of("0123456789") == std::string::npos && !text.empty()) {
-      complain(RefusalClass::Overflow, "a number does not fit 64 bits");
+      complain(RefusalClass::Overflow, "a number does not fit in 64 bits");
       return true;
     }
     return misplaced("a number with fraction or exponent");
@@ -396,7 +396,7 @@ Array<uint64_t> safetensors_shape(const Tensor& tensor) {
   if (tensor.dtype != DType::float4_e2m1fn_x2) return shape;
   if (shape.empty()) refuse(RefusalClass::Dtype, "a scalar of packed float4 has no shape in safetensors");
   if (__builtin_mul_overflow(shape.back(), uint64_t{2}, &shape.back())) {
-    refuse(RefusalClass::Overflow, "a dimension does not fit 64 bits");
+    refuse(RefusalClass::Overflow, "a dimension does not fit in 64 bits");
   }
   return shape;
 }

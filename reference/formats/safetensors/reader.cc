@@ -22,7 +22,7 @@ Tensor tensor_of_info(const SafetensorsInfo& info) {
   const uint32_t bits = *dtype == DType::float4_e2m1fn_x2 ? 4 : dtype_bits(*dtype);
   uint64_t total_bits = 0;
   if (__builtin_mul_overflow(count, uint64_t{bits}, &total_bits)) {
-    refuse(RefusalClass::Overflow, "tensor " + info.name + ": its bits do not fit 64 bits");
+    refuse(RefusalClass::Overflow, "tensor " + info.name + ": its bits do not fit in 64 bits");
   }
   if (info.begin > info.end)
     refuse(RefusalClass::StLayout, "tensor " + info.name + ": its offsets go backwards");
@@ -63,7 +63,7 @@ void check_layout(const std::vector<SafetensorsEntry>& entries, uint64_t data_by
   if (expected > data_bytes) {
     refuse(RefusalClass::Truncated,
            "the header declares " + std::to_string(expected) + " bytes of data, " +
-               std::to_string(data_bytes) + " are there: was it copied or downloaded whole?",
+               std::to_string(data_bytes) + " are there: was the copy or download complete?",
            data_offset + data_bytes);
   }
   if (expected < data_bytes) {
@@ -87,7 +87,7 @@ Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const Safet
   if (length > bytes.size() - 8) {
     refuse(RefusalClass::Truncated,
            "the header of " + std::to_string(length) +
-               " bytes reaches beyond the file: was it copied or downloaded whole?",
+               " bytes reaches beyond the file: was the copy or download complete?",
            8);
   }
   Safetensors result;

@@ -20,7 +20,7 @@ using pickle::Ref;
 
 int64_t integer_of(const Ref& node, const char* what) {
   if (node->kind == Kind::big_integer)
-    refuse(RefusalClass::Overflow, std::string("data.pkl: ") + what + " does not fit 64 bits", node->offset);
+    refuse(RefusalClass::Overflow, std::string("data.pkl: ") + what + " does not fit in 64 bits", node->offset);
   if (node->kind != Kind::integer) bad_type(std::string(what) + " is not an integer", node);
   return node->integer;
 }
@@ -63,7 +63,7 @@ void check_bounds(const Tensor& tensor, const Ref& node, int64_t window) {
     if (tensor.stride[d] < 0) outside("negative stride");
     if (numel == 0) continue;
     last += static_cast<Wide>(tensor.shape[d] - 1) * static_cast<Wide>(tensor.stride[d]);
-    if (last > INT64_MAX) outside("the last element's index does not fit 63 bits");
+    if (last > INT64_MAX) outside("the last element's index does not fit in 63 bits");
   }
   if (numel == 0) return;
   const Wide end = last + 1;

@@ -3,7 +3,7 @@
 // torch/serialization.py use. An archive of torch.save 2.13 has, in file order: data.pkl, .format_version
 // ("1"), .storage_alignment ("64"), byteorder ("little"), data/0 ... data/N-1, version ("3
 // "), .data/serialization_id. Older writers omit byteorder and the records that begin with a dot. Offsets
-// come from the headers alone.
+// come only from the headers.
 #include <algorithm>
 #include <charconv>
 #include <string_view>

@@ -52,7 +52,7 @@ struct End {
       bad_structure("bytes follow the end record of the archive", at + kEndBytes);
   }
   refuse(RefusalClass::Truncated,
-         "the end record of the archive is missing: was it copied or downloaded whole?", file.size());
+         "the end record of the archive is missing: was the copy or download complete?", file.size());
 }
 
 End read_end(std::span<const std::byte> file, bool lenient) {
@@ -293,7 +293,7 @@ ZipDirectory read_directory(std::span<const std::byte> file, PreadWindow records
   if (!begins) refuse(RefusalClass::NotArchive, "the file does not begin with a zip record", 0);
   if (file.size() < kSmallestBytes)
     refuse(RefusalClass::NotArchive,
-           "the file ends in its first zip record: was it copied or downloaded whole?", file.size());
+           "the file ends in its first zip record: was the copy or download complete?", file.size());
   const End end = read_end(file, lenient);
   if (end.count > end.directory_bytes / kZipCentralBytes) {
     bad_structure("the directory is too short for its entries", end.directory_offset);

@@ -47,7 +47,7 @@ void require_ending(const std::string& out) {
   const std::vector<std::string> endings = {".pt", ".pth", ".bin", ".safetensors"};
   const std::string ending = fs::path(out).extension().string();
   if (std::find(endings.begin(), endings.end(), ending) == endings.end())
-    throw UsageError("OUT '" + out + "' ends in neither .pt, .pth, .bin nor .safetensors" +
+    throw UsageError("OUT '" + out + "' must end in .pt, .pth, .bin or .safetensors" +
                      did_you_mean(ending, endings));
 }
 

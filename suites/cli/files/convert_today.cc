@@ -18,7 +18,7 @@ namespace qcts::cli {
 namespace {
 
 constexpr const char* kValuesRemain =
-    "Only the values can be kept: qcts dequantize, then qcts quantize with a current scheme";
+    "Only the values can be kept: use qcts dequantize, then qcts quantize with a current scheme";
 
 // Is the class one of today, with the names that its parts have today? A class that is not known here is
 // kept.

@@ -23,7 +23,7 @@ constexpr uint64_t kKeptBytes = uint64_t{64} << 20;
 using NamedDense = std::pair<std::string, Tensor>;
 
 struct DenseModel {
-  std::vector<NamedDense> tensors;  // those beyond the first kKeptBytes have no storage, and are made anew
+  std::vector<NamedDense> tensors;  // those beyond the first kKeptBytes have no storage, and are made again
   std::vector<const NamedTensor*> sources;  // of the same tensors
   std::vector<std::string> left_out;        // "NAME: reason"
 };

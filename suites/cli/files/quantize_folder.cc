@@ -206,7 +206,7 @@ void write_weights(const QuantizeArguments& words, const QuantizePlan& plan, con
 
 // The folder.
 
-// Copies the files beside config.json and the weights, such as the tokenizer's. Links must stay in the
+// Copies the files next to config.json and the weights, such as the tokenizer's. Links must stay in the
 // folder.
 std::vector<std::string> copy_others(const fs::path& from, const fs::path& to) {
   std::vector<std::string> notes;

@@ -62,7 +62,7 @@ void choose_container(const QuantizeArguments& words, QuantizePlan& plan) {
   plan.folder = out.has_relative_path() && (out.filename().empty() || ending.empty() || version);
   if (!plan.folder && std::ranges::find(endings, ending) == endings.end())
     throw UsageError("OUT '" + words.out +
-                     "' ends in neither .pt, .pth, .bin nor .safetensors, nor in / for a folder" +
+                     "' must end in .pt, .pth, .bin or .safetensors, or in / for a folder" +
                      did_you_mean(ending, endings));
   plan.safetensors = ending == ".safetensors" || (plan.folder && plan.cls && plan.cls->in_safetensors);
   if (plan.safetensors && !plan.cls) throw UsageError("TinyQ cannot write safetensors: use .pth");

@@ -37,7 +37,7 @@ struct RecipeMatch {
   bool fits = false;  // true if nothing differs
   int64_t rows = 0;   // rows that were compared: all, or the first ones of a recipe that does not fit
   uint64_t codes = 0, equal_codes = 0;
-  uint64_t scales = 0, equal_scales = 0;  // elements of the planes beside the codes
+  uint64_t scales = 0, equal_scales = 0;  // elements of the planes other than the codes
   // The first difference, of codes if a code differs. Empty if the recipe fits.
   std::string plane, place;            // "qdata", "row 3, column 17"
   std::optional<int64_t> row, column;  // of a code

@@ -36,10 +36,10 @@ void require_in_range(const StaticScales& scales) {
 
 void add_static_options(CLI::App& command, StaticScales& scales) {
   command.add_option("--activation-scale", scales.activation,
-                     "scale of x in static policies, from a calibration");
+                     "scale of x for static policies, from calibration");
   command.add_option("--activation-zero-point", scales.zero_point,
-                     "zero point of x in static policies that have one");
-  command.add_option("--output-scale", scales.output, "scale of the output in static_tensor_out");
+                     "zero point of x for static policies that have one");
+  command.add_option("--output-scale", scales.output, "scale of the output for static_tensor_out");
 }
 
 Planes static_planes(const Scheme& scheme, Policy activation, const StaticScales& scales) {

@@ -38,7 +38,7 @@ struct Origin {
   RecipeSearch found;
 };
 
-// A tensor whose recipe the weight alone does not show.
+// A tensor whose recipe does not follow from the weight.
 struct Undecided {
   std::string name, what, why;  // `what`: format and scheme
 };
@@ -103,7 +103,7 @@ class OriginFinder {
     if (origin.found.fits.empty() && (inside || is_pre_scaled(held->activation)))
       found_.undecided.push_back({tensor.name, tensor.type + " (" + origin.scheme + ")",
                                   "its columns were scaled by calibration data before they were quantized: "
-                                  "the weight alone cannot decide"});
+                                  "the weight is not enough to decide"});
     else
       found_.compared.push_back(std::move(origin));
   }
@@ -138,10 +138,10 @@ class OriginFinder {
   void leave_open(const NamedTensor& tensor) {
     const bool calibrated = tensor.type == "gptq" || tensor.type == "awq";
     found_.undecided.push_back({tensor.name, tensor.type + " (" + tensor.coded->scheme + ")",
-                                calibrated ? "its codes depend on calibration data: the weight alone cannot "
-                                             "decide who chose them"
+                                calibrated ? "its codes depend on calibration data: the weight is not "
+                                             "enough to decide who chose them"
                                            : "qcts knows no recipe of this library, and its codes may depend "
-                                             "on calibration data: the weight alone cannot decide"});
+                                             "on calibration data: the weight is not enough to decide"});
   }
 
   static std::string misfit(const NamedTensor& original, const NamedTensor& tensor) {
@@ -376,7 +376,7 @@ void add_whence(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<WhenceArguments>();
   CLI::App* command = app.add_subcommand(
       "whence",
-      "say which library, versions and recipe turn the dense weights into exactly these quantized ones: 1 if "
+      "say which library, versions and recipe turn the dense weights into exactly these quantized ones: exit code 1 if "
       "no recipe makes one of them, 3 if none can be compared, 5 if a file cannot be read");
   command->add_option("DENSE", words->dense, "the original: a file or a directory")->required();
   command->add_option("QUANTIZED", words->quantized, "made from DENSE: a file or a directory")->required();

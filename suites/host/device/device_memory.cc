@@ -141,7 +141,7 @@ void DeviceMemory::allocate(bool has_guards) {
   }
 }
 
-// Touches no byte beside a slot: a driver that does not refuse that at once would lose the context.
+// Touches no byte next to a slot: a driver that does not refuse that at once would lose the context.
 void DeviceMemory::probe_guards() const {
   const CudaDriver& driver = device_.driver();
   for (const DeviceMapping* mapping : {&inputs_, &outputs_})

@@ -17,7 +17,7 @@
 namespace qcts {
 namespace {
 
-// Long enough for a thread that a call left behind, short beside a worker's start.
+// Long enough for a thread that a call left behind, short compared with a worker's start.
 constexpr std::chrono::milliseconds kLateWork{200};
 
 // Sums with fewer bits right are wrong for another reason: results flushed to zero have none.

@@ -264,7 +264,7 @@ const Plane* scale_of_rows(const Planes& planes, int64_t m) {
   return nullptr;
 }
 
-// Adds the traits of x under a plane of quantize_activation with so many columns for the k of x.
+// Adds the traits of x under a plane of quantize_activation with this many columns for the k of x.
 void add_activation(const KernelInput& input, const Planes& want, int64_t columns,
                     std::vector<PlaceTrait>& traits) {
   const int64_t k = input.weight.k;

@@ -93,7 +93,7 @@ std::optional<Checkpoint> open_saved(const Saved& saved, const JudgeContext& con
 // Would a change of what was saved have been seen?
 std::string unseen_change(const Checkpoint& before, const Checkpoint& after) {
   const std::optional<Checkpoint> flipped = with_flipped_bit(after);
-  if (!flipped || !compare_payload(before, *flipped)) return "a flipped bit of the payload";
+  if (!flipped || !compare_payload(before, *flipped)) return "a flipped bit in the payload";
   const std::optional<Checkpoint> changed = with_changed_value(after);
   if (changed && !compare_payload(before, *changed)) return "a changed value";
   return {};

@@ -130,9 +130,9 @@ Rebuilt compare_rebuilt(const Checkpoint& checkpoint) {
 // Would each comparison have seen one changed bit, device, value or byte?
 std::string unnoticed_perturbation(const Checkpoint& checkpoint, const Rebuilt& rebuilt,
                                    const std::vector<LinearAnswer>& answers) {
-  if (!rebuilt.sees_a_change) return "a changed byte of the file";
+  if (!rebuilt.sees_a_change) return "a changed byte in the file";
   const std::optional<Checkpoint> flipped = with_flipped_bit(checkpoint);
-  if (flipped && !compare_payload(checkpoint, *flipped)) return "a flipped bit of the payload";
+  if (flipped && !compare_payload(checkpoint, *flipped)) return "a flipped bit in the payload";
   const std::optional<Checkpoint> moved = with_moved_device(checkpoint);
   if (moved && !compare_payload(checkpoint, *moved)) return "another device of a storage";
   const std::optional<Checkpoint> changed = with_changed_value(checkpoint);

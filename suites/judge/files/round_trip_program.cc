@@ -154,11 +154,11 @@ std::string unnoticed_change(const Checkpoint& before, const std::vector<Tensor>
     if (bytes.empty()) continue;
     perturb_element(tensor.dtype, bytes, 0);
     tensor = make_tensor(tensor.dtype, tensor.shape, std::move(bytes));
-    if (!compare_outputs("", outputs, changed)) return "a changed element of an output";
+    if (!compare_outputs("", outputs, changed)) return "a changed element in an output";
     break;
   }
   const std::optional<Checkpoint> flipped = with_flipped_bit(before);
-  if (flipped && !compare_payload(before, *flipped)) return "a flipped bit of a tensor";
+  if (flipped && !compare_payload(before, *flipped)) return "a flipped bit in a tensor";
   return {};
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes arrays from bytes with the name of a dtype and a shape, and the reverse."""
+"""Converts bytes to arrays, given the name of a dtype and a shape, and back."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def dtypes_of(request_planes: dict[str, Any]) -> dict[str, str]:
 
 
 def outputs_of(problem: Any, op: str) -> dict[str, tuple[np.ndarray, str]]:
-    """Where each output goes, and its dtype; one that is no plane is named y."""
+    """Where each output goes, and its dtype. An output that is not a plane is named y."""
     if op in ("linear", "dequantize"):
         return {"y": (problem.y, problem.y_dtype if op == "linear" else problem.w_dtype)}
     return {name: (place, problem.plane_dtypes[name]) for name, place in problem.out_planes.items()}

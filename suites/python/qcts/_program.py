@@ -21,7 +21,7 @@ def program_path() -> Path:
 
 
 def main() -> int:
-    """Replaces this process with the program and its arguments: the command `qcts`."""
+    """The command `qcts`: replaces this process with the program, which gets the same arguments."""
     program = str(program_path())
     os.execv(program, [program, *sys.argv[1:]])
 

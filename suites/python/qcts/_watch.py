@@ -21,7 +21,7 @@ _NUMPY = ("array", "array_equal", "asarray", "ascontiguousarray", "copyto", "emp
 
 
 class Cheat(Exception):
-    """What the callable did, in words."""
+    """Says what the callable did."""
 
 
 class Expectation:
@@ -92,7 +92,7 @@ class Watch:
             raise Cheat(said)
 
 
-_BAIT = "it returns an expectation that it found in its caller's frames or among the collector's objects, which is a bait"
+_BAIT = "it returns an expectation that it found in its caller's frames or among the collector's objects, which is bait"
 
 
 def _watched() -> list[tuple[Any, str, tuple[str, ...]]]:

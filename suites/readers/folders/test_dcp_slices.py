@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shards of torch.distributed.checkpoint's HuggingFaceStorageWriter: a rank's part of a tensor is refused by name, alone and in its
+"""Shards of torch.distributed.checkpoint's HuggingFaceStorageWriter: a rank's part of a tensor is refused by name, by itself and in its
 folder. Whole tensors are read."""
 
 import json

@@ -289,7 +289,7 @@ def test_quantized_pickles_without_an_index(scheme, command, tmp_path):
 
 
 def test_shards_of_safetensors_get_an_index(tmp_path):
-    """transformers finds shards by their index alone, so a folder of safetensors has one whether the pickles had one or not."""
+    """transformers finds shards only by their index, so a folder of safetensors has one whether the pickles had one or not."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     folder = tmp_path / "model"
     folder.mkdir()

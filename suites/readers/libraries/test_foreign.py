@@ -197,7 +197,7 @@ def test_a_promised_scale_that_is_missing_fails_the_check_by_name(dtype, tmp_pat
     assert "b.weight: config.json says fp8" in qcts("check", folder, code=1).stdout
     assert "b.weight" in qcts("inspect", folder).stderr
     needed = write_safetensors(tmp_path / "x.safetensors", {"c.weight_packed": entry("I32", 8, 8)})
-    assert "no c.weight_scale beside it" in qcts("check", needed, code=1).stdout
+    assert "no c.weight_scale next to it" in qcts("check", needed, code=1).stdout
 
 
 SHARDED = ["packed_by_keys", "gpt_oss_by_keys", "hqq", "bnb_nf4", "quanto", "exl3", "packed_experts"]
@@ -210,7 +210,7 @@ def test_a_shard_of_several_may_lack_the_parts_that_are_in_another(case, tmp_pat
     tensors = named(parts)
     shard = write_safetensors(tmp_path / "model-00002-of-00007.safetensors", dict([*tensors.items()][:2]))
     checked = qcts("check", shard, code=0 if inspect(shard)["dialect"] == "plain" else 3)
-    assert "beside it, which" not in checked.stdout
+    assert "next to it, which" not in checked.stdout
     folder = tmp_path / "parted"
     folder.mkdir()
     places = {name: f"model-{number}.safetensors" for number, name in enumerate(tensors)}

@@ -18,7 +18,7 @@ LAYER_BYTES = ROWS * COLUMNS // BLOCK * BLOCK_BYTES
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """A model of which the disk holds the descriptions alone."""
+    """A model of which the disk holds only the descriptions."""
     path = tmp_path_factory.mktemp("large") / "model.gguf"
     tensors = [
         gguf.tensor(f"blk.{i}.ffn_up.weight", dims=(COLUMNS, ROWS), type=Q4_0, offset=i * LAYER_BYTES) for i in range(LAYERS)

@@ -32,7 +32,7 @@ def test_dequantize_gives_the_bits_of_the_producer(id, tmp_path):
 
 @pytest.mark.parametrize("id", PEERS)
 def test_a_file_in_its_folder_is_judged_as_the_folder_is(id):
-    """Protects: the copy that check saves and reads again finds the configuration that lies beside the file."""
+    """Protects: the copy that check saves and reads again finds the configuration next to the file."""
     for file in [*folder_of(id).glob("*.safetensors"), *folder_of(id).glob("*.bin")]:
         qcts("check", file)
 
@@ -302,7 +302,7 @@ def test_parts_may_lie_in_different_files(id, tmp_path):
 
 @pytest.mark.parametrize("id", [INTEGERS, GPTQ, AWQ, BLOCKS, MODELOPT, EXPERTS])
 def test_a_file_alone_needs_its_configuration(id, tmp_path):
-    """Protects: the config.json beside a file or after --config is used, and nothing is guessed without one."""
+    """Protects: the config.json next to a file or after --config is used, and nothing is guessed without one."""
     folder = folder_of(id)
     assert inspect(folder / "model.safetensors")["dialect"] == inspect(folder)["dialect"]
     qcts("check", folder / "model.safetensors")

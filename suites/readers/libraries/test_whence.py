@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`qcts whence DENSE QUANTIZED` names the scheme that made a file, of all that `qcts quantize` writes and of all goldens that record
-their weights; one changed bit has no recipe; and what the weight alone cannot decide is said to be open."""
+their weights; one changed bit has no recipe; and a weight that is not enough to decide is reported as undecided."""
 
 import json
 import re
@@ -192,7 +192,7 @@ def test_the_least_scale_tells_the_recipes_of_small_weights_apart(tmp_path):
 
 
 def test_dense_is_rounded_as_the_model_was(dense, tmp_path):
-    """DENSE in float32, and a file that was made of it in bfloat16."""
+    """DENSE in float32, and a file that was made from it in bfloat16."""
     wide = dense_file(tmp_path / "wide.safetensors", {"fc.weight": weights()}, "F32")
     for scheme in ("intx_b4_g32_sym", "int8_row", "mxfp4_even"):
         file = quantize(dense, scheme, tmp_path)
@@ -235,10 +235,10 @@ def test_codes_that_calibration_chose_are_left_open(id, tmp_path):
     document = whence(tmp_path / "dense.safetensors", folder, code=3)
     assert document["tensors"] == [] and document["undecided"]
     for tensor in document["undecided"]:
-        assert "calibration data" in tensor["reason"] and "the weight alone cannot decide" in tensor["reason"]
+        assert "calibration data" in tensor["reason"] and "the weight is not enough to decide" in tensor["reason"]
         assert re.match(r"(gptq|awq|compressed-tensors) \(\w+\)", tensor["what"])
     shown = " ".join(qcts("whence", tmp_path / "dense.safetensors", folder, code=3).stdout.split())
-    assert "the weight alone cannot decide" in shown and "NOT COMPARED" in shown
+    assert "the weight is not enough to decide" in shown and "NOT COMPARED" in shown
 
 
 @pytest.mark.parametrize("id", ["torchao_0_18_0/int8_g32/awq_9x96", "torchao_0_18_0/int4_tinygemm_g64/awq_16x128_f32"])

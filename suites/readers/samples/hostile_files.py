@@ -256,7 +256,7 @@ def long_keys(path):
 
 
 def legacy(sizes, body, keys, path):
-    """A file in torch.save's legacy format: five pickles, made of these parts, and no storages."""
+    """A file in torch.save's legacy format: five pickles, made from these parts, and no storages."""
     magic = b"\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
     version = b"M\xe9\3"
     info = text("protocol_version") + version + text("little_endian") + b"\x88" + text("type_sizes") + b"}(" + sizes + b"u"

@@ -70,7 +70,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_map_of_a_tag_that_is_not_in_the_file_is_told(command, container, tagged, tmp_path):
-    """A mistyped tag is never silent; beside it, a map that matches is not complained of."""
+    """A mistyped tag is never silent; a map next to it that matches is not complained of."""
     path = tagged(tmp_path / "a.pt", container, w=(counting((2,)), "cuda:0"))
     (tmp_path / "again.pt").write_bytes(path.read_bytes())
     words = [command, path, *[tmp_path / name for name in COMMANDS[command]]]
@@ -152,7 +152,7 @@ def test_tensors_of_devices_without_storages(form, container, tmp_path):
     for name, tensor in state.items():
         assert seen[name]["shape"] == list(tensor.shape) and seen[name]["dtype"] == str(tensor.dtype)[6:]
         assert seen[name]["attributes"]["device"] == "xla:0"
-    # Integers beside floats are not codes here, and "negative" holds NaN and infinity.
+    # Integers next to floats are not codes here, and "negative" holds NaN and infinity.
     told = json.loads(qcts("check", "--dialect", "plain", path, "--json", code=1).stdout)
     assert {v["case_id"] for v in told["verdicts"] if v["status"] != "pass"} == {"values.file/any/file"}
     assert {finding["tensor"] for finding in told["values"]["findings"]} == {"negative"}
@@ -180,7 +180,7 @@ def test_a_tensor_of_such_a_device_is_a_tensor(form, container, tmp_path):
     done = qcts("convert", path, tmp_path / "a.safetensors")
     assert "cannot store w: device: xla:0" in done.stderr
     assert {name: held[2] for name, held in read_safetensors(tmp_path / "a.safetensors").items()} == {n: raw(t) for n, t in state.items()}
-    assert locations(path) == dict.fromkeys(state, "cpu")  # the device stands among the attributes alone
+    assert locations(path) == dict.fromkeys(state, "cpu")  # the device is only among the attributes
     found = json.loads(qcts("diff", path, plain, "--json", code=1).stdout)
     assert [(d["path"], d["field"], d["a"]) for d in found["e2"]["differences"]] == [(n, "device", "xla:0") for n in state]
     found = json.loads(qcts("diff", path, plain, "--json", "--map-location", "xla:0=cpu").stdout)

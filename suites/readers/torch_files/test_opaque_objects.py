@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tensors inside of objects that --allow keeps: found, compared, written, or named where they are left out."""
+"""Tensors inside objects that --allow keeps: found, compared, written, or named if they are left out."""
 
 import json
 

@@ -44,7 +44,7 @@ def pairs(packed):
 def dequantized(value, tmp_path):
     torch.save({"w": value}, tmp_path / "in.pt")
     qcts("dequantize", tmp_path / "in.pt", tmp_path / "out.safetensors")
-    # Values drawn at random, such as zero points beside symmetric codes, are none that a recipe writes.
+    # Values drawn at random, such as zero points with symmetric codes, are not among those that a recipe writes.
     done = subprocess.run([BIN, "check", tmp_path / "in.pt", "--json"], capture_output=True, text=True)
     failed = [v["case_id"] for v in json.loads(done.stdout)["verdicts"] if v["status"] not in ("pass", "not_supported")]
     assert failed in ([], ["values.file/any/file"])

@@ -251,7 +251,7 @@ def test_other_files_are_refused_by_name(written, tmp_path):
         ([golden_2338("dictionary"), out, "--dialect", "torchao_safetensors"], 1, "LinearActivationQuantizedTensor"),
         ([int8, pt], 2, "resave"),
         ([golden_2338("single"), out], 2, "resave"),
-        ([int8, tmp_path / "out.txt"], 2, "ends in neither"),
+        ([int8, tmp_path / "out.txt"], 2, "must end in"),
         ([int8, out, "--dialect", "torchao_v2"], 2, "is not for safetensors"),
         ([golden_2338("single"), pt, "--dialect", "torchao_safetensors"], 2, "is not for pickles"),
         ([int8, out, "--dialect", "torchao_2339"], 2, "did you mean 'torchao_2338'?"),

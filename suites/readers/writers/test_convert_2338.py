@@ -137,7 +137,7 @@ def test_additional_metadata_is_shown_and_compared(tmp_path):
 
 
 def test_the_issues_entries_are_read_beside_plain_ones(tmp_path):
-    """A plain tensor in the issue's dialect is an entry of its own name, below which others may lie."""
+    """A plain tensor in the issue's dialect is an entry with its own name, below which there may be others."""
     words = {"tensor_type": "LinearActivationQuantizedTensor", "quant_kwargs": "{}"}
     words["input_quant_func"] = "torchao.dtypes.fbgemm_fp8_tensor.to_fbgemm_fp8"
     path = write_safetensors(

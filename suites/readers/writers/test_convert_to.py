@@ -202,7 +202,7 @@ def test_torchao_itself_dequantizes_to_the_bits_of_the_producer(id, tmp_path):
 
 
 def two_shards(id, folder):
-    """A copy of a golden whose tensors lie in two shards, one weight across both, with a config.json that says more."""
+    """A copy of a golden whose tensors are in two shards, one weight across both, with a config.json that says more."""
     source, out = file_of(id), folder / "shards"
     out.mkdir()
     tensors = read_safetensors(source / "model.safetensors")

@@ -164,7 +164,7 @@ def test_every_tensor_of_a_folder_that_no_class_holds_is_named(words, old_folder
 
 @pytest.mark.parametrize("id", [id for id in GOLDENS if id.startswith("transformers_4_57_1/") and "int8wo" in id])
 def test_folders_of_transformers_4_57(id, tmp_path):
-    """What its config.json says beside the recipe stays, such as modules_to_not_convert."""
+    """What its config.json says in addition to the recipe stays, such as modules_to_not_convert."""
     old = FIXTURES / GOLDENS[id]["file"]
     qcts("convert", "--as", "torchao_v2", old, tmp_path / "new")
     qcts("check", tmp_path / "new")

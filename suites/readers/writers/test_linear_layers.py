@@ -92,7 +92,7 @@ def test_an_architecture_decides(name, tmp_path):
     assert report["chosen_by"].startswith("architecture " + config["model_type"])
 
 
-# name: tensors of a state dict alone, the names that are chosen, a reason for one that is not
+# name: tensors of a state dict without a config, the names that are chosen, a reason for one that is not
 STATES = {
     "conv1d": (GPT2 | linear("head"), ["head"], "Conv1D: its bias belongs to the columns"),
     "linear_of_the_same_name": (

@@ -121,7 +121,7 @@ def test_like_copies_layers_scheme_and_configuration(id, tmp_path):
 @pytest.mark.parametrize("pickled", [False, True])
 @pytest.mark.parametrize("shards", [1, 3])
 def test_the_inputs_cut_is_kept(shards, pickled, tmp_path):
-    """Every tensor's parts lie in the file with its file's number; a pickled model becomes safetensors."""
+    """Every tensor's parts are in the file with its file's number; a pickled model becomes safetensors."""
     source, out = float_folder(INT8, tmp_path / "float", shards, pickled), tmp_path / "out"
     qcts("quantize", "--scheme", "int8_row", source, out)
     files = sorted(path.name for path in out.glob("*.safetensors"))
@@ -241,7 +241,7 @@ def refusals(tmp_path):
         ([*row, source, source], "is IN"),
         ([*row, source, source / ".." / "float/"], "is IN"),
         ([*row, alone, tmp_path / "out"], "so IN must be one with config.json"),
-        ([*row, source, tmp_path / "out.onnx"], "ends in neither .pt, .pth, .bin nor .safetensors, nor in / for a folder"),
+        ([*row, source, tmp_path / "out.onnx"], "must end in .pt, .pth, .bin or .safetensors, or in / for a folder"),
         ([*row, source, tmp_path / "out.safetensor"], "did you mean '.safetensors'?"),
         ([*row, source, tmp_path / "out.pt", "--overwrite"], "--max-shard-size and --overwrite are for a folder"),
         (["--scheme", "tinyq_w8a32", source, tmp_path / "out"], "transformers has no configuration for tinyq_w8a32"),

@@ -41,7 +41,7 @@ MODELS = {
 
 
 def folder_of(architecture, path, dtype=torch.float32, **more):
-    """Writes the folder and float.pt beside it, the state dict. Returns both."""
+    """Writes the folder and, next to it, float.pt, the state dict. Returns both."""
     config, shapes, ties = MODELS[architecture]
     torch.manual_seed(1)
     stored = {name: torch.randn(shape).to(dtype) for name, shape in shapes.items()}

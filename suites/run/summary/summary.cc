@@ -292,7 +292,7 @@ std::string status_counts(const RunReport& report) {
   return text;
 }
 
-// The first file's path, with the names of the others beside it if they fit.
+// The first file's path, followed by the names of the others if they fit.
 std::string files_line(const std::vector<std::string>& files, const Screen& screen) {
   std::string line = files.front();
   for (size_t i = 1; i < files.size(); ++i) line += ", " + fs::path(files[i]).filename().string();

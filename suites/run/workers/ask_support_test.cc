@@ -70,7 +70,7 @@ struct AskedFault {
 };
 class AskFaulty : public testing::TestWithParam<AskedFault> {};
 
-// The provider serves float32 alone and fails when it is asked about k = 13.
+// The provider serves only float32 and fails when it is asked about k = 13.
 TEST_P(AskFaulty, AKernelThatFailsWhenAskedCountsAsServing) {
   const auto [fault, timeout_s] = GetParam();
   const std::filesystem::path folder = executable_path().parent_path().parent_path() / "lib" / "selftest";

@@ -81,7 +81,7 @@ def test_it_is_resumed_or_discarded_when_asked(whole, tmp_path):
 
 def test_resuming_where_nothing_is_says_so(tmp_path):
     result = run(tmp_path / "typo", *SMALL, "--resume")
-    assert result.returncode == 0 and f"nothing to resume in {tmp_path}/typo: starts anew" in result.stderr
+    assert result.returncode == 0 and f"nothing to resume in {tmp_path}/typo: starts from the beginning" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["HUP", "INT", "TERM"])

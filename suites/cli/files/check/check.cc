@@ -97,12 +97,12 @@ Verdict judge_program_round_trip(const Checkpoint& checkpoint, const Golden& gol
 }
 
 // A file is not worse for a spelling of its pickle or container other than torch's: its contents were written
-// anew, read and compared, and a changed bit or value was seen.
+// again, read and compared, and a changed bit or value was seen.
 Verdict judge_round_trip_of(const Golden& golden, const JudgeContext& context, const std::string& rerun) {
   Verdict verdict = judge_file(Kind::round_trip, golden, context, rerun);
   for (const VerdictFinding& finding : verdict.findings)
     if (verdict.status == Status::pass && finding.caveat == Caveat::copied_bytes)
-      print_notes({finding.text + "; its contents were written anew and compared"});
+      print_notes({finding.text + "; its contents were written again and compared"});
   return verdict;
 }
 

@@ -62,7 +62,7 @@ Json read_if_there(const Checkpoint& checkpoint, const std::string& name) {
   return checkpoint.format == Format::directory ? read_json_file(checkpoint.path / name) : Json();
 }
 
-// Writes the index of several shards, with what IN's index says beside the sizes.
+// Writes the index of several shards, with what IN's index says in addition to the sizes.
 void write_shard_index(const Json& former, const std::map<std::string, std::string>& places, uint64_t bytes,
                        const fs::path& path) {
   Json json = former.is_object() ? former : Json::object();

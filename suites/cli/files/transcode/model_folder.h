@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes a model's folder anew: the same safetensors shards as IN, their index, config.json, and the other
+// Writes a model's folder again: the same safetensors shards as IN, their index, config.json, and the other
 // files.
 #pragma once
 
