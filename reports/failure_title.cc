@@ -33,7 +33,7 @@ bool all_have(const Group& group, Caveat caveat) {
   return std::ranges::all_of(group.verdicts, [&](const Verdict* verdict) { return verdict->has(caveat); });
 }
 
-// Texts of providers may hold anything; whoever shows a title makes it printable.
+// Texts of providers may hold anything, so the caller that shows a title makes it printable.
 std::string as_title(std::string text) {
   for (size_t at = 0; (at = text.find('#', at)) != text.npos;)
     text.replace(at, 1, std::isdigit(static_cast<unsigned char>(text.c_str()[at + 1])) ? "No. " : "");

@@ -121,7 +121,7 @@ ADD, MARK = "IADD3 R4, R4, 0x1, RZ ;", "HMMA.16816.F32.BF16 R4, R8, R12, R4 ;"
 @pytest.mark.parametrize(("code", "cold", "count"), [
     ([ADD, MARK, "@P0 BRA 0x10 ;", ADD], (), 2),
     ([ADD, MARK, MARK, "@P0 BRA 0x20 ;", "@P1 BRA 0x0 ;"], (), 2),  # the inner of two
-    ([ADD, MARK, "BRA 0x50 ;", ADD, "@P1 BRA 0x0 ;", "@P0 BRA 0x10 ;", "EXIT ;"], (), 3),  # forward over what is no part of the loop
+    ([ADD, MARK, "BRA 0x50 ;", ADD, "@P1 BRA 0x0 ;", "@P0 BRA 0x10 ;", "EXIT ;"], (), 3),  # forward over what is not part of the loop
     ([MARK, "@P0 BRA 0x0 ;", MARK, "EXIT ;"], (), 2),  # the rest of a row after an unrolled loop
     ([MARK, "@!P1 BRA 0x40 ;", "LDG.E.U8 R4, [R2.64] ;", ADD, "@P0 BRA 0x0 ;", "EXIT ;"], (r"LDG\S*U8",), 3),
     ([MARK, "@!P1 BRA 0x70 ;", ADD, "@P2 BRA 0x60 ;", "LDG.E.U8 R4, [R2.64] ;", "BRA 0x70 ;", "LDG.E.U8 R4, [R2.64] ;", "@P0 BRA 0x0 ;"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests what a night leaves behind: a comparison, a line for a chat, and no more than the last nights."""
+"""Tests what a night leaves: a comparison, a line for a chat, and no more than the last nights."""
 
 import json
 import subprocess
@@ -51,7 +51,7 @@ def test_only_the_last_nights_are_kept(nights):
     for day in (3, 4, 5):
         report(nights, 0, "--date", f"2026010{day}", "--keep", "2")
     kept = sorted(path.name for path in (nights / "kept").iterdir())
-    assert kept == ["20260104", "20260105", "last.json", "notes"], "a folder that is no date is nobody's to delete"
+    assert kept == ["20260104", "20260105", "last.json", "notes"], "a folder whose name is not a date is not deleted"
 
 
 def test_a_first_night_has_nothing_to_compare_with(nights, tmp_path):

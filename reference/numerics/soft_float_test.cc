@@ -168,7 +168,7 @@ TEST(SoftFloat, Float64RoundsOnce) {
   EXPECT_EQ(decode_float(DType::bfloat16, encode_float(DType::bfloat16, static_cast<float>(above_tie))), 1.0);
 }
 
-// The sum is inexact in double and lands on a bfloat16 tie; only the lost part tells the direction.
+// The sum is inexact in double and lands on a bfloat16 tie; only the lost part shows the direction.
 TEST(SoftFloat, FmaRoundsOnceHoweverFarTheOperandsAreApart) {
   const double tie = 1 + 0x1p-8;
   EXPECT_EQ(fma_in(DType::bfloat16, 1, 0x1p-100, tie), 1 + 0x1p-7);

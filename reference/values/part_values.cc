@@ -99,7 +99,7 @@ void ValueCollector::add_affine(const NamedTensor& named) {
 
 // torch refuses to dequantize zero points outside of the codes' range.
 // torch's observers keep scales above an epsilon and divide the range of a weight by three codes at least.
-// add_finite_part() looks for scales by channel that are no numbers.
+// add_finite_part() looks for scales by channel that are not numbers.
 void ValueCollector::add_qtensor(const NamedTensor& named) {
   if (!is_qtensor(named)) return;
   constexpr double kMost = 2.0 / 3 * static_cast<double>(std::numeric_limits<float>::max());

@@ -42,7 +42,7 @@ bool is_shared_library(const std::filesystem::path& path);
 
 // Returns the path as a command in the current folder would write it.
 // A path inside that folder becomes relative, any other path absolute.
-// The result always contains a slash, so that it is not taken for a name.
+// The result always contains a slash, so that it is not mistaken for a name.
 std::string path_word(const std::filesystem::path& path);
 std::string program_word();  // path_word() of program_path(), quoted
 // Quotes the text for a shell, if necessary.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A seed that whoever runs the judge keeps to themselves: records and reports give only its hash.
+// A seed that is kept secret by the person who runs the judge: records and reports give only its hash.
 #pragma once
 
 #include <cstdint>

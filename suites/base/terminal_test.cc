@@ -43,7 +43,7 @@ TEST(Screen, ColumnsAreTakenFromTheEnvironment) {
       {"132", 132}, {"3", 40}, {"", 80}, {"12x", 80}, {"-5", 80}};
   for (const auto& [word, columns] : asked) {
     const EnvironmentVariable set("COLUMNS", word);
-    EXPECT_EQ(screen_of(-1).columns, columns) << word;  // -1 is no terminal
+    EXPECT_EQ(screen_of(-1).columns, columns) << word;  // -1 is not a terminal
   }
   EXPECT_FALSE(screen_of(-1).colour);
 }

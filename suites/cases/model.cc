@@ -287,7 +287,7 @@ DType dtype_of(const Json& json, const Json& whole) {
   return DType::bfloat16;
 }
 
-// Finds the groups and bits of the weights, wherever a library keeps them in its own config.
+// Finds the groups and bits of the weights, for every library's own place in the config.
 void read_quantization(const Json& json, std::set<int64_t>& groups, std::set<int>& bits) {
   for (const auto& [key, value] : json.items()) {
     const bool is_of_x = key.find("activation") != key.npos || key.starts_with("kv_cache");

@@ -133,7 +133,7 @@ void print_one(const Identified& one, Printout& out) {
   for (const std::vector<std::string>& set : one.answers.not_told_apart()) {
     std::string names;
     for (const std::string& name : set) names += (names.empty() ? "" : " = ") + name;
-    out.text("no input tells apart: " + names, 2, Ink::faint);
+    out.text("no input can tell apart: " + names, 2, Ink::faint);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // qcts shrink ID: makes a failing case small enough to send, as long as its diagnosis stays; where a smaller
-// input fails otherwise, it keeps that too. qcts replay FILE: runs it on a kernel again.
+// input fails differently, it keeps that too. qcts replay FILE: runs it on a kernel again.
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -119,7 +119,7 @@ Outcome shrink_found(const ReplayArguments& words, const OfferedCase& found, Pro
   Replay start{test_vector.input, test_vector.exact_bits, found.asked.id,
                offer.provider + "_" + offer.variant};
   Verdict first = worker.ask(start, offer, words.timeout_s);
-  // A case may fail in a problem that is made of its data and has no id.
+  // A case may fail in a problem that is made from its data and has no id.
   for (ProblemBeside& problem : problems_beside(found.asked, test_vector.input)) {
     if (is_failure(first.status)) break;
     start.input = std::move(problem.input);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`qcts schemes --define`: the table that whoever writes a kernel needs."""
+"""`qcts schemes --define`: the table that an author of a kernel needs."""
 
 import json
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests `qcts run --seed-file`: a secret seed asks a question of its own, again and again, and no file tells it."""
+"""Tests `qcts run --seed-file`: a secret seed always asks the same question of its own, and no file reveals the seed."""
 
 import gzip
 import hashlib

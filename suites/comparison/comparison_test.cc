@@ -159,7 +159,7 @@ TEST(RunComparison, ANoisyRoofDoesNotHideASlowerKernel) {
 
 Interval quartile_around(double us) { return {us, us / 1.005, us * 1.005, 200}; }
 
-// A kernel whose fastest calls happen to be slower, and whose other calls are not, is no slower kernel.
+// A kernel whose fastest calls happen to be slower, and whose other calls are not, is not a slower kernel.
 TEST(RunComparison, TheLowerQuartileMustAgree) {
   std::vector<CaseState> before = eight_timed_cases(1), now = eight_timed_cases(2);
   now[3] = timed_case(now[3].id, 115);

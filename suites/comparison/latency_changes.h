@@ -11,7 +11,7 @@
 // kernels had a spread of at most 0.9 %, and fastest calls of up to 2.8 %. Medians would not do, because
 // neighbours on a virtual machine come and go for seconds at a time.
 //
-// Two runs of the same kernels differ by more than the intervals within each run suggest, because memory lies
+// Two runs of the same kernels differ by more than the intervals within each run suggest, because memory is
 // elsewhere. The additional spread is estimated from the runs themselves:
 //   - With a history of the case, the spread follows from its earlier nights.
 //     The interval is the prediction interval of one further night.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`qcts compare --digests`: outputs of our CUDA kernels on a device are those of the executor bit for bit, and one that is not is named.
 
-The device is the fake one, which runs the same executor behind a driver, a stream and device memory."""
+The device is the fake one, which runs the same executor below a driver, a stream and device memory."""
 
 import gzip
 import json

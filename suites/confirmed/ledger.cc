@@ -71,7 +71,7 @@ bool is_same(const LedgerRow& a, const LedgerRow& b) {
   return std::tie(a.op, a.scheme, a.variant) == std::tie(b.op, b.scheme, b.variant);
 }
 
-// How much a ledger's row proves now; the largest is told.
+// How much a ledger's row proves now; the largest is reported.
 struct Proof {
   int rank = 0;  // 0: nothing
   std::string text;

@@ -161,7 +161,7 @@ TEST_F(HistoryFile, RefusesShardsAndRunsOutOfOrder) {
 TEST_F(HistoryFile, OtherFilesAreRefusedByName) {
   EXPECT_THAT(refusal_of(Outcome::usage, [&] { open(Database::Mode::read); }),
               HasSubstr("there is no history"));
-  std::ofstream(file()) << "not a database, but long enough to be taken for one: " << std::string(2000, 'x');
+  std::ofstream(file()) << "not a database, but long enough to look like one: " << std::string(2000, 'x');
   for (const Database::Mode mode : {Database::Mode::read, Database::Mode::write})
     EXPECT_THAT(refusal_of(Outcome::usage, [&] { open(mode); }), HasSubstr("not an SQLite file"));
   fs::remove(file());

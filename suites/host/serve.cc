@@ -343,7 +343,7 @@ class Host {
     put_text(answer.text, support.reason);
   }
 
-  // The kernel tells its failure to the thread that called it, so it is asked at once.
+  // A kernel gives the reason of its failure only to the thread that called it, so it is asked at once.
   static void say_failure(const qcts_kernel& kernel, HostAnswer& answer) {
     answer.failure[0] = '\0';
     answer.failure_outcome = HostOutcome::answered;

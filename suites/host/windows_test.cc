@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests that whoever has a host's descriptor of the inputs can read them and never write them.
+// Tests that a process with a host's descriptor of the inputs can read them and never write them.
 #include "suites/host/windows.h"
 
 #include <cerrno>

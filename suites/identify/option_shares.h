@@ -16,7 +16,7 @@
 namespace qcts {
 
 // Elements of a kernel's answers that are those of an option. All NaNs of a floating plane are equal. An
-// element of a linear's y is equal if it lies in the option's range, by the roundings that the kernel
+// element of a linear's y is equal if it is in the option's range, by the roundings that the kernel
 // declares.
 struct OptionShare {
   std::string name, choice;               // as RecipeOption has them

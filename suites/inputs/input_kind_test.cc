@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects the kind of an input: every value that a generator draws lies in the range from which the kind
+// Protects the kind of an input: every value that a generator draws is in the range from which the kind
 // follows.
 #include "suites/inputs/input_kind.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hundreds of calls of one kernel in one process, each of which is judged, with a larger problem before and
-// another exactly 256 calls after it: a counter of 8 bits that tells old data from new takes them for one.
+// another exactly 256 calls after it: to a counter of 8 bits that tells old data from new, both are one call.
 #pragma once
 
 #include <optional>

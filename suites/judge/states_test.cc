@@ -72,7 +72,7 @@ qcts_status keeps_answers(const qcts_problem* problem) {
   return status;
 }
 
-// Keeps copies of the bias, or of the scales, for as long as they lie at the same address.
+// Keeps copies of the bias, or of the scales, for as long as they are at the same address.
 struct Copy {
   const void* from = nullptr;
   std::vector<char> bytes;

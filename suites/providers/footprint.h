@@ -17,7 +17,7 @@ namespace qcts {
 struct Footprint {
   uint64_t private_bytes = 0;                // resident memory that is not shared with the judge
   uint64_t descriptors = 0;                  // open
-  std::map<pid_t, uint64_t> thread_ns = {};  // CPU time of each thread, as far as the system tells
+  std::map<pid_t, uint64_t> thread_ns = {};  // CPU time of each thread, as far as the system gives it
   uint64_t ended_ns = 0;                     // of all threads that have ended
   uint64_t said_bytes = 0;    // written to its standard output and error, and by the judge's own process
   bool has_our_cores = true;  // its first thread may use the processors that this process may use

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that are no checkpoint: named for what they are, in one line, whatever their name; and wishes that do nothing."""
+"""Files that are not checkpoints: one line says what they are, whatever their name; and options that change nothing."""
 
 import bz2
 import gzip

@@ -55,7 +55,7 @@ StatedVerdict row_from(const Json& json, const std::string& provider) {
   if (json.contains("output_hash")) {
     row.verdict.output_hash = field(json, "output_hash");
     if (!is_output_hash(row.verdict.output_hash))
-      throw std::runtime_error("verdicts: 'output_hash' of " + id + " is no hash");
+      throw std::runtime_error("verdicts: 'output_hash' of " + id + " is not a hash");
   }
   row.sha256 = field(json, "sha256");
   return row;

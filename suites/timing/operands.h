@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bytes of timed operands: in memory that this process can address, or on the device behind it.
+// The bytes of timed operands: in memory that this process can address, or on the device.
 #pragma once
 
 #include <cstddef>

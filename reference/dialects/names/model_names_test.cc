@@ -27,7 +27,7 @@ TEST(NamePattern, MatchesAsPythonDoes) {
   EXPECT_EQ(first_match(R"((?:a|bc)+d?)", "xabcabd"), "abca");
   EXPECT_EQ(first_match(R"((?:a|bc)+d?)", "xabcad"), "abcad");
   EXPECT_EQ(first_match("[^.]+$", "a.bc"), "bc");
-  EXPECT_EQ(first_match("a(b|c)?d*", "xa"), "a");  // text that may be absent is no condition
+  EXPECT_EQ(first_match("a(b|c)?d*", "xa"), "a");  // text that may be absent is not a condition
   EXPECT_EQ(first_match("ab?c", "ac"), "ac");
   EXPECT_EQ(first_match("ab+c", "abbc"), "abbc");
   EXPECT_THROW(NamePattern({"(?P<a>b)"}), std::invalid_argument);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects the sentence that tells a vendor what is wrong: a kernel with exactly one mistake gets exactly its
+// Protects the sentence that says what is wrong: a kernel with exactly one mistake gets exactly its
 // name, a right one and one with two mistakes get none.
 #include "suites/judge/diagnosis/answer_hypotheses.h"
 

@@ -18,7 +18,7 @@ WeightExplanation explain_dequantized(const KernelInput& input, std::span<const 
 
 struct ProbedWeights {
   std::string text;        // "effective weights by one-hot probing: ..." and describe(WeightExplanation)
-  bool are_right = false;  // so the fault lies elsewhere
+  bool are_right = false;  // so the fault is elsewhere
   bool are_explained = false;
   std::string agree_with = {};  // WeightExplanation::agrees_with()
   // The weights that linear used, [n, k], and their relative error; empty unless every column was probed.

@@ -116,7 +116,7 @@ TEST(WeightHypotheses, OnlyWhatWasProbedIsCalledRight) {
   EXPECT_EQ(describe(w.explained(right, 8)), "the 192 probed weights are right");
 }
 
-// 0 times a weight that is no number is NaN, so it says nothing of the others of its row.
+// 0 times a weight that is not a number is NaN, so it says nothing about the other weights of its row.
 TEST(WeightHypotheses, ARowWithANaNIsNoEvidenceAgainstItsOthers) {
   Weights w;
   for (Plane& plane : w.input.planes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests that a verdict says where wrong elements lie only if this tells them from the right ones.
+// Tests that a verdict says where wrong elements are only if that separates them from the right ones.
 #include "suites/judge/diagnosis/wrong_places.h"
 
 #include <cmath>

@@ -204,7 +204,7 @@ TEST_P(ExactSumsForScheme, ExactSumsStayExactUnderEveryPolicy) {
   }
 }
 
-// At each step of quantized x, half of the elements lie on one side and half on the other.
+// At each step of quantized x, half of the elements are on one side and half on the other.
 TEST_P(GenerateForScheme, BoundaryRowsOfXLieAtSteps) {
   for (const ActivationInfo& policy : scheme().activations()) {
     if (policy.name == kWeightOnly) continue;

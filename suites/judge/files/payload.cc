@@ -167,7 +167,7 @@ std::optional<Mismatch> compare_files(const std::string& name, std::span<const s
 
 std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint& got) {
   ContentFindings found = compare_content(content_of(want), content_of(got));
-  // A program is told from another by what it answers.
+  // Two programs differ if their answers differ.
   if (!want.script || !got.script) found = strictly(std::move(found));
   if (found.different.empty()) return std::nullopt;
   const ContentDifference& first = found.different.kept().front();

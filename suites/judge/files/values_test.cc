@@ -199,7 +199,7 @@ std::optional<SchemeTensor> sampled_tensor(const Checkpoint& checkpoint, const S
   return std::nullopt;
 }
 
-// Returns where the part that holds a plane lies in the file; nullopt for a plane that is converted.
+// Returns the position in the file of the part that holds a plane; nullopt for a plane that is converted.
 std::optional<size_t> offset_of(const Checkpoint& checkpoint, const Sample& sample, const Plane& plane,
                                 std::span<const std::byte> file) {
   for (const NamedTensor& named : checkpoint.tensors) {
@@ -245,7 +245,7 @@ constexpr Writable kWritable[] = {
     {"gguf_proto", "super_block_min_scale", "0",
      "a minimum below 63 times the smallest number divided by 63 is 0"},
     {"nf4", "scaler_mean", "0", "float16: one scaler of 2^-9 among 2^16 blocks has a mean that rounds to 0"},
-    {"nf4", "quantization_factor", "3e38", "256 / (2 * d) for scalers that lie d = 4.3e-37 from their mean"},
+    {"nf4", "quantization_factor", "3e38", "256 / (2 * d) for scalers that are d = 4.3e-37 from their mean"},
 };
 
 TEST(Values, PlantedOnesAreFoundUnlessTheRecipeWritesThem) {

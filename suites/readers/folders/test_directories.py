@@ -88,7 +88,7 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize("case", CONTRADICTIONS)
 def test_a_config_that_contradicts_the_payload_is_reported_by_name(case, tmp_path):
-    """Protects: what can be read is shown and judged; nothing is made of a weight that may mean something else."""
+    """Protects: what can be read is shown and judged; a weight that may mean something else is not converted."""
     id, change, detail = CONTRADICTIONS[case]
     folder, out = changed_directory(id, tmp_path, change), tmp_path / "out.safetensors"
     done = qcts("inspect", folder, "--json")

@@ -207,7 +207,7 @@ def write_shards(folder, names):
 @pytest.mark.parametrize("stem", STEMS)
 @pytest.mark.parametrize("total, digits", [(2, 5), (3, 5), (11, 5), (2, 6), (3, 1)])
 def test_shards_without_an_index_are_all_read_or_refused(stem, total, digits, tmp_path):
-    """Protects: half of a model is never taken for the whole."""
+    """Protects: half of a model is never mistaken for the whole."""
     names = numbered(stem, total, digits)
     folder = write_shards(tmp_path / "model", names)
     done = qcts("inspect", folder, "--json")

@@ -75,7 +75,7 @@ BESIDE = ["step", "delta", "w_s", "sf", "alpha", "quant_step", "weight_zero_poin
 @pytest.mark.parametrize("dtype", ["I8", "U8", "I16", "U16", "I32", "U32"])
 @pytest.mark.parametrize("codes", ["weight", "qdata", "packed_codes"])
 def test_an_integer_weight_beside_a_float_is_a_quantized_layer(codes, dtype, name, tmp_path):
-    """Whatever the float is called; a layer's bias is no scale, and stays."""
+    """Whatever the float is called; a layer's bias is not a scale, and stays."""
     tensors = {f"{M}.{codes}": entry(dtype, 64, 16), f"{M}.{name}": entry("F32", 64, 1), M + ".bias": entry("F32", 64)}
     found = named_by_inspect(tmp_path, tensors)
     assert found[f"{M}.{codes}"] and found[f"{M}.{name}"] and found[M + ".bias"] is None

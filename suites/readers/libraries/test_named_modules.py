@@ -187,7 +187,7 @@ def test_words_that_may_be_about_no_module(case, tmp_path):
 
 
 def test_a_shard_alone_cannot_tell(tmp_path):
-    """Protects: the module of a word may lie in another shard, so nothing is read behind a prefix."""
+    """Protects: the module of a word may be in another shard, so nothing is read below a prefix."""
     model = Model(MLX, tmp_path)
     renamed(model, lambda name: "language_model." + name)
     folder = model.write()

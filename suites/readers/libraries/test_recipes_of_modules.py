@@ -146,7 +146,7 @@ ZEROS = {
 @pytest.mark.parametrize("other", [False, True])
 @pytest.mark.parametrize("id", ZEROS)
 def test_zeros_of_modelopt_are_noted(id, other, tmp_path):
-    """Protects: NaN that the library itself writes is no fault of the file, and is told; any other NaN is found."""
+    """Protects: NaN that the library itself writes is not a fault in the file, and is noted; any other NaN is a finding."""
     values, part = ZEROS[id]
     model = Model(id, tmp_path)
     zeros_by_modelopt(model, values)

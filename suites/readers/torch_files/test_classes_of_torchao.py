@@ -36,7 +36,7 @@ def test_bits_are_the_librarys_own(drawn):
 
 
 def test_the_comparison_can_fail(drawn):
-    """A wrong bit, another shape and NaN are told apart."""
+    """The test can tell a wrong bit, another shape and NaN apart."""
     assert library_bits.same_floats(b"\x00\x7fAB", b"\x00\x7fAB", "BF16")
     assert not library_bits.same_floats(b"\x00\x40", b"\x01\x40", "BF16")
     assert library_bits.same_floats(b"\xc0\x7f", b"\xc1\xff", "BF16")

@@ -202,7 +202,7 @@ def test_dequantize_keeps_the_metadata_that_a_user_added(tmp_path):
 
 
 def test_allow_takes_several_names(tmp_path):
-    """`--allow A B` is `--allow A --allow B`, wherever FILE and OUT stand."""
+    """`--allow A B` is `--allow A --allow B`, wherever FILE and OUT are on the command line."""
     file, out = tmp_path / "whole.pt", tmp_path / "out.pt"
     torch.save(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()), file)
     names = [f"torch.nn.modules.{name}" for name in ("container.Sequential", "linear.Linear", "activation.ReLU")]

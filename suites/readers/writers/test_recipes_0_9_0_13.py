@@ -67,7 +67,7 @@ READ_ONLY = {
     "Float8DynamicActivationInt4WeightConfig": "Int4PreshuffledTensor",
     "FbgemmConfig": "FbgemmFp8Tensor, Int4Tensor or Int4PreshuffledTensor",
 }
-# Names in quant_api.py that are no recipes of a weight.
+# Names in quant_api.py that are not recipes for a weight.
 NO_RECIPE = {
     "quantize_", "insert_observers_", "swap_conv2d_1x1_to_linear", "change_linear_weights_to_int8_dqtensors",
     "change_linear_weights_to_int8_woqtensors", "change_linear_weights_to_int4_woqtensors", "autoquant",

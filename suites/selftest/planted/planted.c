@@ -18,7 +18,7 @@ static qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
   if (p->device == 0 && !packs && !is_narrow && dtype == QCTS_F32 &&
       (!is_mx || strncmp(p->scheme_name, "mxfp4_", 6) == 0))
     return QCTS_OK;
-  snprintf(why, why_size, "float32 alone, and mxfp4 alone of mx");
+  snprintf(why, why_size, "only float32, and only mxfp4 of mx");
   return QCTS_UNSUPPORTED;
 }
 

@@ -53,7 +53,7 @@ static qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
   if (p->device == 0 && element_of(p) != NULL &&
       (rounding == QCTS_SCALE_FLOOR || rounding == QCTS_SCALE_RCEIL) && (SERVES))
     return QCTS_OK;
-  snprintf(why, why_size, "floor and rceil on the host alone");
+  snprintf(why, why_size, "only floor and rceil, and only on the host");
   return QCTS_UNSUPPORTED;
 }
 

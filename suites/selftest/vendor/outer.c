@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A provider whose kernels lie in a second library, inner.so beside it, which it opens itself. */
+/* A provider whose kernels are in a second library next to it, inner.so, which it opens itself. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <qcts_kernel.h>

@@ -40,7 +40,7 @@ bool same_elements(const NamedTensor& in, const NamedTensor& out) {
   return a.dtype == b.dtype && a.shape == b.shape && row_major_bytes(a) == row_major_bytes(b);
 }
 
-// Adds up what is rounded otherwise, over all weights.
+// Counts what is rounded differently, over all weights.
 class OtherRounding {
  public:
   void add(const NamedTensor& tensor, const WeightComparison& found) {
