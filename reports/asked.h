@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Describes a question to a provider, as far as it may limit what the provider serves.
+// The properties of a question by which a provider may limit what it serves.
 #pragma once
 
 #include <cstdint>

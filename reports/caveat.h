@@ -19,16 +19,16 @@ enum class Caveat : uint8_t {
   hostile_input,     // no library means this input, and the provider promises no right answer to it
   harm,              // the provider did what could damage its host; no input excuses that
   overrun,           // harm that may have damaged anything: its process must not judge further cases
-  // These say what a kernel did that failed, where its judge recognizes it. They change no status.
+  // These say what a failed kernel did, if the judge recognizes it. They change no status.
   wrote_nothing,        // the output still held what it held before the call
-  stopped_writing,      // so did the output of a later call, after a right first one
-  left_earlier_answer,  // so did an output that held another answer before
+  stopped_writing,      // the same in a later call, after a right first answer
+  left_earlier_answer,  // the same for an output that held another answer before
   wrote_part,           // exactly the wrong elements still held what they held before
   wrote_later,          // the output changed after the call had returned
   same_everywhere,      // every element of the answer is the same
   copied_input,         // the answer is x
-  earlier_answer,       // the answer to other data at the same addresses, as a call before gave it
-  narrow_sum,           // the weights are right, and sums of two products are not
+  earlier_answer,       // the answer that an earlier call gave to other data at the same addresses
+  narrow_sum,           // the weights are right, but sums of two products are not
   refused_by_values,    // supports() refuses the data and accepts others at the same addresses
 };
 inline constexpr int kCaveatCount = static_cast<int>(Caveat::refused_by_values) + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests the model of a run: cells, groups with one cause, changes against the run before, and their size.
+// Tests the model of a run: cells, groups with one cause, changes against the previous run, and their size.
 #include "reports/cells.h"
 
 #include <gmock/gmock.h>

@@ -11,7 +11,7 @@
 
 namespace qcts {
 
-inline constexpr size_t kMaxLimits = 5;  // a provider that needs more has none that a user could know
+inline constexpr size_t kMaxLimits = 5;  // a provider that needs more follows no rule that a user could know
 
 enum class LimitField : uint8_t {
   w_dtype,
@@ -27,7 +27,7 @@ enum class LimitField : uint8_t {
   k,
   group
 };
-// `differs`: y or the bias has a type other than x's, or x one other than the weight's.
+// `differs`: y or the bias has a type other than x's, or x a type other than the weight's.
 enum class LimitRule : uint8_t { equal, mixed, differs, above, below, no_multiple };
 
 // A rule: every asked case that it matches was declined.

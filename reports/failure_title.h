@@ -11,7 +11,7 @@ namespace qcts {
 
 // Returns the text between "hypothesis: " and its prediction, or "" if the reason names no hypothesis.
 std::string hypothesis_of(const std::string& reason);
-// Returns the mistake with which too few values agree to name it, or "".
+// Returns a mistake that fits, but on too few values to be named, or "".
 std::string agreement_of(const std::string& reason);
 // Returns the place that holds all that is wrong, "the last column", or "" if the reason names none.
 std::string region_of(const std::string& reason);

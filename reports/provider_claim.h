@@ -40,7 +40,7 @@ struct PromisedProfile {
 struct ProviderClaim {
   std::string provider, version;
   std::string profile;                // the promised ones; "" if none was promised
-  std::vector<std::string> options;   // of the ledger, which these play in place of the schemes' own
+  std::vector<std::string> options;   // of the ledger, which the profiles set in place of the schemes' own
   std::string broken_promise;         // why it does not serve them; "" if it does
   std::vector<ServedPart> parts;      // those with a pass
   std::vector<std::string> unserved;  // those without one: "linear of intx_b3_g32_asym"

@@ -45,7 +45,7 @@ struct RunReport {
   std::vector<std::string> arguments, selection;  // selection: every option that narrowed the run
   double wall_s = 0;
   uint64_t host_round_trips = 0;  // for these verdicts; only the summary reports them
-  std::string stopped;            // why cases are left that were not judged, or ""
+  std::string stopped;            // why some cases were not judged, or ""
   LeftOut left_out;
   uint64_t seed = 0;
   std::string seed_sha256;  // of the file with a secret seed, or ""
@@ -64,7 +64,7 @@ struct RunReport {
   // Value coverage of the verdicts, by scheme.
   nlohmann::ordered_json coverage = nlohmann::ordered_json::array();
   nlohmann::ordered_json changes =
-      nullptr;  // changes_json() of suites/comparison; null if there is no run before
+      nullptr;  // changes_json() of suites/comparison; null if there is no earlier run
   std::string latency_note;
   LatencyTrust latency_trust;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A small picture of where a matrix is wrong. Faults of a tail, a tile or a lane are recognised at sight.
+// A small picture of where a matrix is wrong. Faults of a tail, a tile or a lane are recognized at a glance.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct WrongMap {
   uint64_t rows_a_cell = 1,
            cols_a_cell = 1;  // powers of two; cells at the right and lower edge may be smaller
   // One string per row of cells, one letter per cell: the share of its elements that are wrong, from
-  // '0', none, over '1' to '8', some in eighths rounded up to '8', which is not all, to '9', all.
+  // '0' is none, '1' to '8' are some, in eighths rounded up, but not all, and '9' is all.
   std::vector<std::string> cells;
 
   bool operator==(const WrongMap&) const = default;

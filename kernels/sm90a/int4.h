@@ -11,7 +11,7 @@
 //
 // Products are exact. Each group has its own sums, and its scale acts on the finished sum. The zero acts
 // on the sum of x over the group, which a first pass computes. The two parameters of a row and group are
-// loaded straight to registers, while the group before is multiplied.
+// loaded straight to registers, while the previous group is multiplied.
 //
 // Codes and x have separate rings, since 128 bytes are 256 of k in codes and 64 in x. Rows of x share the
 // decoding. With tiles of 128 by 128, one group of warps decodes while the other multiplies. Still the kernel

@@ -92,7 +92,8 @@ class CpuClocks {
   explicit CpuClocks(pid_t process);
   // Returns the seconds of CPU time that they have used. Costs a microsecond each.
   double running_seconds() const;
-  // Returns those of their children that have ended, in steps of some milliseconds. Costs some 20 us each.
+  // Returns the CPU seconds of their children that have ended, in steps of some milliseconds. Costs about 20 us
+  // each.
   double waited_seconds() const;
 
  private:

@@ -61,16 +61,16 @@ struct Plan {
   // The inputs that repeat a family in another dtype run on at most this many schemes of a family, chosen in
   // the same way. Absent: on all of them.
   std::optional<int64_t> other_dtypes_a_family;
-  // Names of schemes whose linear is asked one weight of more than 2^32 bytes (suites/inputs/far_weight.h),
-  // of each provider's best variant.
+  // Names of schemes whose linear is also judged on one weight of more than 2^32 bytes
+  // (suites/inputs/far_weight.h), in each provider's best variant.
   std::vector<std::string> far_schemes;
   // If true, determinism is tested on one input of each input family.
   // The input is chosen as `once_a_family` chooses, but among the cheapest.
   // One input is enough because determinism is a property of kernels.
   bool determinism_once = false;
-  // Of the determinism cases, one in this many asks what costs most, and all of a provider of few schemes do:
-  // a process of its own (suites/judge/fresh_process.h), what hundreds of calls leave behind, and each number
-  // of threads many times.
+  // One in this many determinism cases, and every case of a provider with few schemes, also asks what costs
+  // the most: a separate process (suites/judge/fresh_process.h), what hundreds of calls leave behind, and many
+  // repeats with each number of threads.
   int64_t costly_share = 1;
   // If true, emulated variants run on one input of each input family, chosen in the same way.
   bool emulated_once = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Profiles: sets of mustpass cases that a provider promises to serve (qcts_provider.profile).
 // Each family of schemes is a profile with the same name, with all its operations and policies.
-// suites/profiles.json names further ones. A profile may play options of the ledger in place of those that
-// the schemes follow: the expected answers are computed with them.
+// suites/profiles.json names more. A profile may set options of the ledger in place of those that the schemes
+// follow. The expected answers are then computed with these options.
 #pragma once
 
 #include <filesystem>
@@ -38,11 +38,11 @@ std::vector<Profile> load_profiles(const std::filesystem::path& file);
 // name, with the nearest known one.
 std::vector<Profile> profiles_named(std::string_view words, const std::vector<Profile>& known);
 
-// The recipes that the profiles of one provider play.
+// The recipes that the profiles of one provider set.
 class PlayedProfiles {
  public:
   PlayedProfiles() = default;
-  // Throws std::runtime_error if two profiles have a scheme in common and play other options on it.
+  // Throws std::runtime_error if two profiles have a scheme in common and set different options for it.
   explicit PlayedProfiles(const std::vector<Profile>& profiles);
 
   const std::vector<std::string>& options() const { return options_; }  // sorted

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds what a provider offers but no case asks, such as a kernel under a name that nothing here has: it
-// would be dropped in silence.
+// Finds what a provider offers but no case asks, such as a kernel with a name that is not
+// known here. Without this, it would be dropped silently.
 #pragma once
 
 #include <span>

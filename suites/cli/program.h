@@ -7,7 +7,7 @@
 namespace qcts::cli {
 
 // The commit from which the program was built, such as "ec7801b5" or "ec7801b5-dirty"; "unknown" if neither
-// git nor an archive made by git tells. built_commit.cmake defines it only in the program qcts, so that a
+// git nor an archive made by git says. built_commit.cmake defines it only in the program qcts, so that a
 // new commit compiles one file.
 extern const char* const kBuiltCommit;
 

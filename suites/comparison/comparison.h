@@ -57,7 +57,7 @@ struct RunComparison {
   std::vector<StatusChange> newly_failing, gone, newly_not_supported, newly_inconclusive, newly_robustness;
   std::vector<StatusChange> fixed, newly_supported, added;
   uint64_t still_failing = 0, unchanged = 0;
-  uint64_t drawn_anew = 0;  // cases that pass and that another seed asked something else before
+  uint64_t drawn_anew = 0;  // cases that pass, and that an earlier run with another seed asked something else
   PaceComparison latency;
   bool latency_left_out = false;  // true if the user asked to leave latency out
   std::vector<BytesChange> sizes;

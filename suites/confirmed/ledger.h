@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ledger of kernels that passed on a GPU: a file for each kind of GPU in this folder, written by
-// `qcts confirm` alone (suites/history/confirm.h).
+// The ledger of kernels that passed on a GPU: a file for each kind of GPU in this folder, written
+// only by `qcts confirm` (suites/history/confirm.h).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct LedgerRow {
   uint64_t asked = 0, passed = 0, failed = 0, declined = 0;
   // Cases of the row's operation and family in mustpass, of the kinds a device is asked.
   uint64_t mustpass = 0;
-  // Outputs that are those of the executor bit for bit, and those that are not; 0 if none were compared.
+  // Numbers of outputs that equal the executor's bit for bit, and that do not; 0 if none were compared.
   uint64_t equal_digests = 0, differing_digests = 0;
 };
 

@@ -2,7 +2,7 @@
 // The history of runs in one SQLite file. Runs belong to series.
 // A series has one machine class, plan, selection and number of threads.
 // Nothing is ever compared or drawn across two series.
-// Only changes of verdicts are stored, so a night that equals the one before takes a few KB.
+// Only changes of verdicts are stored, so a night that equals the previous one takes a few KB.
 // Latency is stored each night.
 #pragma once
 

@@ -11,7 +11,7 @@ namespace qcts {
 
 // `document` is what `qcts check --json` printed: its report, or a refusal, which has the byte offset. A rule
 // is the class of a refusal, the kind of a finding, the rule of a value, or the kind of a verdict. Throws
-// std::runtime_error if the document is another.
+// std::runtime_error if the document is something else.
 nlohmann::ordered_json sarif_json(const nlohmann::ordered_json& document, const std::string& suite_version);
 
 }  // namespace qcts

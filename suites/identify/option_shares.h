@@ -15,7 +15,7 @@
 
 namespace qcts {
 
-// Elements of a kernel's answers that are those of an option. All NaNs of a floating plane are equal. An
+// Counts the elements of a kernel's answers that equal an option's. All NaNs of a floating plane are equal. An
 // element of a linear's y is equal if it is in the option's range, by the roundings that the kernel
 // declares.
 struct OptionShare {
@@ -27,12 +27,12 @@ struct OptionShare {
   double share() const { return codes == 0 ? 0 : static_cast<double>(equal) / static_cast<double>(codes); }
 };
 
-// Compares an answer with the option's. Codes of two in a byte are counted one by one. `stages` counts for
-// linear alone.
+// Compares an answer with the option's. Codes of two in a byte are counted one by one. `stages` counts only
+// for linear.
 OptionShare share_of(const IdentifyOption& option, const KernelInput& input, const LinearStages& stages,
                      const KernelAnswer& got);
 
-// Runs the kernel once on the input, in a worker. The verdict has two measures an option that could take the
+// Runs the kernel once on the input, in a worker. The verdict has two measures per option that could take the
 // input: its name with the unit "codes" (value: equal ones, samples: all) and with the unit "scales". A
 // kernel that declines is not_supported. Throws ProviderFault as KernelRun does.
 Verdict ask_for_shares(const Replay& replay, const Implementation& kernel, const JudgeContext& context);

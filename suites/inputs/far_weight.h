@@ -13,7 +13,7 @@
 
 namespace qcts {
 
-// Not a power of two: an offset cut to 32 or to 31 bits finds other codes.
+// Not a power of two: an offset truncated to 32 or to 31 bits finds other codes.
 inline constexpr size_t kChunkBytes = (size_t{2} << 20) + 4096;
 
 // Returns the input of a scheme whose codes take 4 or 8 bits and whose other planes have one or no dimension

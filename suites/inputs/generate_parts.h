@@ -87,7 +87,7 @@ Generated tied_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t s
 
 // Returns true if a group has room for the elements that outliers() plants, and there is no zero point.
 bool has_outliers(const Scheme& scheme, const WeightShape& shape);
-// For the policy weight_only only. Makes an x with one large element, and zero weights in its column.
+// Only for the policy weight_only. Makes an x with one large element, and zero weights in its column.
 // The elements of the last group are far smaller, and their exact sum is the answer.
 Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
 

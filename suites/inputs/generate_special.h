@@ -57,7 +57,8 @@ void round_twice(KernelInput& input);
 //                or large, one kind in each row. If all rows share a scale, m chooses its kind.
 // given_scales   The given scale of x is one that no quantizer finds. Some of x is zero. There is no bias.
 // nan_scales     Every other scale of the weight is a NaN with a payload, quiet or signalling, or an
-// infinity. overflow       Answers of odd rows are sums of positive terms beyond the largest finite number.
+//                infinity.
+// overflow       Answers of odd rows are sums of positive terms beyond the largest finite number.
 //                Answers of even rows are small.
 // half_overflow  The same as overflow, but in float16.
 bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint64_t seed, KernelInput& input);

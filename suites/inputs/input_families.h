@@ -18,14 +18,14 @@ struct InputFamily {
   std::vector<Op> ops;
   bool every_shape = false;  // in bfloat16 and weight_only, use all shapes of the scheme
   bool every_dtype = false;  // use float32 and float16 in addition to bfloat16
-  // One shape is asked in the dtypes that the family leaves out too.
+  // One shape is also asked in the dtypes that the family leaves out.
   bool is_asked_in_each_dtype = false;
   // Skipped in reduced plans and excluded from sampling over schemes.
   // The flag is for inputs that take up to a second.
   // The flag is also for new inputs that must not change how the others are sampled.
   bool excluded_from_sampling = false;
   size_t max_shapes = 2;  // applies unless every_shape is set
-  // Used too for a linear that reads a packed layout. Its sums are those of "plain", so its inputs are the
+  // Also used for a linear that reads a packed layout. Its sums are those of "plain", so its inputs are the
   // ones that show a code, a scale or an x in a wrong place, and the ends of m, n and k.
   bool of_packed_linear = false;
 };

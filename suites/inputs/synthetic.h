@@ -103,10 +103,11 @@ struct Synthetic {
   uint64_t seed = 0;
   Policy activation = {};         // one of the scheme's policies; used by linear and quantize_activation
   std::optional<Draw> draw = {};  // of Generator::drawn
-  bool is_other_dtype = false;    // asked too in this dtype, for kernels that lack the family's first one
+  bool is_other_dtype = false;    // also asked in this dtype, for kernels that lack the family's first dtype
 
-  // Those of the weight, but for families that are about others. Draws from kFirstMixedDraw on take each from
-  // their seed, and the first of them has x in float16; x, if it is quantized, stays in the weight's type.
+  // Returns the weight's type for all of them, except in families that test other types. Draws from
+  // kFirstMixedDraw on take each type from their seed, and the first of them has x in float16. If x is
+  // quantized, it keeps the weight's type.
   LinearTypes linear_types() const;
   // Has x a NaN that becomes a number if it is rounded by adding half a step to its bits? In every other
   // mixed draw, x is float32 and y is not.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks the claims of a linear on the answers of a numerics case. Determinism checks those of all ops, on
+// Checks the claims of a linear on the answers of a numerics case. Determinism checks the claims of all ops, on
 // small problems.
 #pragma once
 

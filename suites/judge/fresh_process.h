@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds mistakes that only a fresh process shows: a kernel that keeps something of one problem and
+// Finds mistakes that only a fresh process shows: a kernel that keeps something from one problem and
 // uses it in another, that goes by environment variables of other libraries, or that changes with the number
 // of its calls.
 #pragma once
@@ -16,12 +16,12 @@ namespace qcts {
 // Returns the number of schemes for which the provider has the operation; 1 for a kernel of this process.
 int64_t schemes_served(const Case& c);
 
-// Is the case one of those that ask this? One in `share` is, and all of a provider of few schemes.
+// Is the case one of those that ask this? One case in `share` is, and every case of a provider with few schemes.
 bool is_dealt(const Case& c, int64_t share);
 
 // Starts a process for the kernel of `c`, whose answer to `given` was right in another process: `answer`. If
 // the kernel errs there, fills in status, reason and mismatch. A kernel of this process is asked there, and
-// of neither environment nor many calls. Throws ProviderFault.
+// about neither the environment nor many calls. Throws ProviderFault.
 void judge_fresh_process(const Case& c, const JudgeContext& context, const JudgedProblem& given,
                          const KernelAnswer& answer, Verdict& verdict);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hundreds of calls of one kernel in one process, each of which is judged, with a larger problem before and
-// another exactly 256 calls after it: to a counter of 8 bits that tells old data from new, both are one call.
+// Makes hundreds of calls of one kernel in one process, and judges each. A larger problem comes before them, and
+// another one exactly 256 calls after it: a counter of 8 bits that tells old data from new confuses the two.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace qcts {
 
-// Is the case one of the few of its provider that ask this? All of a provider of few schemes do.
+// Is the case one of its provider's few cases that ask this? All cases of a provider with few schemes do.
 bool asks_many_calls(const Case& c);
 
 struct FaultOfCalls {
@@ -20,7 +20,7 @@ struct FaultOfCalls {
   std::optional<Mismatch> mismatch;  // absent: the answers are right
 };
 
-// `given` is a problem of the case that the kernel answers right. `kernel` is that of a process that has
+// `given` is a problem of the case that the kernel answers correctly. `kernel` belongs to a process that has
 // been asked for only one thread. Throws ProviderFault.
 std::optional<FaultOfCalls> fault_of_many_calls(const Case& c, const JudgeContext& context,
                                                 const qcts_kernel& kernel, const KernelInput& given);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Problems that a kernel serves in addition to a case's and that differ from it in one respect: what it keeps
-// of one must not reach another.
+// from one must not reach another.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace qcts {
 
 struct Neighbour {
-  Case asked;                // has synthetic input of noise; of another operation, another kernel serves it
+  Case asked;                // has synthetic input of noise; another kernel serves it if its operation differs
   std::string what;          // "the scheme mxfp8_e4m3_floor", "float32"
   std::string_view kept;     // what a kernel has kept that confuses the two: "the scheme", "the dtype"
   bool has_no_bias = false;  // the case's own problem without its bias

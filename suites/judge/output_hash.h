@@ -12,7 +12,7 @@ namespace qcts {
 // each plane in the ABI's order. Any NaN counts as the one that encode_float() writes. The answer is the
 // judge's own copy of the first call's outputs, in dense and aligned buffers.
 //
-// Returns "" for an answer that may differ from run to run though the kernel is right, for example by the
+// Returns "" for an answer that may differ from run to run even if the kernel is right, for example by the
 // order of threads within a bound: that of a linear, or of a quantization by a recipe with forgiven blocks
 // (reference/schemes/other_recipes.h), unless the kernel has QCTS_CLAIM_DETERMINISTIC. All other answers are
 // compared bit for bit with the expected one. Problems without rows and weights beyond 2^32 bytes of codes

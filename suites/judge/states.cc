@@ -346,7 +346,7 @@ class StatesJudge {
   Verdict& verdict_;
   const JudgedProblem given_, other_;
   KernelRun run_, other_run_;
-  KernelAnswer before_;  // of the call before
+  KernelAnswer before_;  // of the previous call
 };
 
 }  // namespace

@@ -307,7 +307,7 @@ def test_waivers_decide_a_run_and_a_resumed_one_alike(waiving_root, tmp_path, wa
 
 
 def test_a_second_run_is_compared_with_the_first(tmp_path):
-    """The record of the run before stays; another selection is another run."""
+    """The record of the previous run stays; another selection is another run."""
     words = ["--provider", str(FAULTY), "--filter", STRUCK, "--filter", SPARED]
     assert run(tmp_path / "out", *words).returncode == 1
     assert report_of(tmp_path / "out")["changes"] is None

@@ -29,7 +29,7 @@ struct TimedCall {
   size_t slot = 0;  // linear: of x and y
 };
 
-// Runs a kernel on `copies` copies of its outputs and of the data that an operation reads anew each time.
+// Runs a kernel on `copies` copies of its outputs and of the data that an operation reads again each time.
 // This data is the planes, or the weight that prepare() made from them.
 // For quantize and quantize_activation, the data is the floats that they read.
 // linear has an x and a y for each call of a batch.

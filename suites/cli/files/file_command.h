@@ -58,7 +58,7 @@ nlohmann::ordered_json findings_json(const Checkpoint& checkpoint);
 // With json, prints nothing, because the document names the file.
 void print_written(const std::filesystem::path& path, bool json);
 
-// Throws Failure for a GGUF file: `command` makes checkpoints of torchao, under other names.
+// Throws Failure for a GGUF file: `command` makes torchao checkpoints, which have other names.
 void require_no_gguf(const Checkpoint& checkpoint, const std::string& command);
 
 // Returns "1,114,112" for 1114112.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device memory behind the windows that a judge and a host share (suites/host/windows.h). The judge makes
+// The device memory that backs the windows that a judge and a host share (suites/host/windows.h). The judge makes
 // it, writes inputs, poison and paint to it, and reads outputs and paint from it. The host imports it and
 // hands out addresses. What is at an offset of a window is at the same offset of its device memory.
 #pragma once
@@ -18,16 +18,16 @@ namespace qcts {
 // Descriptors of the pieces of device memory in the host, as it is started: those of the inputs, and then as
 // many of the outputs.
 inline constexpr int kFirstDeviceFd = 8;
-// Bytes of device memory behind each window, or a sixteenth of the device's memory if that is less: a kernel,
+// Bytes of device memory that back each window, or a sixteenth of the device's memory if that is less: a kernel,
 // its peers and the roofs each have two. Timed weights of 28672 x 8192 take turns, and so do their outputs.
 inline constexpr size_t kDeviceWindowBytes = size_t{5} << 30;
 
 // Gates are at the start of the inputs, where the window has messages: one line per lane.
 inline constexpr size_t kGateBytes = 64;
 
-// The offsets of a window behind which there is device memory. With guards, it begins with a granule for the
-// gates. Then, from kGuardsOffset on, slots of one granule are between granules behind which there is
-// nothing, so that a kernel that leaves a slot faults. The rest is one piece. Without guards, all is one
+// The offsets of a window that have device memory. With guards, it begins with a granule for the
+// gates. Then, from kGuardsOffset on, slots of one granule are between granules that have
+// none, so that a kernel that leaves a slot faults. The rest is one piece. Without guards, all is one
 // piece.
 struct DeviceLayout {
   struct Piece {
@@ -74,7 +74,7 @@ class DeviceMapping {
 // The judge's side.
 class DeviceMemory {
  public:
-  // Allocates memory behind the first bytes of both windows, of which these are the addresses, and exports
+  // Allocates memory for the first bytes of both windows, whose addresses these are, and exports
   // it. It has guards, unless the driver refuses them: no_guards() then says why. Throws CudaError.
   DeviceMemory(const Device& device, const std::byte* inputs, const std::byte* outputs);
   ~DeviceMemory() { close_fds(); }
@@ -115,7 +115,7 @@ class ImportedMemory {
  public:
   // Imports the descriptors and closes them. Throws CudaError.
   ImportedMemory(const Device& device, uintptr_t inputs, uintptr_t outputs, bool has_guards);
-  // The device addresses behind the windows.
+  // The device addresses that belong to the windows.
   CuAddress inputs() const { return inputs_.address(); }
   CuAddress outputs() const { return outputs_.address(); }
   // Returns where the host's kernels find what is at an address of a window; NULL for NULL.

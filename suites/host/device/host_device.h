@@ -34,7 +34,7 @@ struct PlacedProblem {
 
 class HostDevice {
  public:
-  // Opens the device and imports the memory behind the windows. Throws CudaError.
+  // Opens the device and imports the memory of the windows. Throws CudaError.
   HostDevice(int ordinal, uintptr_t inputs, uintptr_t outputs, size_t lanes, bool has_guards);
   const ImportedMemory& memory() const { return memory_; }
 
@@ -55,7 +55,7 @@ class HostDevice {
   // DeviceFault.
   void wake_timed(uint32_t number) const;
   // Launches these graphs, waits for all work on the device, and returns the time that the events around the
-  // graphs tell, in microseconds. Throws DeviceFault.
+  // graphs report, in microseconds. Throws DeviceFault.
   double launch_timed(size_t lane, uint32_t number) const;
   // Starts what the lane captured last. Throws DeviceFault.
   void replay(size_t lane) const;

@@ -25,7 +25,7 @@ struct JudgeSettings {
   bool gate_latency = false;    // a missed latency target or speed claim fails
   bool is_peer = false;         // the provider is not under judgement, so its latency never gates
   uint64_t seed = 0;            // mixed into synthetic inputs
-  bool is_seed_secret = false;  // verdicts do not tell the seed
+  bool is_seed_secret = false;  // verdicts do not reveal the seed
   // One in this many cases asks the costliest questions (Plan::costly_share).
   int64_t costly_share = 1;
   bool diagnose = true;  // numerics: name the fault of the weights that explains a failure

@@ -21,8 +21,8 @@ struct WrongCall {
   bool is_first = true;  // false: calls before it were right
 };
 
-// Returns what the kernel did, with a sentence part for the reason ("y was not written"); nullopt if it is
-// none of what is known here. If an output was not written, waits a moment and looks at it again, then calls
+// Returns what the kernel did, with a sentence part for the reason ("y was not written"); nullopt if that
+// is not recognized. If an output was not written, waits a moment and looks at it again, then calls
 // the kernel once more over other contents: a wrong element may equal what was there.
 std::optional<VerdictFinding> conduct_of(const WrongCall& call);
 
