@@ -165,7 +165,7 @@ std::string conformance_rule(bool gate_latency) {
              "timeout, resource, inconclusive and internal are not conformant. robustness, a "
              "wrong answer on a hostile input where the provider promises none, gates nothing. "
              "Passes on emulated evidence "
-             "are counted apart and "
+             "are counted separately and "
              "confirm nothing. Latency is reported") +
          (gate_latency ? " and gates this run, except for peers."
                        : " and does not gate this run (--gate latency).");

@@ -15,7 +15,7 @@ struct WrongMap {
   uint64_t rows = 0, cols = 0;  // of the matrix, in elements
   uint64_t rows_a_cell = 1,
            cols_a_cell = 1;  // powers of two; cells at the right and lower edge may be smaller
-  // One string per row of cells, one letter per cell: the share of its elements that are wrong, from
+  // One string per row of cells, one letter per cell: the share of its elements that are wrong:
   // '0' is none, '1' to '8' are some, in eighths rounded up, but not all, and '9' is all.
   std::vector<std::string> cells;
 

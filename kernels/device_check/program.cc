@@ -237,7 +237,7 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("--out", options.out, "write the results and examples of differences as JSON");
   app.add_option("--filter", options.filters, "only checks whose name contains one of these");
   app.add_option("--except-equal", options.earlier,
-                 "not the checks that are equal in this file, which --out wrote before");
+                 "leave out the checks that are equal in this file, which --out wrote");
   app.add_option("--tiles", options.tiles, "tiles of mma.sync, and as many of wgmma")
       ->check(CLI::Range(1, 1 << 30));
   app.add_option("--max-cases", options.max_cases, "no more cases of any check")
@@ -265,7 +265,7 @@ int program(int argc, char** argv, const Backend& device) {
     if (!options.earlier.empty()) options.skipped = equal_checks_of(options.earlier);
     if (std::ranges::none_of(checks, [&](const Check& check) { return is_wanted(check, options); }))
       throw CLI::ValidationError(
-          "no check", options.earlier.empty() ? "--filter: none has such a name; --list lists them"
+          "no check", options.earlier.empty() ? "--filter: no check has such a name; --list shows them"
                                               : "all that --filter chooses are equal in " + options.earlier);
     if (!options.plant.empty() && std::ranges::none_of(checks, named))
       throw CLI::ValidationError("--plant", "no check has this name; --list lists them");

@@ -79,7 +79,7 @@ void compare_beside(const Content& a, const Content& b, ContentFindings& out) {
   std::map<std::string_view, const BesideFile*> others;
   for (const BesideFile& file : b.beside) others.emplace(file.name, &file);
   const auto alone = [&](const BesideFile& file, bool left) {
-    const std::string words = bytes_words(file), none = folders ? "absent" : "a file alone";
+    const std::string words = bytes_words(file), none = folders ? "absent" : "a single file";
     const bool index = file.name.ends_with(".index.json");
     (index     ? out.spelling
      : folders ? out.different

@@ -183,7 +183,7 @@ std::string why_undecided(const Counts& counts) {
     return "its zeros are 0: symmetric codes reach one end of a group";
   const int64_t most = *std::ranges::max_element(counts.both_ends);
   if (static_cast<double>(most) < kMinShare * static_cast<double>(counts.groups))
-    return "with no CPU layout do nearly all groups reach both code 0 and code 15 (" +
+    return "no CPU layout makes nearly all groups reach both code 0 and code 15 (" +
            share_text(most, counts.groups) + " at best)";
   return "its " + std::to_string(counts.groups) + " groups could look like this by chance";
 }

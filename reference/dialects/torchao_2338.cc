@@ -85,7 +85,7 @@ class Reader2338 : DescribedEntries {
       if (entries_.is_claimed(*entry)) continue;
       refuse_part(entry->name);
       budget_.take_bytes(kTensorBytes + entry->name.size());
-      warnings_.push_back(entry->name + ": not in tensor_names; taken as a plain tensor");
+      warnings_.push_back(entry->name + ": not in tensor_names; read as a plain tensor");
       tensors.push_back(read_plain_entry(*entry, budget_));
     }
     return tensors;

@@ -213,10 +213,10 @@ class Reader : DescribedEntries {
     }
     constexpr size_t kMaxNamed = 8;
     for (size_t i = 0; i < std::min(names.size(), kMaxNamed); ++i)
-      warnings_.push_back(std::string(names[i]) + ": not in tensor_names; taken as a plain tensor");
+      warnings_.push_back(std::string(names[i]) + ": not in tensor_names; read as a plain tensor");
     if (names.size() > kMaxNamed)
       warnings_.push_back("and " + std::to_string(names.size() - kMaxNamed) +
-                          " more that are not in tensor_names; taken as plain tensors");
+                          " more that are not in tensor_names; read as plain tensors");
   }
 
   // Is `name` a tensor's prefix plus an inner tensor's name?

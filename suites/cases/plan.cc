@@ -51,7 +51,7 @@ template <typename Known>
 void read_words(PlanReader& reader, const char* key, std::vector<std::string>& words, Known known) {
   words = reader.get<std::vector<std::string>>(key);
   for (const std::string& word : words)
-    if (!known(word)) reader.fail(key, "names nothing known: '" + word + "'");
+    if (!known(word)) reader.fail(key, "names something unknown: '" + word + "'");
 }
 
 // Returns none if the plan does not have the key.
@@ -60,7 +60,7 @@ std::vector<Generator> read_generators(PlanReader& reader, const Json& json, con
   if (!json.contains(key)) return found;
   for (const std::string& name : reader.get<std::vector<std::string>>(key)) {
     const std::optional<Generator> generator = find_generator(name);
-    if (!generator) reader.fail(key, "names nothing known: '" + name + "'");
+    if (!generator) reader.fail(key, "names something unknown: '" + name + "'");
     found.push_back(*generator);
   }
   return found;
@@ -73,7 +73,7 @@ std::map<Generator, int64_t> read_scheme_limits(PlanReader& reader, const Json& 
   if (!json.contains(kKey)) return limits;
   for (const auto& [name, limit] : reader.get<std::map<std::string, int64_t>>(kKey)) {
     const std::optional<Generator> generator = find_generator(name);
-    if (!generator) reader.fail(kKey, "names nothing known: '" + name + "'");
+    if (!generator) reader.fail(kKey, "names something unknown: '" + name + "'");
     if (limit < 0) reader.fail(kKey, "must have no negative numbers");
     limits[*generator] = limit;
   }
@@ -119,7 +119,7 @@ LatencyBlocks read_blocks(const Json& json, const std::string& where) {
 void read_latency(PlanReader& reader, const Json& json, const std::string& path, Plan& plan) {
   for (const std::string& name : reader.get<std::vector<std::string>>("latency_ops")) {
     const std::optional<Op> op = find_op(name);
-    if (!op || *op == Op::file) reader.fail("latency_ops", "names nothing known: '" + name + "'");
+    if (!op || *op == Op::file) reader.fail("latency_ops", "names something unknown: '" + name + "'");
     plan.latency_ops.push_back(*op);
   }
   read_words(reader, "latency_schemes", plan.latency_schemes,

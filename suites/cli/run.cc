@@ -181,14 +181,14 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command
       ->add_option(
           "--budget", options.budget_s,
-          "a time such as 90s, 20m or 2h: ask the most different questions first, and report what was "
+          "a time such as 90s, 20m or 2h: ask the most varied questions first, and report what was "
           "judged by then and what was left out")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
                                         CLI::AsNumberWithUnit::UNIT_REQUIRED, "DURATION"))
       ->excludes(fail_fast);
   command->add_flag("--keep-going", options.keep_going,
                     "go on with a provider that timed out three times in a row");
-  command->add_option("--repeat", options.repeat, "judge each case N times; one that ever fails has failed")
+  command->add_option("--repeat", options.repeat, "judge each case N times; a case fails if it fails once")
       ->check(CLI::Range(1, 10000));
   command->add_option("--durations", options.durations, "name the N slowest cases")
       ->check(CLI::Range(1, 1000));
@@ -199,8 +199,8 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
       ->capture_default_str();
   command
       ->add_option("--isolation", words->isolation,
-                   "required: fail a whole run where a provider could change its verdicts; best: judge it "
-                   "all the same; off: judge without limits, for gdb, perf and valgrind")
+                   "required: fail a whole run if a provider could change its verdicts; best: judge it "
+                   "anyway; off: judge without limits, for gdb, perf and valgrind")
       ->check(CLI::IsMember({"required", "best", "off"}))
       ->capture_default_str();
   CLI::Option* seed = command->add_option("--seed", options.seed, "mixed into synthetic inputs")
@@ -216,7 +216,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
       ->capture_default_str();
   command
       ->add_option("--jobs", options.jobs,
-                   "workers at a time (0: one per processor, at most 4, fewer where a container allows less)")
+                   "workers at a time (0: one per processor, at most 4, fewer if a container allows less)")
       ->check(not_negative())
       ->capture_default_str();
   command->add_option("--history", words->history,

@@ -90,7 +90,7 @@ void add_verify(CLI::App& app, int& exit_code) {
                       "the vendor's key as PEM; default: the key in the statement");
   command
       ->add_option("--jobs", request.jobs,
-                   "workers at a time (0: one per processor, at most 4, fewer where a container allows less)")
+                   "workers at a time (0: one per processor, at most 4, fewer if a container allows less)")
       ->check(not_negative())
       ->capture_default_str();
   command->add_flag("--json", words->json, "print JSON");

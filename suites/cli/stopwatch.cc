@@ -103,7 +103,7 @@ void add_stopwatch(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "stopwatch",
       "test the timer: time builtin kernels many times against themselves and against slowed copies");
-  command->add_option("--plan", words->plan, "a plan of suites/plans, or the path of one")
+  command->add_option("--plan", words->plan, "a plan in suites/plans, or the path to one")
       ->capture_default_str();
   command->add_option("--filter", words->filters, "as for run")->allow_extra_args(false);
   command->add_option("--runs", words->runs, "number of runs")

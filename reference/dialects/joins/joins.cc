@@ -102,7 +102,7 @@ class Joiner {
           require_converted(stem.empty() ? name : parts.module());
           if (!is_whole_ && named_.behind_prefix(parts.module()))
             leave_apart("config.json may mean it by " + parts.words()[0] +
-                        ", which only the other shards tell");
+                        ", which only the other shards show");
           add(name, place, parts, std::move(*coded));
         }
       } catch (const NotJoined& why) {

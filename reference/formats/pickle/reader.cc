@@ -143,7 +143,7 @@ void Reader::open(const Ref& target, std::span<Ref> values) {
   if (options_.cycles && (target->placed || std::ranges::count(values, target) > 0))
     close_cycles(target, values);
   if (target->placed)
-    fail(RefusalClass::PickleType, "a value is changed after another holds it, or contains itself");
+    fail(RefusalClass::PickleType, "a value is changed after another contains it, or contains itself");
 }
 
 // Puts Kind::enclosing in the place of each reference to `target` below `values`.

@@ -193,7 +193,7 @@ def test_a_shard_alone_cannot_tell(tmp_path):
     folder = model.write()
     shard = (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
     qcts("check", shard, code=3)
-    assert "which only the other shards tell" in json.dumps(inspect(shard)["findings"])
+    assert "which only the other shards show" in json.dumps(inspect(shard)["findings"])
 
 
 def test_words_of_modules_and_a_weight_without_a_name(tmp_path):

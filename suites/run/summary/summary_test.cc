@@ -55,8 +55,8 @@ std::vector<std::string> summary_lines(const std::string& text) {
 
 TEST(FailureGroups, NumericsComeBeforeDeterminismAndTheSmallestShapeFirst) {
   const RunReport report =
-      a_report({a_verdict("determinism.linear/int8_row/m1_n1_k1", Status::fail, "wrong beside another call"),
-                a_verdict("determinism.linear/int8_row/m2_n1_k1", Status::fail, "wrong beside another call"),
+      a_report({a_verdict("determinism.linear/int8_row/m1_n1_k1", Status::fail, "wrong during another call"),
+                a_verdict("determinism.linear/int8_row/m2_n1_k1", Status::fail, "wrong during another call"),
                 wrong("numerics.linear/int8_row/noise_m17_n40_k96_bf16", "scale of the previous row"),
                 wrong("numerics.linear/int8_row/noise_m1_n5_k9_bf16", "scale of the previous row"),
                 wrong("numerics.linear/int8_row/m2_n5_k9_bf16", "scale of the previous row"),
@@ -73,7 +73,7 @@ TEST(FailureGroups, NumericsComeBeforeDeterminismAndTheSmallestShapeFirst) {
   }
   EXPECT_THAT(names,
               ElementsAre("acme fail: scale of the previous row", "acme fail: y: row #, column # differs",
-                          "acme fail: wrong beside another call", "acme crash: SIGSEGV"));
+                          "acme fail: wrong during another call", "acme crash: SIGSEGV"));
   EXPECT_THAT(smallest,
               ElementsAre("noise_m1_n5_k9_bf16", "noise_n37_k216_f32", "m1_n1_k1", "noise_n3_k64_f32"));
   EXPECT_THAT(sizes, ElementsAre(3, 1, 2, 1));
