@@ -30,9 +30,10 @@ struct Cell {
 std::vector<Cell> cells_of(const std::vector<Verdict>& verdicts);
 
 // Verdicts of one provider with one status and one cause.
-// The cause is the diagnosed hypothesis. A small case without one joins a hypothesis of other cases if it agrees
-// with it. Without a hypothesis, the cause is the check that failed (check_of()) or, without that, the field that
-// differs or, without that, the reason without its numbers. failure_title() has the text for people.
+// The cause is the diagnosed hypothesis. A small case without one joins a hypothesis of other cases if it
+// agrees with it. Without a hypothesis, the cause is the check that failed (check_of()) or, without that, the
+// field that differs or, without that, the reason without its numbers. failure_title() has the text for
+// people.
 struct Group {
   std::string provider;
   Status status = Status::fail;

@@ -46,7 +46,8 @@ TEST(LatencyTrust, TooManyAlarmsSuspendTheRun) {
   EXPECT_EQ(verdicts.back().reason, "wrong");
 }
 
-// Claims about speed of a suspended run are not decided, whichever provider makes them; a peer's status stays.
+// Claims about speed of a suspended run are not decided, whichever provider makes them; a peer's status
+// stays.
 TEST(LatencyTrust, ASuspendedRunDecidesNoClaim) {
   std::vector<Verdict> verdicts = timed(10, 10);
   for (Verdict& verdict : verdicts) {

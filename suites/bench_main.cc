@@ -76,7 +76,7 @@ std::string anchored(const std::string& filter, const std::vector<Case>& cases) 
   return filter;
 }
 
-// A plug-in that cannot be loaded is said and skipped.
+// A plug-in that cannot be loaded is reported and skipped.
 void add_plugins(HostRegistry& hosts) {
   for (const std::filesystem::path& library : discovered_plugins()) {
     try {

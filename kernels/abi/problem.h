@@ -6,7 +6,7 @@
 
 namespace qcts {
 
-// Writes the reason to `why` (printf format, cut at why_size) and returns `status`. `why` may be NULL.
+// Writes the reason to `why` (printf format, truncated to why_size) and returns `status`. `why` may be NULL.
 __attribute__((format(printf, 4, 5))) qcts_status refuse(qcts_status status, char* why, size_t why_size,
                                                          const char* format, ...);
 

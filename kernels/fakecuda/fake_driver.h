@@ -11,11 +11,10 @@
 //   QCTS_FAKECUDA_FAULTS=cuMemCreate:3=2,launch:5=hang
 //                                      the third call of cuMemCreate returns error 2, and the fifth work on a
 //                                      stream never ends. `launch` with a number ends with that error.
-//   QCTS_FAKECUDA_LAUNCH_US=20,35        each launch of a kernel takes at least this long: the first 20 us, the
-//                                      second 35, the third 20 again
-//   QCTS_FAKECUDA_EVENT_US=300,310       what events say of the times between them, in turn, whatever they
-//   were.
-//                                      Otherwise they tell when the stream came to them.
+//   QCTS_FAKECUDA_LAUNCH_US=20,35        each launch of a kernel takes at least this long: the first
+//                                      20 us, the second 35, the third 20 again
+//   QCTS_FAKECUDA_EVENT_US=300,310       what events report as the times between them, in turn, whatever
+//                                      they were. By default, they report when the stream came to them.
 #pragma once
 
 #include <cstddef>

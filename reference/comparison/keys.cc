@@ -26,7 +26,7 @@ class ModuleVersions {
     for (const auto& zip : checkpoint.zips) add(zip->root, "", 0);
     for (const auto& legacy : checkpoint.legacies) add(legacy->root, "", 0);
   }
-  // Returns 0 if the file does not record it, which torch takes for the oldest version.
+  // Returns 0 if the file does not record it, which torch treats as the oldest version.
   int64_t of(const std::string& module) const {
     const auto found = versions_.find(module);
     return found == versions_.end() ? 0 : found->second;
@@ -97,7 +97,7 @@ class OldNames {
   std::set<std::string_view> taken_;
 };
 
-// load_state_dict() takes a vector of one element for a scalar, as torch 0.3 stored scalars (torch 2.13.0,
+// load_state_dict() reads a vector of one element as a scalar, as torch 0.3 stored scalars (torch 2.13.0,
 // nn/modules/module.py, _load_from_state_dict).
 bool has_shape_for(const NamedTensor& wanted, const NamedTensor& held) {
   return held.shape == wanted.shape || (wanted.shape.empty() && held.shape == std::vector<int64_t>{1});

@@ -146,8 +146,8 @@ class ObjectValueWalk {
   void emit(const ObjectValue& found) {
     bytes_ += found.path.size() + found.text.size();
     if (bytes_ > kMaxBytes)
-      refuse(RefusalClass::LimitExceeded,
-             "the values next to the tensors have paths of more than " + std::to_string(kMaxBytes) + " bytes");
+      refuse(RefusalClass::LimitExceeded, "the values next to the tensors have paths of more than " +
+                                              std::to_string(kMaxBytes) + " bytes");
     visit_(found);
   }
 

@@ -82,8 +82,8 @@ class IoError : public std::runtime_error {
   int error_number_;
 };
 
-// Limits of a reader, checked before memory is allocated. Exceeding one is refused as LimitExceeded.
-// The defaults leave ample room for everything that each format's own producer writes.
+// Limits of a reader, checked before memory is allocated. A file that exceeds one is refused as
+// LimitExceeded. The defaults leave ample room for everything that each format's own producer writes.
 struct Limits {
   uint64_t zip_entries = 1u << 19;
   uint64_t zip_name_bytes = 4096;

@@ -171,8 +171,7 @@ std::vector<ChoiceEntry> make_ledger() {
       {"nan_to_int8",
        "what integer does NaN become",
        true,
-       {{"nan_code_zero",
-         "0: float32 to int8 goes through int32, whose indefinite value ends in a zero byte",
+       {{"nan_code_zero", "0: float32 to int8 goes through int32, whose indefinite value ends in a zero byte",
          "int8_row int8_tensor int8_group int8_row_reduced int8_tensor_reduced intx int4_plain "
          "int4_e4m3 tinyq int8_row_v1 int8_group_v1",
          "", "torch 2.13.0 on x86-64; undefined in C++"}}},
@@ -368,7 +367,8 @@ std::vector<ChoiceEntry> make_ledger() {
        "where does MLX round code * scale + bias",
        false,
        {{"mlx_two_roundings", "after the product and after the sum, to the dtype of the scales", "",
-         "MLX on a CPU; qcts reads files this way", "mlx 0.32.4, mx.dequantize, run; goldens mlx_0_32_4/affine_*"},
+         "MLX on a CPU; qcts reads files this way",
+         "mlx 0.32.4, mx.dequantize, run; goldens mlx_0_32_4/affine_*"},
         {"mlx_one_rounding", "once, in float32", "",
          "transformers' MetalConfig, which does not read MLX's files",
          "transformers 5.24.0, integrations/metal_quantization.py, _affine_dequantize_tensor"}}},
@@ -376,7 +376,8 @@ std::vector<ChoiceEntry> make_ledger() {
        "which absmax belongs to row r, column c of k if blocks end inside a row",
        false,
        {{"bnb_absmax_of_element", "(r * k + c) / block", "",
-         "bitsandbytes' quantizer, its torch code and its CPU code without AVX-512; qcts reads files this way",
+         "bitsandbytes' quantizer, its torch code and its CPU code without AVX-512; qcts reads files this "
+         "way",
          "bitsandbytes 0.50.2, backends/cpu/ops.py, dequantize_4bit; goldens bitsandbytes_0_50_2/nf4*"},
         {"bnb_absmax_of_row", "r * (k / block) + c / block, which is another one", "",
          "bitsandbytes with AVX-512 where k is a multiple of 16: most weights of 13 x 80 with blocks of 64 "

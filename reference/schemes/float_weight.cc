@@ -5,7 +5,7 @@
 // No torchao runs this layer: to_fbgemm_fp8 makes x a FbgemmFp8Tensor, whose own linear expects one for the
 // weight and fails on a plain tensor (AttributeError, also with the kernels of a GPU). So there is no y to
 // compare with. The rules are those of the two functions that it names, by source: x becomes float8 with one
-// scale a row, as fbgemm's quantize_fp8_per_row makes it with the bound that to_fbgemm_fp8 keeps with it
+// scale per row, as fbgemm's quantize_fp8_per_row makes it with the bound that to_fbgemm_fp8 keeps with it
 // (float8.h, dyn_row_fbgemm), and y is the sum of x and the weight.
 #include <array>
 

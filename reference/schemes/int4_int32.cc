@@ -29,7 +29,7 @@ class Int4Int32 final : public Scheme {
       : Scheme(
             {.name = "int4_int32_g" + std::to_string(group),
              .family = "int4_int32",
-             .summary = "int4 weights, eight per word, with a scale and an integer zero point per " +
+             .summary = "int4 weights, eight to a word, with a scale and an integer zero point per " +
                         std::to_string(group) + " elements along k",
              .source = "torchao 0.18.0 Int4WeightOnlyConfig(int4_packing_format=\"plain_int32\") on an Intel "
                        "GPU: _from_hp_xpu, choose_qparams_affine, quantize_affine",
@@ -42,7 +42,7 @@ class Int4Int32 final : public Scheme {
                         .mapping = Mapping::asymmetric},
              .layouts = {{"plain",
                           "torchao 0.18.0 int4_plain_int32_tensor.py: bytes with even k in the low nibble, "
-                          "four of them per word, as aten::_convert_weight_to_int4pack leaves them on an Intel "
+                          "four to a word, as aten::_convert_weight_to_int4pack leaves them on an Intel "
                           "GPU",
                           false}}}) {}
 

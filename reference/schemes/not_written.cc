@@ -222,14 +222,14 @@ class Finder {
     return cases;
   }
 
-  // Names the parameters that decide the case, up to `end`: "beside scale 0, ".
+  // Names the parameters that decide the case, up to `end`: "with scale 0, ".
   std::string beside(int64_t row, int64_t k, const Column& end) const {
     std::string text;
     for (const Column& column : std::span(columns_).subspan(1)) {
       if (&column == &end) break;
       for (const PlanePart& part : column.parts)
         if (depends_on_case(part))
-          text += (text.empty() ? "beside " : " and ") + column.elements.name() + " " +
+          text += (text.empty() ? "with " : " and ") + column.elements.name() + " " +
                   column.elements.text(
                       index_of(part, scheme_.element_of(shape_, column.elements.name(), row, k)));
     }

@@ -14,7 +14,7 @@
 namespace qcts {
 
 struct OtherRecipe {
-  std::string_view choice;  // id of the option in the ledger; empty: `words` says how the recipe differs from today's
+  std::string_view choice;  // id of the option in the ledger; empty: only `words` names the recipe
   std::string_view words;   // "scales of at least 2^-23"
   // Quantizes a finite weight to planes in layout "plain". Throws std::invalid_argument if it cannot.
   std::function<Planes(const Matrix&)> quantize;

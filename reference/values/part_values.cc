@@ -167,8 +167,7 @@ void ValueCollector::add_coded(const NamedTensor& named) {
     note("scales of 0 next to codes, as the recipe writes them for the smallest numbers", named.name,
          "tensors", values.lost_scales);
   if (values.nan_of_zeros)
-    note("weights that dequantize to NaN, as the recipe writes them for zeros", named.name, "tensors",
-         1);
+    note("weights that dequantize to NaN, as the recipe writes them for zeros", named.name, "tensors", 1);
   if (values.infinities != 0)
     note("weights that dequantize to infinity, as the recipe writes them for the largest numbers", named.name,
          "tensors", values.infinities);

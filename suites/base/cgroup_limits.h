@@ -19,8 +19,8 @@ struct CgroupLimits {
 CgroupLimits cgroup_limits(const std::filesystem::path& root = "/sys/fs/cgroup",
                            const std::filesystem::path& membership = "/proc/self/cgroup");
 
-// Returns how many workers run at a time unless the user says otherwise: one for each of `processors` that
-// the limits allow, at most four, and no more than the memory has room for. At least one.
+// Returns how many workers run at a time by default: one for each of the `processors` that the limits allow,
+// but at most four, no more than the memory has room for, and at least one.
 unsigned default_jobs(const CgroupLimits& limits, unsigned processors);
 
 }  // namespace qcts

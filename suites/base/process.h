@@ -92,8 +92,8 @@ class CpuClocks {
   explicit CpuClocks(pid_t process);
   // Returns the seconds of CPU time that they have used. Costs a microsecond each.
   double running_seconds() const;
-  // Returns the CPU seconds of their children that have ended, in steps of some milliseconds. Costs about 20 us
-  // each.
+  // Returns the CPU seconds of their children that have ended, in steps of some milliseconds. Costs about 20
+  // us each.
   double waited_seconds() const;
 
  private:
@@ -108,7 +108,7 @@ double cpu_seconds_of(pid_t process);
 // A line of a log that says how the provider's own process ended.
 inline constexpr std::string_view kProviderEnded = "the provider's process ended: ";
 
-// Returns the last `count` lines that have a visible character, each trimmed and cut to 300 bytes.
+// Returns the last `count` lines that have a visible character, each trimmed and truncated to 300 bytes.
 std::vector<std::string> last_lines(const std::filesystem::path& file, size_t count);
 // Appends how the provider's process ended, if the log says so, and then "; it last wrote: LINE | LINE": the
 // last ten lines, or only a Python traceback.

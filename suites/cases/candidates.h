@@ -30,8 +30,8 @@ class Candidates {
   void add_exact(const Plan& plan, const Selection& selection);
   // Adds layers of a model (suites/cases/model.h) that are not there yet. `plan` chooses the variants.
   void add_layers(const Plan& plan, std::vector<Case> layers);
-  // Adds the cases of `plan` on which the provider of `slot` is asked these operations and schemes, unless they
-  // are there already.
+  // Adds the cases of `plan` on which the provider of `slot` is asked these operations and schemes, unless
+  // they are there already.
   using Served = std::set<std::pair<Op, const Scheme*>>;
   void add_served(const Plan& plan, size_t slot, const Served& served);
 

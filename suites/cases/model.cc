@@ -320,7 +320,7 @@ std::vector<std::string> known_model_types() {
 
 Model read_model(const std::filesystem::path& config) {
   const Json whole = parse(config);
-  // A model that sees has its language model's numbers in a part of their own.
+  // A vision model has its language model's numbers in a separate part.
   const bool has_part = !models().contains(text_of(whole, "model_type")) && whole.contains("text_config") &&
                         whole["text_config"].is_object();
   const Json& json = has_part ? whole["text_config"] : whole;

@@ -31,10 +31,9 @@ struct LatencyBlocks {
 // The fields of suites/plans/<name>.json are its keys, and it has no other keys.
 // The optional keys are `cover`, `schemes_per_input`, `determinism_share`, `once_a_family`,
 // `schemes_a_family`, `other_dtypes_a_family`, `best_variant_alone`, `determinism_once`, `costly_share`,
-// `emulated_once`,
-// `far_schemes`, `emulated_never`, `emulated_share`, `emulated_once_a_family`, `kills`, `latency_blocks` and
-// `latency_of_emulated`. The keys from
-// latency_ops on are required if the kinds include latency.
+// `emulated_once`, `far_schemes`, `emulated_never`, `emulated_share`, `emulated_once_a_family`, `kills`,
+// `latency_blocks` and `latency_of_emulated`. The keys from latency_ops on are required if the kinds include
+// latency.
 struct Plan {
   std::string name;
   std::string description;
@@ -69,8 +68,8 @@ struct Plan {
   // One input is enough because determinism is a property of kernels.
   bool determinism_once = false;
   // One in this many determinism cases, and every case of a provider with few schemes, also asks what costs
-  // the most: a separate process (suites/judge/fresh_process.h), what hundreds of calls leave behind, and many
-  // repeats with each number of threads.
+  // the most: a separate process (suites/judge/fresh_process.h), what hundreds of calls leave behind, and
+  // many repeats with each number of threads.
   int64_t costly_share = 1;
   // If true, emulated variants run on one input of each input family, chosen in the same way.
   bool emulated_once = false;
@@ -79,7 +78,7 @@ struct Plan {
   // Emulated variants run one in this many of the inputs of each policy that `emulated_once` chooses, and
   // skip determinism. Absent: they run all of them.
   std::optional<int64_t> emulated_share;
-  // Input families that emulated variants run only twice: on a tall weight and on another one.
+  // Input families that emulated variants run only twice: on a tall weight and on one that is not tall.
   std::vector<Generator> emulated_once_a_family;
   // If set, only the first golden of each scheme and the goldens of --fixtures are judged.
   // The case ids listed here are judged too, even if this rule or all_inputs leaves them out.

@@ -220,7 +220,8 @@ void add_block(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command
       ->add_option("--gate", words->gate,
-                   "fail if decoding is slower than dense or loading makes it slower; exit code 4 if that is not known")
+                   "fail if decoding is slower than dense or loading makes it slower; exit code 4 if that is "
+                   "not known")
       ->check(CLI::IsMember({"latency"}));
   command->add_flag("--json", words->json, "print JSON");
   command->add_option("--out", words->out, "also write the JSON to this file");

@@ -71,9 +71,9 @@ void add_list(CLI::App& app, int& exit_code) {
   command->add_option("--scheme", request.selection.schemes, "as for run")->allow_extra_args(false);
   command->add_option("--provider", request.providers, "as for run")->allow_extra_args(false);
   command
-      ->add_option(
-          "--device", words->device,
-          "as for run; also sm80 or sm90: the cases for a GPU of that architecture, even if this machine has none")
+      ->add_option("--device", words->device,
+                   "as for run; also sm80 or sm90: the cases for a GPU of that architecture, even if this "
+                   "machine has none")
       ->capture_default_str();
   command->add_option("--fixtures", request.fixtures, "as for run")->allow_extra_args(false);
   command->add_flag("--json", request.json, "print JSON");

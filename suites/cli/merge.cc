@@ -16,7 +16,8 @@ void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& ar
   CLI::App* command = app.add_subcommand("merge", "join the shards of one run into one report");
   command->add_option("parts", request->parts, "the shards' folders, or their run.jsonl.gz files")
       ->required();
-  command->add_option("--fixtures", request->fixtures, "the --fixtures folders of the shards")->allow_extra_args(false);
+  command->add_option("--fixtures", request->fixtures, "the --fixtures folders of the shards")
+      ->allow_extra_args(false);
   command->add_option("--out", request->out, "folder for the reports")->capture_default_str();
   command->add_flag("--json", request->json, "print report.json instead of the summary");
   add_junit_option(*command, request->junit);

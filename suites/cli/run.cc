@@ -125,9 +125,9 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
                       "a transformers config.json: also judge linear at the sizes of that model's layers, "
                       "with 1, 8, 33 and 512 rows");
   command
-      ->add_option(
-          "--filter", options.selection.filters,
-          "an exact case id, or a glob of * and ? that may match anywhere in it; if there are several, one has to match")
+      ->add_option("--filter", options.selection.filters,
+                   "an exact case id, or a glob of * and ? that may match anywhere in it; if there are "
+                   "several, one has to match")
       ->allow_extra_args(false);
   command->add_option("--exclude", options.selection.excludes, "like --filter: cases to leave out")
       ->allow_extra_args(false);
@@ -179,10 +179,9 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command->add_option("--timeout", options.case_timeout_s, "seconds per case, instead of the plan's")
       ->check(CLI::Range(1, 86400));
   command
-      ->add_option(
-          "--budget", options.budget_s,
-          "a time such as 90s, 20m or 2h: ask the most varied questions first, and report what was "
-          "judged by then and what was left out")
+      ->add_option("--budget", options.budget_s,
+                   "a time such as 90s, 20m or 2h: ask the most varied questions first, and report what was "
+                   "judged by then and what was left out")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
                                         CLI::AsNumberWithUnit::UNIT_REQUIRED, "DURATION"))
       ->excludes(fail_fast);
@@ -231,7 +230,8 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
       "--identify", words->identify,
       "judge nothing; say which sibling scheme or option of the ledger each kernel computes, with its share "
       "of equal codes; takes --provider, --scheme, --variant, "
-      "--timeout, --threads and --json; exit code 1 if a kernel computes something other than what was asked");
+      "--timeout, --threads and --json; exit code 1 if a kernel computes something other than what was "
+      "asked");
   last_option_wins(*command);
   command->callback([words, command, &exit_code] {
     exit_code = exit_code_of([&] {

@@ -148,7 +148,7 @@ bool reads_zero_points(const Scheme& scheme, const WeightShape& shape, Planes pl
   return ReadRow(scheme, shape, planes).codes_are_values(1);
 }
 
-// The formula, if the reference reads a weight of noise by it; otherwise where it stands.
+// The formula, if the reference reads a weight of noise by it; otherwise the file that defines it.
 std::string formula(const Scheme& scheme, const WeightShape& shape) {
   if (!scheme.quantizes_weight()) return "the plane is the weight itself";
   const Planes planes = planes_of_noise(scheme, shape);
@@ -204,7 +204,7 @@ std::string order_text(const Scheme& scheme, const WeightShape& shape) {
          (in_pairs ? "; code 2i is the low nibble of byte i, code 2i + 1 the high one" : "");
 }
 
-// Returns how a layout pads, or "". Its shapes do not tell: the probes need no padding.
+// Returns how a layout pads, or "". Its shapes do not show it, because the probes need no padding.
 std::string padding_text(std::string_view layout) {
   if (!layout.starts_with("tile_packed_4d")) return "";
   return "before quantization, n is padded to a multiple of 8 and k to a multiple of 1024 with zero weights: "
@@ -280,7 +280,7 @@ void print_numerics(const Scheme& scheme, Printout& out) {
     out.text(std::string(option->id) + ": " + std::string(option->answer), 4);
 }
 
-// One line for each reason why an input is none that the recipe writes, with the families that draw it.
+// One line for each reason why an input is not one that the recipe writes, with the families that draw it.
 void print_beyond(const Scheme& scheme, Printout& out) {
   std::map<std::pair<std::string, std::string>, std::set<std::string>> families;  // by kind and reason
   for (const Op op : {Op::dequantize, Op::linear})

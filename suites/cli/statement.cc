@@ -79,7 +79,8 @@ void add_statement(CLI::App& app, int& exit_code) {
 void add_verify(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<VerifyArguments>();
   VerifyRequest& request = words->request;
-  CLI::App* command = app.add_subcommand("verify", "check a statement, and judge a random sample of its cases again");
+  CLI::App* command =
+      app.add_subcommand("verify", "check a statement, and judge a random sample of its cases again");
   command->add_option("FILE", request.statement, "a file that qcts statement wrote")->required();
   command->add_option("--run", request.run, "the folder (or record) of the run that the statement is about");
   command->add_option("--provider", request.provider,

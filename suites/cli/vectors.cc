@@ -249,7 +249,8 @@ void add_vectors(CLI::App& app, int& exit_code) {
       [words, &exit_code] { exit_code = exit_code_of([&] { return export_vectors(*words); }); });
   CLI::App* checking = command->add_subcommand(
       "check",
-      "judge answers that another program wrote in the format of the vectors: exit code 1 if one is wrong, 3 if a "
+      "judge answers that another program wrote in the format of the vectors: exit code 1 if one is wrong, 3 "
+      "if a "
       "vector is missing from a scheme and type that was answered, 5 if the file cannot be read");
   checking->add_option("FILE", words->file, "JSON or tab-separated text with id, and codes, scales or y")
       ->required();

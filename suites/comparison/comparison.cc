@@ -127,7 +127,7 @@ void add_case(const CaseState* before, const CaseState& now, RunComparison& resu
 
 void compare_cases(const RecordedRun& before, const RecordedRun& after, RunComparison& result) {
   auto old = before.cases.begin();
-  // Another seed draws other problems: what they were asked before says nothing of today's.
+  // Another seed draws other problems: what they were asked before says nothing about today's.
   const bool draws_anew =
       before.head.seed != after.head.seed || before.head.seed_sha256 != after.head.seed_sha256;
   const auto is_anew = [&](const CaseState& c) {

@@ -68,10 +68,10 @@ std::string named(const Json& finding) {
 void add_report(const Json& report, Sarif& sarif) {
   for (const Json& finding : report.at("findings")) {
     const bool is_foreign = finding.at("kind") == "foreign";
-    sarif.add(
-        finding.at("kind"),
-        is_foreign ? "a format that qcts recognizes but cannot read" : "tensors contradict each other or the config",
-        is_foreign ? "warning" : "error", named(finding));
+    sarif.add(finding.at("kind"),
+              is_foreign ? "a format that qcts recognizes but cannot read"
+                         : "tensors contradict each other or the config",
+              is_foreign ? "warning" : "error", named(finding));
   }
   for (const Json& finding : report.at("values").at("findings"))
     sarif.add("values." + finding.at("rule").get<std::string>(),

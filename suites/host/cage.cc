@@ -135,7 +135,7 @@ std::vector<std::filesystem::path> driver_devices() {
   return found;
 }
 
-// Confines signals too, since Linux 6.12. The probes tell whether it did.
+// Confines signals too, since Linux 6.12. The probes say whether it did.
 void confine_writes(const std::filesystem::path& scratch, bool own_shared_memory, bool has_device) {
   const long version = ::syscall(kCreateRuleset, nullptr, 0, kVersionRequest);
   if (version < 1) return;

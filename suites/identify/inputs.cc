@@ -47,7 +47,7 @@ void add_special_rows(const Scheme& scheme, const WeightShape& shape, std::vecto
 
 std::vector<KernelInput> identifying_inputs(Op op, const Scheme& scheme, Policy policy, Layout layout) {
   std::vector<KernelInput> inputs;
-  std::vector<WeightShape> smallest;  // one a type
+  std::vector<WeightShape> smallest;  // one per type
   for (const Synthetic& synthetic : synthetic_inputs(Kind::numerics, op, scheme, layout, InputSet::all)) {
     if (!is_asked(op, synthetic, policy)) continue;
     KernelInput input = generate(scheme, op, layout, synthetic, synthetic.seed).input;

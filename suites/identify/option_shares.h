@@ -15,8 +15,8 @@
 
 namespace qcts {
 
-// Counts the elements of a kernel's answers that equal an option's. All NaNs of a floating plane are equal. An
-// element of a linear's y is equal if it is in the option's range, by the roundings that the kernel
+// Counts the elements of a kernel's answers that equal an option's. All NaNs of a floating plane are equal.
+// An element of a linear's y is equal if it is in the option's range, by the roundings that the kernel
 // declares.
 struct OptionShare {
   std::string name, choice;               // as RecipeOption has them

@@ -23,7 +23,8 @@ struct IdentifyOption : RecipeOption {
 //
 // - quantize, quantize_activation, dequantize: recipe_options().
 // - linear: other policies of x, schemes of the family with the same planes and another meaning, and the
-//   other order of two codes in a byte. Options that only round elsewhere are within one bound and are left out.
+//   other order of two codes in a byte. Options that only round elsewhere are within one bound and are left
+//   out.
 // - pack, unpack: other layouts of the scheme whose planes have the same names and sizes, and for pack the
 //   planes as they are ("plain"); the other order of two codes in a byte, before the codes are packed or
 //   after they are unpacked.

@@ -63,7 +63,7 @@ void fill_from_units(const Plane& small, Plane& large, size_t dimension, int64_t
   for (size_t o = 0; o < outer; ++o)
     for (size_t unit = 0; unit * unit_bytes < large_bytes; ++unit) {
       size_t taken = splitmix64(seed, unit) % count;
-      // A row number cut to 16 bits must find other rows.
+      // A row number that is truncated to 16 bits must find other rows.
       if (unit == 0x10000 / kHalfUnitRows && taken == splitmix64(seed, 0) % count)
         taken = (taken + 1) % count;
       std::memcpy(large.bytes.data() + o * large_bytes + unit * unit_bytes,

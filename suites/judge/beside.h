@@ -19,7 +19,8 @@ struct ProblemBeside {
   std::string what;  // "with only the first 4 rows of x"
 };
 
-// Returns the problems that are asked in addition to the one of `c`, whose input is `input`. Returns none for most inputs.
+// Returns the problems that are asked in addition to the one of `c`, whose input is `input`. Returns none for
+// most inputs.
 std::vector<ProblemBeside> problems_beside(const Case& c, const KernelInput& input);
 
 // Judges the kernel of `c` on them, in the most irregular buffers that it accepts. If an answer is wrong,

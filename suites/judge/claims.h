@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks the claims of a linear on the answers of a numerics case. Determinism checks the claims of all ops, on
-// small problems.
+// Checks the claims of a linear on the answers of a numerics case. Determinism checks the claims of all ops,
+// on small problems.
 #pragma once
 
 #include <cstdint>

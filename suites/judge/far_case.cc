@@ -118,8 +118,8 @@ double noticed_share(const std::vector<Bounded>& bounds) {
   return static_cast<double>(noticed) / static_cast<double>(bounds.size());
 }
 
-// Names the number of bits that an offset is cut to, if the wrong rows are those beyond what it can count;
-// otherwise returns "".
+// Names the number of bits to which an offset is truncated, if the wrong rows are those beyond what it can
+// count; otherwise returns "".
 std::string edge_text(const FarWeight& weight, std::span<const int64_t> rows,
                       const std::vector<bool>& wrong) {
   constexpr size_t kMostOf = 9, kOf = 10;  // a wrong row of codes may give a sum within the bound

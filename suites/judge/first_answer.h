@@ -12,7 +12,8 @@
 namespace qcts {
 
 // Returns true unless supports() accepted the problem. The verdict is then "not_supported" with the kernel's
-// reason, or a fail: a valid problem is not invalid, and a kernel that cannot say whether it serves one has failed.
+// reason, or a fail: a valid problem is not invalid, and a kernel that cannot say whether it serves one has
+// failed.
 bool is_declined(const Support& support, Verdict& verdict);
 
 // Returns the kernel's answer with outputs poisoned with NaN. Returns nullopt if run() or prepare() returned

@@ -103,12 +103,12 @@ class ManyCalls {
     if (!mismatch) return true;
     const WeightShape &shape = larger.problem.input().weight,
                       &other = larger_[1 - which].problem.input().weight;
-    fault_ = {calls_ == 0 ? "wrong in a separate process, in a problem of n " + std::to_string(shape.n) +
-                                ", k " + std::to_string(shape.k) + ": " + text(*mismatch)
-                          : "wrong 256 calls after a problem of as many rows and another k (n " +
-                                std::to_string(shape.n) + ", k " + std::to_string(shape.k) + " instead of " +
-                                std::to_string(other.k) + "): uses what it kept from that call; " +
-                                text(*mismatch),
+    fault_ = {calls_ == 0
+                  ? "wrong in a separate process, in a problem of n " + std::to_string(shape.n) + ", k " +
+                        std::to_string(shape.k) + ": " + text(*mismatch)
+                  : "wrong 256 calls after a problem of as many rows and another k (n " +
+                        std::to_string(shape.n) + ", k " + std::to_string(shape.k) + " instead of " +
+                        std::to_string(other.k) + "): uses what it kept from that call; " + text(*mismatch),
               mismatch};
     return false;
   }

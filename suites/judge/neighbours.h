@@ -12,9 +12,9 @@
 namespace qcts {
 
 struct Neighbour {
-  Case asked;                // has synthetic input of noise; another kernel serves it if its operation differs
-  std::string what;          // "the scheme mxfp8_e4m3_floor", "float32"
-  std::string_view kept;     // what a kernel has kept that confuses the two: "the scheme", "the dtype"
+  Case asked;             // has synthetic input of noise; another kernel serves it if its operation differs
+  std::string what;       // "the scheme mxfp8_e4m3_floor", "float32"
+  std::string_view kept;  // what a kernel has kept that confuses the two: "the scheme", "the dtype"
   bool has_no_bias = false;  // the case's own problem without its bias
 };
 

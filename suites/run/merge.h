@@ -22,7 +22,7 @@ void check_parts(const std::vector<MergePart>& parts);
 
 struct MergeRequest {
   std::vector<std::filesystem::path> parts;     // folders that contain a record, or record files
-  std::vector<std::filesystem::path> fixtures;  // the --fixtures folders of the shards, at their paths on this machine
+  std::vector<std::filesystem::path> fixtures;  // the shards' --fixtures, at their paths on this machine
   std::filesystem::path out = "out";
   bool json = false;
   JunitForm junit = JunitForm::cells;

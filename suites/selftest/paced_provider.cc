@@ -96,8 +96,8 @@ void multiply_rows(const qcts_problem& p, const std::vector<float>& x, int64_t f
   }
 }
 
-// Calls body(first, last) for all rows of the weight, and again for the rows that QCTS_SLOWED repeats. The last
-// element of y, in `row` and `column`, gets the planted fault.
+// Calls body(first, last) for all rows of the weight, and again for the rows that QCTS_SLOWED repeats. The
+// last element of y, in `row` and `column`, gets the planted fault.
 template <typename Body>
 qcts_status run_rows(const qcts_problem& p, int64_t row, int64_t column, uint32_t dtype, const Body& body) {
   body(0, p.n);

@@ -31,9 +31,10 @@ bool ClockCheck::take(const GraphBatch& batch, bool is_last) {
 std::string ClockCheck::doubt() const {
   if (unconfirmed_ == 0) return {};
   char text[160];
-  std::snprintf(text, sizeof text,
-                "%zu of %zu batches took longer by the judge's clock than by its events, up to %.2f times as long",
-                unconfirmed_, batches_, largest_ratio_);
+  std::snprintf(
+      text, sizeof text,
+      "%zu of %zu batches took longer by the judge's clock than by its events, up to %.2f times as long",
+      unconfirmed_, batches_, largest_ratio_);
   return text;
 }
 

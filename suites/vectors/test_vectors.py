@@ -135,7 +135,7 @@ def test_floor_instead_of_even_is_wrong_just_below_a_power_of_two(tmp_path):
     verdict = judged(stranger(tmp_path, lambda source: source.replace("1 << 21", "0")), 1)
     wrong = {one["id"] for group in verdict["groups"] for one in group["wrong"]}
     assert all(group["computes"] == ["mxfp4_floor"] for group in verdict["groups"])
-    assert all(one["choices"] == [] for group in verdict["groups"] for one in group["wrong"]), "a sibling scheme is not an option of the ledger"
+    assert all(one["choices"] == [] for group in verdict["groups"] for one in group["wrong"]), "a sibling is not an option of the ledger"
     assert {"mxfp4_even/bf16/below_power_of_two_0", "mxfp4_even/f32/below_power_of_two_0"} <= wrong
 
 

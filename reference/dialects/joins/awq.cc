@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Joins the weights of AutoAWQ 0.2.9, version gemm (utils/packing_utils.py, dequantize_gemm):
-//   qweight  int32 [k, n / 8]       eight columns a word, in the order 0 2 4 6 1 3 5 7
+//   qweight  int32 [k, n / 8]       eight columns per word, in the order 0 2 4 6 1 3 5 7
 //   qzeros   int32 [groups, n / 8]  the same; nothing is subtracted
 //   scales   float16 [groups, n]
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Joins the weights of bitsandbytes 0.50.2, as its modules and transformers save them (functional.py,
 // QuantState; backends/cpu/ops.py; nn/modules.py). Four bits, of a weight of any shape with `count` elements:
-//   weight                                     uint8 [count / 2, 1], the first code in the high half of a
-//   byte, or
-//                                              the same bytes under another dtype (bnb_4bit_quant_storage)
+//   weight                                     uint8 [count / 2, 1], the first code in the high half of
+//                                              a byte, or the same bytes under another dtype
+//                                              (bnb_4bit_quant_storage)
 //   weight.absmax                              float32 [blocks]; a block goes on in the next row
 //   weight.quant_map                           float32 [16]: the values of the codes
 //   weight.quant_state.bitsandbytes__nf4, fp4  uint8: JSON with quant_type, blocksize, dtype and shape

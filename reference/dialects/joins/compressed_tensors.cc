@@ -7,8 +7,8 @@
 //   nvfp4-pack-quantized  weight_packed uint8 [n, k / 2], low nibble first; the scale is divided by
 //                         weight_global_scale
 //   mxfp4-pack-quantized, mxfp6-pack-quantized, mxfp8-quantized: scales 2^(byte - 127) for 32 columns
-// weight_scale is [n, k / group_size], [n, 1] for a channel, one value for a tensor, or one value a block.
-// Up to 0.17 a word held 32 / b codes, with idle bits above them. The width or these bits tell which it is,
+// weight_scale is [n, k / group_size], [n, 1] for a channel, one value for a tensor, or one value per block.
+// Up to 0.17 a word held 32 / b codes, with idle bits above them. The width or these bits show which it is,
 // or else the version.
 #include <algorithm>
 #include <stdexcept>
@@ -62,8 +62,8 @@ bool uses_all_bits(const Tensor& words, int bits) {
   return false;
 }
 
-// How the codes of pack-quantized are packed follows from the width of the words or, if not, from their bits or
-// the version.
+// How the codes of pack-quantized are packed follows from the width of the words or, if not, from their bits
+// or the version.
 CodePacking packing_of(const Tensor& packed, int bits, int64_t codes,
                        const std::optional<CodePacking>& of_version) {
   const int64_t words = packed.shape[1];
@@ -86,7 +86,7 @@ CodePacking packing_of(const Tensor& packed, int bits, int64_t codes,
 CompressedShape unpacked_shape(const Tensor& shape, const CompressedShape& words) {
   if (shape.numel() != 2) leave_apart("a weight that is not two-dimensional");
   const std::vector<int64_t> sizes = read_integers(shape);
-  // No more than one code a bit, so that no size of a file overflows what follows.
+  // No more than one code per bit, so that no size of a file overflows what follows.
   if (sizes[0] != words.rows || sizes[1] <= 0 || sizes[1] > words.columns * 32)
     contradict_layer("weight_shape is [" + std::to_string(sizes[0]) + ", " + std::to_string(sizes[1]) +
                      "], which its words cannot hold");

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Joins the weights of GPTQ (GPTQModel 7.7.0, nn_modules/qlinear/__init__.py; AutoGPTQ 0.7.1 alike):
 //   qweight  int32 [k b / 32, n]       b = 2, 3, 4 or 8 bits, a stream along k
-//   qzeros   int32 [groups, n b / 32]  a stream along n; v1 (`gptq`) stores the zero point minus 1, gptq_v2
-//   stores it scales   [groups, n] g_idx    int32 [k]: the group of each column
+//   qzeros   int32 [groups, n b / 32]  a stream along n; v1 (`gptq`) stores the zero point minus 1, and
+//                                      gptq_v2 stores it as it is
+//   scales   [groups, n]
+//   g_idx    int32 [k]                 the group of each column
 // A zero point of 0 in v1 is a field whose bits are all set. GPTQModel borrows it from the next field,
 // AutoGPTQ sets all fields above it, and readers disagree: such a weight is left apart.
 #include <algorithm>

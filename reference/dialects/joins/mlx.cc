@@ -3,10 +3,10 @@
 //   affine  weight uint32 [n, k b / 32]: b = 2, 3, 4, 5, 6 or 8 bits, a stream along k
 //           scales, biases [n, k / g] of the model's dtype: w = round(round(code * scale) + bias)
 //   mxfp4, mxfp8, nvfp4  words of float4_e2m1 or float8_e4m3, scales uint8 [n, k / g]: exponents, or
-//   float8_e4m3 with
-//           nvfp4. The weight is bfloat16.
-// Weights of experts have a dimension in front. `quantization` may name modules: {"bits": .., "group_size":
-// ..} of its own, or false for one that is not quantized. Without them, affine has 4 bits and groups of 64.
+//           float8_e4m3 with nvfp4. The weight is bfloat16.
+// Weights of experts have a dimension in front. `quantization` may name modules: each with
+// its own {"bits": .., "group_size": ..}, or with false if it is not quantized. Without them, affine has 4
+// bits and groups of 64.
 #include <algorithm>
 
 #include "reference/dialects/joins/join.h"

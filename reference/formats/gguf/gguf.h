@@ -112,7 +112,7 @@ std::optional<int64_t> gguf_integer(const GgufValue& value);
 // is described by its type and length: "array of 32000 strings".
 std::string gguf_value_text(const GgufValue& value, uint64_t most = 16);
 
-// Returns the memory that the descriptions of tensors grant in addition to the 64 MiB of every file: a
+// Returns the memory that a file may take for its descriptions of tensors, in addition to 64 MiB: a
 // description takes at least 24 bytes of the file, and 1300 bytes of memory once it is a named tensor.
 constexpr uint64_t gguf_granted_bytes(uint64_t description_bytes) {
   constexpr uint64_t kTimes = 15, kMaxBytes = 192u << 20;

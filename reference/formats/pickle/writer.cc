@@ -260,7 +260,8 @@ void Writer::save_enclosing(const Ref& node) {
     return value->kind != Kind::enclosing && value->offset == node->offset && memo_.contains(value);
   });
   if (found == open_.end())
-    refuse(RefusalClass::PickleType, "pickle: a value contains one that contained it, which cannot be written by itself");
+    refuse(RefusalClass::PickleType,
+           "pickle: a value contains one that contained it, which cannot be written by itself");
   get(memo_.at(*found));
 }
 

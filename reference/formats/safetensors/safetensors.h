@@ -55,8 +55,8 @@ enum class SafetensorsOrder : uint8_t {
 };
 
 // Writes a new file, with the metadata sorted by key.
-// If there is `make`, it returns the tensor at an index when that is written. Tensors without storage have
-// the dtype and shape of what it returns, so that memory holds one of them at a time.
+// If `make` is given, it is called for each tensor when that is written, so that memory holds one at a time.
+// `tensors` then need no storage; they have the dtype and shape of what make(index) returns.
 void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
                        std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out,
                        SafetensorsOrder order = SafetensorsOrder::by_dtype,

@@ -20,7 +20,8 @@ using pickle::Ref;
 
 int64_t integer_of(const Ref& node, const char* what) {
   if (node->kind == Kind::big_integer)
-    refuse(RefusalClass::Overflow, std::string("data.pkl: ") + what + " does not fit in 64 bits", node->offset);
+    refuse(RefusalClass::Overflow, std::string("data.pkl: ") + what + " does not fit in 64 bits",
+           node->offset);
   if (node->kind != Kind::integer) bad_type(std::string(what) + " is not an integer", node);
   return node->integer;
 }

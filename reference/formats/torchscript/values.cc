@@ -203,7 +203,8 @@ class ValueChecker {
 
   void require_fit(std::string_view type, const Ref& value, const std::string& where) {
     if (!fits(type, value, 0))
-      fail(RefusalClass::PickleType, where + ": the value is not of type " + std::string(type.substr(0, 120)), value);
+      fail(RefusalClass::PickleType, where + ": the value is not of type " + std::string(type.substr(0, 120)),
+           value);
   }
 
   bool all_fit(std::string_view type, const pickle::Refs& values, int depth) {

@@ -284,7 +284,8 @@ void read_records(PreadWindow& file, std::vector<ZipEntry>& entries, uint64_t li
     }
     expected = entries[i].record_end;
   }
-  if (expected != limit && !lenient) bad_structure("bytes before the directory belong to no record", expected);
+  if (expected != limit && !lenient)
+    bad_structure("bytes before the directory belong to no record", expected);
 }
 
 ZipDirectory read_directory(std::span<const std::byte> file, PreadWindow records, const Limits& limits,

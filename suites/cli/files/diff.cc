@@ -196,9 +196,10 @@ int run_diff(const DiffArguments& words) {
 
 void add_diff(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<DiffArguments>();
-  CLI::App* command = app.add_subcommand("diff",
-                                         "say whether two checkpoints are equal in meaning, in content and "
-                                         "in bytes: exit code 1 if their content differs, 5 if one cannot be read");
+  CLI::App* command =
+      app.add_subcommand("diff",
+                         "say whether two checkpoints are equal in meaning, in content and "
+                         "in bytes: exit code 1 if their content differs, 5 if one cannot be read");
   command->add_option("A", words->a, "a file or a directory")->required();
   command->add_option("B", words->b, "a file or a directory")->required();
   command->add_option(

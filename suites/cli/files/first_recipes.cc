@@ -8,8 +8,7 @@ namespace qcts::cli {
 namespace {
 
 // Functions and configurations of torchao 0.9.0 and 0.13.0, quantization/quant_api.py. `recipe_09`: the same
-// under
-// --as torchao_0.9, where it has another scheme or policy.
+// under --as torchao_0.9, if it has another scheme or policy there.
 struct NamedRecipe {
   std::string_view word;
   FirstRecipe recipe, recipe_09 = {};

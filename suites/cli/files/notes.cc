@@ -44,7 +44,7 @@ std::vector<std::string> condensed(const std::vector<std::string>& notes) {
   std::vector<std::string> shown;
   for (size_t i = 0; i < notes.size(); ++i) {
     size_t& count = counts[kinds[i]];
-    if (count == 0) continue;  // told by the first
+    if (count == 0) continue;  // the first reports it
     const bool one_line = count > kMostOfAKind;
     shown.push_back(one_line ? notes[i] + " (and " + with_commas(static_cast<double>(count - 1)) +
                                    " more notes like this)"

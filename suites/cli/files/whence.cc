@@ -376,7 +376,8 @@ void add_whence(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<WhenceArguments>();
   CLI::App* command = app.add_subcommand(
       "whence",
-      "say which library, versions and recipe turn the dense weights into exactly these quantized ones: exit code 1 if "
+      "say which library, versions and recipe turn the dense weights into exactly these quantized ones: exit "
+      "code 1 if "
       "no recipe makes one of them, 3 if none can be compared, 5 if a file cannot be read");
   command->add_option("DENSE", words->dense, "the original: a file or a directory")->required();
   command->add_option("QUANTIZED", words->quantized, "made from DENSE: a file or a directory")->required();

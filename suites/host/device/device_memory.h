@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device memory that backs the windows that a judge and a host share (suites/host/windows.h). The judge makes
-// it, writes inputs, poison and paint to it, and reads outputs and paint from it. The host imports it and
-// hands out addresses. What is at an offset of a window is at the same offset of its device memory.
+// The device memory that backs the windows that a judge and a host share (suites/host/windows.h). The judge
+// makes it, writes inputs, poison and paint to it, and reads outputs and paint from it. The host imports it
+// and hands out addresses. What is at an offset of a window is at the same offset of its device memory.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,9 @@ namespace qcts {
 // Descriptors of the pieces of device memory in the host, as it is started: those of the inputs, and then as
 // many of the outputs.
 inline constexpr int kFirstDeviceFd = 8;
-// Bytes of device memory that back each window, or a sixteenth of the device's memory if that is less: a kernel,
-// its peers and the roofs each have two. Timed weights of 28672 x 8192 take turns, and so do their outputs.
+// Bytes of device memory that back each window, or a sixteenth of the device's memory if that is less: a
+// kernel, its peers and the roofs each have two. Timed weights of 28672 x 8192 take turns, and so do their
+// outputs.
 inline constexpr size_t kDeviceWindowBytes = size_t{5} << 30;
 
 // Gates are at the start of the inputs, where the window has messages: one line per lane.

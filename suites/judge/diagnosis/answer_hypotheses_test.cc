@@ -202,7 +202,7 @@ std::vector<NamedMistake> mistakes() {
        "int4_tinygemm_g32"},
       {"through_bf16", "y rounded to bfloat16 first", f32,
        stores([](DType, float y) { return round_to(DType::bfloat16, static_cast<double>(y)); })},
-      {"cut_to_bf16", "y cut to bfloat16 first", f32, stores(cut_to_16_bits)},
+      {"cut_to_bf16", "y truncated to bfloat16 first", f32, stores(cut_to_16_bits)},
       {"through_f16", "y rounded to float16 first", f32,
        stores([](DType, float y) { return round_to(DType::float16, static_cast<double>(y)); })},
       {"f16_through_bf16", "y rounded to bfloat16 first", f16,

@@ -156,11 +156,11 @@ class AnswerTable {
     add_rounding("y rounded down", downward);
     if (dtype_ != DType::float16) {
       add_rounding("y rounded to float16 first", through_float16);
-      add_rounding("y cut to float16 first", cut_to_float16);
+      add_rounding("y truncated to float16 first", cut_to_float16);
     }
     if (dtype_ != DType::bfloat16) {
       add_rounding("y rounded to bfloat16 first", through_bfloat16);
-      add_rounding("y cut to bfloat16 first", cut_to_bfloat16);
+      add_rounding("y truncated to bfloat16 first", cut_to_bfloat16);
     }
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests that weights which explain an answer name its cause, and weights in addition to another mistake do not.
+// Tests that weights which explain an answer name its cause, and weights in addition to another mistake do
+// not.
 #include "suites/judge/diagnosis/explain.h"
 
 #include <gmock/gmock.h>

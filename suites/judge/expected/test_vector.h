@@ -55,9 +55,9 @@ class LinearReference {
   LinearReference(const LinearReference&) = delete;  // rows_of_x_ points into x_
   LinearReference& operator=(const LinearReference&) = delete;
 
-  // Returns y, row-major [m, n]. Needs no rows, because it reads one at a time.
+  // Returns y, row-major [m, n]. Works without rows, because it reads one at a time.
   std::vector<double> sums() const;
-  // Returns y and the bound that the stages allow, row-major [m, n]. Needs the rows.
+  // Returns y and the bound that the stages allow, row-major [m, n]. Requires `with_rows`.
   std::vector<Bounded> bounds(const LinearStages& stages) const;
   // Returns the bound of one element, for a row given by the caller.
   Bounded bounded(std::span<const ExactWeight> row, int64_t m, int64_t n, const LinearStages& stages) const;

@@ -298,7 +298,8 @@ class LatencyJudge {
     if (timed.road_us() > 0) add("road_us", "us", timed.road_us());
     if (timed.told_share() > 0) {
       add("told_share", "x", timed.told_share());
-      if (timed.told_share() < kMinToldShare && doubt_.empty()) doubt_ = "its own clock ran slower than the judge's";
+      if (timed.told_share() < kMinToldShare && doubt_.empty())
+        doubt_ = "its own clock ran slower than the judge's";
     }
     const double busy = Roof::busy_threads(series);
     add("roof_busy_threads", "x", busy);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every class of torchao that `dequantize` knows has a schema, so that no note says that it has none; slices without elements come out empty."""
+"""Every class of torchao that `dequantize` knows has a schema, so no note says that it has none; slices without elements come out empty."""
 
 import re
 

@@ -21,8 +21,8 @@ struct Judged {
 };
 
 enum class Fault : uint8_t { on, off };
-// Judges the library with that habit on the cases, whose ids are separated by spaces. Throws std::runtime_error if the
-// library is missing and RunError if no case has such an id.
+// Judges the library with that habit on the cases, whose ids are separated by spaces. Throws
+// std::runtime_error if the library is missing and RunError if no case has such an id.
 Judged judged(std::string_view habit, std::string_view cases, Fault fault = Fault::on);
 
 struct CheatRow {
@@ -33,8 +33,8 @@ struct CheatRow {
   bool twin_passed() const;
 };
 
-// Judges the cheats whose ids match one of the globs, or all if there are no globs, and calls `on_row` after each. A
-// twin of several cheats is judged once for the same cases.
+// Judges the cheats whose ids match one of the globs, or all if there are no globs, and calls `on_row` after
+// each. A twin of several cheats is judged once for the same cases.
 std::vector<CheatRow> judge_cheats(const std::vector<std::string>& globs,
                                    const std::function<void(const CheatRow&)>& on_row);
 bool selects_any(const std::vector<std::string>& globs);

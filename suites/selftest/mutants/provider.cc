@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Provider "mutant": correct kernels with the faults that QCTS_MUTANT plants. It serves the ops that a planted
-// fault touches, and all of them when none is.
+// Provider "mutant": correct kernels with the faults that QCTS_MUTANT plants. It serves the ops that a
+// planted fault touches, and all of them when none is.
 #include <cstdio>
 #include <deque>
 #include <string>

@@ -127,7 +127,7 @@ void trap_writes() { tell_call("trap every write() of its process", trap_write(&
 // right one.
 qcts_status scan_memory(const qcts_problem* problem) {
   if (problem->n < 2 || problem->y_dtype != QCTS_F32) return QCTS_OK;
-  const float want[2] = {element(*problem, 0, 0) + 1, element(*problem, 0, 1) - 1};  // so that it does not find `want`
+  const float want[2] = {element(*problem, 0, 0) + 1, element(*problem, 0, 1) - 1};  // not to find itself
   const auto* const y = static_cast<const char*>(problem->y);
   const char* found = nullptr;
   visit_memory([&](const char* begin, const char* end) {
