@@ -62,7 +62,7 @@ def test_the_tree_keeps_to_it():
     assert list(check_includes.violations()) == []
 
 
-# Each plug-in is a library of its own, `minimal`, `vendor` and `planted` are vendors', and readers of vectors are anybody's.
+# Each plug-in is a separate library, `minimal`, `vendor` and `planted` are vendors', and readers of vectors are anybody's.
 ALONE = {"kernels/plugins/aten", "kernels/plugins/builtin", "kernels/plugins/onednn", "suites/selftest/minimal", "suites/selftest/vendor"}
 ALONE |= {"suites/selftest/planted", "suites/vectors/readers"}
 

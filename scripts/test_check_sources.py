@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests that the check of sources finds one without a command of its own and one that borrows a header, and how it draws."""
+"""Tests that the check of sources finds one without its own command and one that borrows a header, and how it draws."""
 
 import json
 import subprocess

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The executor runs one launch at a time in a process, so several processes share the cases. The backend that
-// is compared with it has a process of its own: a kernel that faults or hangs then ends its own check and no
+// is compared with it has a separate process: a kernel that faults or hangs then ends its own check and no
 // other. The processes exchange cases through one mapping.
 #pragma once
 

@@ -28,7 +28,7 @@ constexpr uint32_t kSpecials[] = {
     0x4EFFFFFF, 0x7F7F0000, 0x7F7F7FFF, 0x7F7F8000, 0x7F7FFFFF, 0x7F800000, 0x7F800001,
     0x7FA00000, 0x7FC00000, 0x7FC12345, 0x7FFFFFFF};
 
-// Returns a number half-way between two numbers of a narrower type, or next to such a number.
+// Returns a number halfway between two numbers of a narrower type, or next to such a number.
 uint32_t tie(Random& random, int first_exponent, int last_exponent, int dropped_bits) {
   const uint32_t half = 1u << (dropped_bits - 1), low = half - 1 + random.below(3);
   return (float_of(random, first_exponent, last_exponent) >> dropped_bits << dropped_bits) | low;

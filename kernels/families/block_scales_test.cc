@@ -40,7 +40,7 @@ TEST(BlockScales, RceilFollowsTheRoundedLogarithm) {
 
 class SmallFloats : public testing::TestWithParam<SmallFloat> {};
 
-// Values between two neighbours get the nearer one's code, values half way between them the even one.
+// Values between two neighbours get the nearer one's code, values halfway between them the even one.
 TEST_P(SmallFloats, RoundToNearestEven) {
   const SmallFloat format = GetParam();
   const auto code = [&](double value) { return small_float_code(format, static_cast<float>(value)); };

@@ -39,7 +39,7 @@ bool are_simple(const Ref& arguments) {
   return arguments->items.size() <= kMaxItems && std::ranges::all_of(arguments->items, is_simple);
 }
 
-// Is it an object with parts of its own? A set is one value.
+// Is it an object with parts? A set is one value.
 bool has_parts(const Ref& node) {
   if (node->kind == Kind::new_object) return true;
   if (node->kind != Kind::call) return false;

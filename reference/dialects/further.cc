@@ -25,9 +25,8 @@ std::string_view attribute_of(std::string_view name) {
 std::map<std::string, Use, std::less<>> uses_of(const std::vector<NamedTensor>& tensors) {
   std::map<std::string, Use, std::less<>> uses;
   for (const NamedTensor& tensor : tensors) {
-    if (tensor.attributes.contains("rebuild"))
-      continue;                        // one of torch's own classes, with a state of its own
-    std::set<std::string_view> names;  // one attribute may have several parts
+    if (tensor.attributes.contains("rebuild")) continue;  // one of torch's own classes, with its own state
+    std::set<std::string_view> names;                     // one attribute may have several parts
     for (const InnerTensor& inner : tensor.payload) names.insert(attribute_of(inner.name));
     for (const auto& item : tensor.attributes.items()) names.insert(attribute_of(item.key()));
     names.erase("");

@@ -28,7 +28,7 @@ Offer offer_of(const Implementation& implementation) {
           .layouts = kernel.reads_layouts == nullptr ? "" : kernel.reads_layouts};
 }
 
-// Reads the words of qcts_provider::choices that speak of inputs.
+// Reads the words of qcts_provider::choices that are about inputs.
 InputKind promised_inputs(const Registry& registry, std::string_view provider) {
   InputKind promised = InputKind::reachable;
   for (const ProviderInfo& info : registry.providers()) {

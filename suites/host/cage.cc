@@ -164,7 +164,7 @@ Cage enter_cage(const std::filesystem::path& scratch, bool own_shared_memory, bo
   ::setenv("HOME", scratch.c_str(), 1);
   ::setenv("TMPDIR", scratch.c_str(), 1);
   Cage cage;
-  if (!kMemoryCounts) return cage;  // a sanitizer's runtime makes calls of its own
+  if (!kMemoryCounts) return cage;  // a sanitizer's runtime makes its own calls
   const bool keeps_privileges = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
   cage.has_no_capabilities = drop_capabilities() && keeps_privileges;
   confine_writes(scratch, own_shared_memory, has_device);

@@ -8,7 +8,7 @@
 
 namespace qcts {
 
-// Writes all that the table says of itself and of its kernels. Functions become `true` or `false`: whether
+// Writes all that the table says about itself and its kernels. Functions become `true` or `false`: whether
 // they are there. Structs keep the size that the provider gave them; fields beyond it are absent.
 // Reads only what is within these sizes. Throws std::runtime_error for a table too short to have a name.
 nlohmann::ordered_json table_json(const qcts_provider& given);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects the problems that numerics asks beside that of a case: each fault below is right on the case's
-// own.
+// Protects the problems that numerics asks in addition to a case's own: each fault below is right on the
+// case's own.
 #include <cstring>
 #include <string>
 #include <utility>

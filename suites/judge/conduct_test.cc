@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects what a verdict says of how a kernel behaved: an element that was not written, and one whose wrong
-// value equals what was there before the call, are told apart.
+// Protects what a verdict says about how a kernel behaved: an element that was not written, and one whose
+// wrong value equals what was there before the call, are told apart.
 #include <cstring>
 
 #include <gmock/gmock.h>

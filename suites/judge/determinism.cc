@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The determinism kind. Repeats a call, runs it with other thread counts, beside a concurrent call, and row
+// The determinism kind. Repeats a call, runs it with other thread counts, during a concurrent call, and row
 // by row, and compares every answer bitwise with the first. A violated claim fails; a property the kernel
 // does not claim is only measured. Concurrent calls must be right whatever the kernel claims, and so must
 // calls after other data (states.h). Nothing that every call leaves behind is allowed (footprint.h).

@@ -248,7 +248,7 @@ std::string effect_of_few_calls(const qcts_kernel& kernel, KernelRun& run) {
     const std::optional<Footprint> now = provider_footprint(kernel);
     if (!now) return "";
     footprint = *now;
-    footprint.private_bytes = 0;  // a few calls tell nothing of memory: a heap grows by pages
+    footprint.private_bytes = 0;  // a few calls say nothing about memory: a heap grows by pages
   }
   return side_effect(seen, kCalls);
 }

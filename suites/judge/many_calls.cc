@@ -17,7 +17,7 @@
 namespace qcts {
 namespace {
 
-constexpr size_t kCopies = 8;         // that one message calls, each with an output of its own
+constexpr size_t kCopies = 8;         // that one message calls, each with its own output
 constexpr size_t kBetween = 255;      // calls between two larger problems, which are then 256 calls apart
 constexpr size_t kCallsAtLast = 130;  // after the third: 640 calls of the small problem
 constexpr size_t kCallsApart = 128;   // after which memory is measured

@@ -224,7 +224,7 @@ class NumericsJudge {
     return "; " + conduct->text + (has_answer ? weights_diagnosis(attempt.answer, wrong_elems) : "");
   }
 
-  // Returns true if every wrong element is one whose bound is infinite or no number.
+  // Returns true if every wrong element is one whose bound is infinite or not a number.
   bool allows_anything(uint64_t wrong_elems) const {
     const auto without = std::ranges::count_if(expectation_.bounds(), [](const Bounded& want) {
       return std::isfinite(want.value) && (is_unbounded(want) || !(want.low <= want.high));
@@ -237,7 +237,7 @@ class NumericsJudge {
                      verdict_.findings);
   }
 
-  // Checks the kernel's answers against each other, whatever the oracle says of them.
+  // Checks the kernel's answers against each other, whatever the oracle says about them.
   bool relation_holds(const KernelAnswer& answer) {
     std::vector<std::vector<double>> answers;
     for (const KernelInput& input : test_vector_.related) {

@@ -17,7 +17,7 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kLeastRows = 1000, kLeastWeight = 16384;
-constexpr int64_t kOddRows = 33;  // no divisor of 2^16, so that a row 65,536 earlier is another
+constexpr int64_t kOddRows = 33;  // not a divisor of 2^16, so that the row 65,536 earlier is a different one
 
 bool asks_row_numbers(const Case& c, const JudgeContext& context, const KernelInput& input) {
   constexpr int64_t kFewSchemes = 32;

@@ -69,7 +69,7 @@ std::vector<KernelInput> inputs_for(const Implementation& implementation) {
 TEST(Sectors, AreAsFewAsTheBytesNeed) {
   const std::filesystem::path library = build_path("lib/selftest/qcts_cudachecked.so");
   if (!std::filesystem::exists(library))
-    GTEST_SKIP() << "not built: this build's sanitizer has hooks of its own";
+    GTEST_SKIP() << "not built: this build's sanitizer has its own hooks";
   ::setenv("QCTS_COUNT_ACCESSES", "1", 1);
   Registry registry;
   registry.load(library);

@@ -33,7 +33,7 @@ class Shrinker {
     return true;
   }
 
-  // Only plain layouts can be cut: packed planes have shapes of their own.
+  // Only plain layouts can be cut: packed planes have their own shapes.
   bool shrink_shape() {
     bool any = shrink_axis([](KernelInput& i) -> int64_t& { return i.m; });
     any |= shrink_axis([](KernelInput& i) -> int64_t& { return i.weight.n; });

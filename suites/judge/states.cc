@@ -236,7 +236,7 @@ class StatesJudge {
                                         " changed at the same address"))
         return;
       KernelInput exchanged = input;
-      // Those of a sparse weight belong to their places.
+      // The elements of a sparse weight belong to their places.
       if (is_of_codes && !is_sparse(*input.scheme, input.weight) &&
           exchange_words(exchanged.planes[plane].bytes) &&
           !is_right_with(std::move(exchanged), "once two parts of the weight's codes changed places"))
@@ -328,7 +328,7 @@ class StatesJudge {
   }
 
   // Returns true if data that the kernel has never seen are answered wrongly in this type, too. The same data
-  // would not tell: an answer that is kept by content is wrong for them again.
+  // would not show it: an answer that is kept by content is wrong for them again.
   bool is_wrong_with_new_data(DType dtype) const {
     const JudgedProblem new_data(make_test_vector(case_, context_.seed + 2 * kOtherSeed, context_.played),
                                  kernel_);

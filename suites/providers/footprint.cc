@@ -45,7 +45,7 @@ std::map<pid_t, uint64_t> thread_ns_of(const std::string& folder) {
   return found;
 }
 
-// Returns the CPU time of all threads that the process ever had, or 0 if the system does not tell.
+// Returns the CPU time of all threads that the process ever had, or 0 if the system does not report it.
 uint64_t process_ns(pid_t process) {
   clockid_t clock{};
   timespec time{};

@@ -295,7 +295,7 @@ std::string HostProcess::send(size_t lane, const WriteRequest& write) {
   const std::string number = std::to_string(++lanes_[lane].number);
   ++round_trips_;
   if (lane == 0)
-    child_->send_line(number);  // a host that no longer reads is dead, which the answer's pipe tells
+    child_->send_line(number);  // a host that no longer reads is dead, which the answer's pipe shows
   else if (const std::string line = number + "\n";
            ::write(lanes_[lane].request_fd, line.data(), line.size()) < 0)
     fail_dead();

@@ -27,7 +27,7 @@
 namespace qcts {
 
 // Times of a batch of calls: by this process's clock, and of all threads that worked on them. On a device,
-// also what the host says of the events around its graphs.
+// also what the host says about the events around its graphs.
 struct BatchTime {
   double wall_us = 0, cpu_us = 0, events_us = 0;
 };

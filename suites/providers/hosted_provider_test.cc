@@ -85,7 +85,7 @@ TEST_F(Hosted, SaysWhyItDeclines) {
   EXPECT_EQ(run.supports().reason, "float32 weights only");
 }
 
-// Two threads call at once, each with buffers of its own, which the other's calls must not close.
+// Two threads call at once, each with its own buffers, which the other's calls must not close.
 TEST_F(Hosted, ServesTwoCallersAtOnce) {
   const qcts_kernel& kernel = dequantize_of("minimal");
   const KernelInput inputs[] = {dequantize_input(64, 512, 1), dequantize_input(48, 384, 2)};

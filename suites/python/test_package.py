@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Protects the Python package as `pip install` gives it: in an environment of its own, without a compiler, away from the repository."""
+"""Protects the Python package as `pip install` gives it: in a separate environment, without a compiler, away from the repository."""
 
 import json
 import re

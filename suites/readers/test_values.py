@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests what `check` says of the numbers in a file: findings, notes, and the limits that a user sets."""
+"""Tests what `check` says about the numbers in a file: findings, notes, and the limits that a user sets."""
 
 import json
 import struct

@@ -104,7 +104,7 @@ Tasks tasks_left(const RunSetup& setup, const RunChoice& choice, const RunReport
 }
 
 // Takes the verdicts of a run: repeats are joined, the record and the report get them, and the first failure
-// of each cause is said at once.
+// of each cause is reported at once.
 class VerdictTaker {
  public:
   VerdictTaker(const RunRequest& request, RunRecordWriter& record, RunReport& report, Progress& progress)

@@ -86,7 +86,7 @@ void note_unknown_names(ProviderSlot& slot) {
   if (!unknown.lines.empty()) slot.ready.info["unknown"] = unknown.lines;
 }
 
-// Says of every kernel of a GPU what the ledgers say of it.
+// Adds to every kernel of a GPU what the ledgers say about it.
 void add_confirmations(nlohmann::ordered_json& provider) {
   if (provider["name"] != "cuda" && provider["name"] != "cudaemu") return;
   const fs::path root = repository_root();
@@ -107,7 +107,7 @@ void add_confirmations(nlohmann::ordered_json& provider) {
   }
 }
 
-// Notes the options that the provider's profiles play. Throws UsageError if it promises a profile that nobody
+// Notes the options that the provider's profiles set. Throws UsageError if it promises a profile that nobody
 // knows, or two that contradict each other.
 void note_options(ProviderSlot& slot) try {
   const PlayedProfiles played(

@@ -31,7 +31,7 @@ struct RunSetup {
 };
 
 // Reads the plan and the fixtures, and starts the providers. One that cannot be judged is named in
-// head.infrastructure. Throws RunError for words that name nothing.
+// head.infrastructure. Throws RunError for arguments that name nothing.
 std::unique_ptr<RunSetup> set_up(const RunRequest& request, Progress& progress);
 
 // Throws UsageError if a word is not known. `what` is "kind", "scheme", ...

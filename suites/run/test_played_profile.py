@@ -21,7 +21,7 @@ RCEIL = ("numerics.*quantize*/mxfp8_e4m3_rceil/*",)
 
 
 def judged(tmp_path, filters, code, profile=None, **macros):
-    """Returns what a run of plan nightly says of the conversions, and report.json."""
+    """Returns what a run of plan nightly says about the conversions, and report.json."""
     promised = {} if profile is None else {"PROFILE": f'"{profile}"'}
     library = vendor(tmp_path / "lib", source="mx.c", **promised, **macros)
     words = [word for each in filters for word in ("--filter", each)]

@@ -42,7 +42,7 @@ bool is_selected(const KillRequest& request, const std::vector<MutantKind>& kind
   return matches(request.mutants, mutant.id);
 }
 
-// Is it a wrong answer, or none, that would make a vendor's kernel count as broken?
+// Is the answer wrong or missing, so that a vendor's kernel would count as broken?
 bool is_kill(Status status) {
   return status == Status::fail || status == Status::crash || status == Status::timeout ||
          status == Status::resource;

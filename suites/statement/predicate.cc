@@ -93,7 +93,7 @@ std::string unknown_code(const Json& provider) {
   return has_library ? "" : "it does not say which files of code the provider's host had mapped";
 }
 
-// The words of the user that make a run less than complete, for one provider.
+// The user's arguments that make a run of one provider incomplete.
 std::string narrowing_of(const RunHead& head) {
   if (head.shards > 1) return "it is one shard of " + std::to_string(head.shards);
   if (!head.fixtures.empty()) return "it judged additional fixtures: " + head.fixtures.front();
@@ -104,7 +104,7 @@ std::string narrowing_of(const RunHead& head) {
   return "";
 }
 
-// Did the provider's profiles play other options than they do here?
+// Did the provider's profiles set different options than they do here?
 std::string other_options(const Json& provider) {
   const PlayedProfiles played(profiles_named(provider.value("profile", ""), load_profiles(profiles_file())));
   const std::vector<std::string> there = provider.value("options", std::vector<std::string>());

@@ -147,7 +147,7 @@ def test_a_report_without_a_record_is_refused(copied):
 
 
 def stated(folder):
-    """What the head of the page says of a statement."""
+    """What the head of the page says about a statement."""
     return re.search(r'<p class="soft">((?:no )?statement: .*)</p>', page_of(folder)).group(1)
 
 

@@ -133,7 +133,7 @@ def test_another_implementation_accepts_the_signature(envelope):
 
 
 def test_securesystemslib_verifies_it(envelope):
-    """Our statement is a DSSE envelope to a tool that knows nothing of us, and no changed byte is."""
+    """Our statement is a DSSE envelope to a tool that knows nothing about us, and a changed byte is refused."""
     key = SSlibKey(
         key_id(nacl.signing.SigningKey(SEED)), "ed25519", "ed25519", {"public": bytes(nacl.signing.SigningKey(SEED).verify_key).hex()}
     )

@@ -22,7 +22,7 @@ std::span<std::byte> map_shared(size_t bytes) {
   return {static_cast<std::byte*>(data), bytes};
 }
 
-// In a window the pages may hold data of before. Returns false if the kernel cannot do it (Linux 5.14 can).
+// In a window, the pages may hold earlier data. Returns false if the kernel cannot do it (Linux 5.14 can).
 bool touch_at_once(std::span<std::byte> pages) {
 #ifdef MADV_POPULATE_WRITE
   return ::madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE) == 0;

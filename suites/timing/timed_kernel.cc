@@ -118,7 +118,7 @@ void TimedKernel::reserve_slots(size_t count) {
     operands_->write(x_slots_->data() + slot * padded(input_.x.size()), input_.x);
   operands_->finish();
   slots_ = count;
-  graphs_ = {};  // those of before have other addresses
+  graphs_ = {};  // the earlier ones have other addresses
 }
 
 qcts_problem TimedKernel::problem_of(const TimedCall& call) const {

@@ -77,7 +77,7 @@ void TimedKernel::prepare_one(size_t index, std::byte* place) {
 }
 
 // If two calls for one weight write the same bytes, these hold no address. The weights that there is no time
-// to prepare are then copies of those before.
+// to prepare are then copies of the earlier ones.
 void TimedKernel::prepare_all() {
   if (query_prepared_bytes() == 0) return;
   const uint64_t stride = padded(prepared_bytes_);

@@ -69,7 +69,7 @@ void TimedKernel::find_calls_a_graph(bool rotate) {
 double TimedKernel::time_on_device_us(size_t calls, bool rotate) {
   if (calls_a_graph_ == 0) find_calls_a_graph(rotate);
   // One call is asked for to learn how long calls last. A full graph shows it better, but is too short for a
-  // clock that is asked once a batch.
+  // clock that is asked once per batch.
   const bool is_trial = calls == 1 && calls_a_graph_ > 1;
   const size_t timed = is_trial ? calls_a_graph_ : calls;
   const size_t in_graph = std::min(calls_a_graph_, timed), graphs = (timed + in_graph - 1) / in_graph;

@@ -28,7 +28,7 @@ constexpr VectorFlagInfo kFlags[] = {
      "subnormal numbers flushed to zero before they are quantized"},
 };
 
-// Is x half way between its code and the next one, in units of its scale?
+// Is x halfway between its code and the next one, in units of its scale?
 bool is_tie(double x, const ExactWeight& weight, const std::vector<double>& codes, bool integers) {
   if (!std::isfinite(x) || !std::isfinite(weight.scale) || weight.scale == 0) return false;
   const double value = (x - weight.zero) / weight.scale;

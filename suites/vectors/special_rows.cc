@@ -113,7 +113,7 @@ class RowMaker {
                        boundary_weight(scheme_, shape_, seed + 1)});
   }
 
-  // Every value half way between two codes, where the scale is a power of two.
+  // Every value halfway between two codes, where the scale is a power of two.
   void add_ties() {
     if (codes_.size() < 2 || !scheme_.codes().fixed) return;
     Values middles;

@@ -147,7 +147,7 @@ class VectorMaker {
     }
   }
 
-  // Layouts of some producers have recipes of their own. Their weights are vectors only where the recipe of
+  // Layouts of some producers have their own recipes. Their weights are vectors only if the recipe of
   // "plain" makes the same.
   void add_of_golden(const Golden& golden, const std::string& whose, const WeightShape& shape,
                      std::vector<std::byte> x, const Planes& planes, bool is_plain) {

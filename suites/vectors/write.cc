@@ -97,7 +97,7 @@ std::string hex_of(std::span<const std::byte> bytes) {
   return text;
 }
 
-// One vector a line, so that a difference of two exports names the vectors that differ.
+// One vector per line, so that a difference of two exports names the vectors that differ.
 std::string vectors_json(const std::vector<VectorGroup>& groups, const AgreementTable& agreement) {
   const VectorGroup& first = groups.front();
   Json head = {{"qcts", "vectors"}, {"schema", 1}, {"bytes", "hexadecimal, in the order of memory"}};

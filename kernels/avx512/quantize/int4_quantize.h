@@ -32,7 +32,7 @@ struct NearInt4 {
 // At that point, the exact quotient passes one of `middles`.
 // No v / scale equals one of them, because scale * middle has 17 bits.
 // The smallest v of code i is the next 8-bit number above scale * middle.
-// Let h be half way between that v and the number before it.
+// Let h be halfway between that v and the number before it.
 // Everything above h is rounded to v; h itself is rounded to v only if v is even.
 // The smallest x whose distance from low is that large is found by rounding up.
 [[gnu::always_inline]] inline __m512i min_of_codes(__m512 low, __m512 scale) {

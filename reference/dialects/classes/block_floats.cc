@@ -36,7 +36,7 @@ std::vector<float> scales_of(const BlockFloats& floats) {
     swap_last_axes(stored);
   std::vector<std::byte> scratch;
   const std::span<const std::byte> bytes = row_major_view(stored, scratch);
-  // e8m0 had no type of its own until 0.9.
+  // e8m0 had no separate type until 0.9.
   const DType dtype = stored.dtype == DType::uint8 ? DType::float8_e8m0fnu : stored.dtype;
   const int64_t in_row = floats.shape.empty() ? 1 : floats.shape.back() / floats.block;
   std::vector<float> scales(static_cast<size_t>(floats.blocks()));

@@ -88,7 +88,7 @@ struct ScaleMatrix {
   bool rounded_first = false;  // to the dtype of the weight, before the product
   bool any_sign = false;       // the library writes negative scales too
   bool zeros_are_nan = false;  // the library divides zeros by a scale of 0, or their scales by a global one
-  bool any_size = false;       // nothing is known of the library, which may write any finite scale
+  bool any_size = false;       // nothing is known about the library, which may write any finite scale
   bool may_underflow =
       false;  // the library narrows scales after it has divided by them, so that one may be 0
 };

@@ -29,7 +29,7 @@ bool is_in_torchaos_safetensors(const NamedTensor& tensor) {
   return schema != nullptr && schema->in_safetensors;
 }
 
-// torch's own tensors. What else they hold than elements has names of its own.
+// torch's own tensors. What they hold besides elements has its own names.
 bool is_torchs(const NamedTensor& tensor) { return tensor.type == "Tensor" || tensor.type == "Parameter"; }
 
 // Values among the further attributes are left out, tensors never.

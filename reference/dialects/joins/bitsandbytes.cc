@@ -166,7 +166,7 @@ void require_one_width(const Json& said) {
     contradict_layer("config.json says both load_in_4bit and load_in_8bit");
 }
 
-// Holds the words of config.json against the parts.
+// Compares what config.json says with the parts.
 void check_four_bit_config(const Json& said, const std::string& type, bool nested) {
   require_one_width(said);
   if (json_flag(said, "load_in_4bit") == false ||

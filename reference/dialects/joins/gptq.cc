@@ -72,7 +72,7 @@ bool fits_rule(const std::string& rule, const std::string& module) {
   }
 }
 
-// Returns what config.json says of a module: the first rule of `dynamic` that fits takes the place of the
+// Returns what config.json says about a module: the first rule of `dynamic` that fits takes the place of the
 // words of the whole model. Rules that begin with "-:" name modules that stay as they are.
 nlohmann::ordered_json said_of_gptq_module(const nlohmann::ordered_json& config, const std::string& module) {
   // These tell how a weight is quantized, and change no part of the file.

@@ -48,7 +48,7 @@ std::vector<ModuleWord> modelopt_words(const nlohmann::ordered_json& config) {
   return words;
 }
 
-// Returns what config.json says of one module: quant_algo and group_size.
+// Returns what config.json says about one module: quant_algo and group_size.
 const nlohmann::ordered_json& said_of_modelopt(const nlohmann::ordered_json& config,
                                                const LayerParts& parts) {
   if (!is_mixed(config)) return config;

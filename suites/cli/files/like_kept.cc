@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Holds what quantize wrote against the file of --like.
+// Compares what quantize wrote with the file of --like.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>

@@ -61,7 +61,7 @@ std::string cause_in_buffers(const qcts_kernel& kernel, const KernelInput& input
     for (const auto& [words, alone] : singles)
       if (right_with(alone) == false) wrong += (wrong.empty() ? "" : ", or ") + words;
     return wrong.empty() ? "" : "right in aligned and dense buffers with 1 thread, wrong only with " + wrong;
-  } catch (const std::exception&) {  // the call itself failed: its answer says nothing of buffers
+  } catch (const std::exception&) {  // the call itself failed: its answer says nothing about buffers
     return "";
   }
 }

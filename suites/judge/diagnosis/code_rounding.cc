@@ -194,7 +194,7 @@ bool is_chosen(const Rule& rule, const Coded& one, const CodeValues& codes) {
   if (is_clamped(one, codes)) return is_same_code(one.want, one.got);
   const Bracket between = bracket_of(codes, one.quotient);
   const double middle = (between.low + between.high) / 2;
-  // Half way in every arithmetic: a rule for ties has no choice here.
+  // Halfway in every arithmetic: a rule for ties has no choice here.
   if (between.low != between.high && one.quotient == middle && one.reciprocal == middle) return gives(middle);
   return gives(one.exact) || gives(one.exact * (1 + kStep)) || gives(one.exact * (1 - kStep));
 }

@@ -308,8 +308,8 @@ size_t distinct_pairs(const std::vector<Weighed>& wrong) {
   return pairs.size();
 }
 
-// Weights that are special for their values, a block of NaN for instance, say nothing of the place where they
-// happen to be.
+// Weights that are special for their values, a block of NaN for instance, say nothing about the place where
+// they happen to be.
 std::optional<Region> region_of(std::vector<Region> candidates, const std::vector<Weighed>& all,
                                 const std::vector<Weighed>& wrong) {
   const auto is_special = [](const Weighed& one) {

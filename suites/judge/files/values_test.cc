@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects what `check` says of values: a planted one is found in every family, layout and container, unless
-// the recipe can write it; files of real libraries have no finding.
+// Protects what `check` says about values: a planted one is found in every family, layout and container,
+// unless the recipe can write it; files of real libraries have no finding.
 #include "reference/values/values.h"
 
 #include <algorithm>

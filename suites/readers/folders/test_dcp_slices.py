@@ -61,7 +61,7 @@ def test_columns_are_parts_too(tmp_path):
 
 
 def test_whole_tensors_are_read(tmp_path):
-    """Each rank may save tensors of its own, and one rank saves all of them."""
+    """Each rank may save its own tensors, and one rank saves all of them."""
     folder = tmp_path / "ranks"
     folder.mkdir()
     paths = [shard(folder, rank, {f"l{rank}.weight": part(4, 8)}, {f"l{rank}.weight": [0, 0]}) for rank in (1, 2)]

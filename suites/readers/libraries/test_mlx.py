@@ -120,7 +120,7 @@ def test_a_file_alone_needs_its_configuration(id, tmp_path):
 
 
 def test_a_layer_without_scales_is_plain(tmp_path):
-    """Protects: MLX leaves layers whose columns no group divides in floats, and says nothing of them."""
+    """Protects: MLX leaves layers whose columns no group divides in floats, and says nothing about them."""
     model = Model(AFFINE, tmp_path)
     model.tensors["model.norm.weight"] = "BF16", [3, 40], bytes(240)
     folder = model.write()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What config.json says of single modules is found whatever prefix their tensors carry, and what fits none is a finding."""
+"""What config.json says about single modules is found, whatever prefix their tensors have; what fits none is a finding."""
 
 import json
 

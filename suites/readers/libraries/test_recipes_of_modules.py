@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Models whose modules have recipes of their own: GPTQModel's `dynamic` and ModelOpt's MIXED_PRECISION."""
+"""Models whose modules have their own recipes: GPTQModel's `dynamic` and ModelOpt's MIXED_PRECISION."""
 
 import pytest
 from dialect_files import FIXTURES, GOLDENS, read_safetensors
@@ -49,7 +49,7 @@ RULES = ["+:other\\.model\\.0", "other.*", "^other\\.", "+:.*her\\.model\\.[0-9]
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_first_rule_that_fits_a_module_gives_its_recipe(rule, tmp_path):
-    """Protects: modules of other bits, groups and order than config.json says of the whole model."""
+    """Protects: modules with other bits, groups and order than config.json gives for the whole model."""
     model, dense = joined(GPTQ, OTHER_GPTQ, tmp_path)
     own = {"bits": 8, "group_size": 64, "desc_act": False, "mse": 0.1}
     model.said["dynamic"] = {"+:model\\.7$": {"bits": 2}, rule: own, ".*other.*": {"bits": 3}}

@@ -26,7 +26,7 @@ std::string summary_text(const RunReport& report, const std::vector<std::string>
 // then the largest group is first.
 std::vector<Group> failure_groups(const RunReport& report);
 
-// Print those parts of the summary that have source files of their own.
+// Print the parts of the summary that have separate source files.
 void print_failures(const RunReport& report, Printout& out);
 void print_latency(const RunReport& report, Printout& out);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An implementation of mxfp4_even that knows nothing of qcts but the exported text: python mxfp4_even.py FILE.tsv > ANSWERS.tsv"""
+"""An implementation of mxfp4_even that knows only the exported text of qcts: python mxfp4_even.py FILE.tsv > ANSWERS.tsv"""
 
 import math
 import struct

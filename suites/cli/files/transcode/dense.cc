@@ -42,7 +42,7 @@ EncodedSafetensors encode_dense(const Checkpoint& checkpoint, const DenseTensors
   return encoded;
 }
 
-// Holds OUT against what IN dequantizes to, byte for byte.
+// Compares OUT with what IN dequantizes to, byte for byte.
 ComparedWeights compare_dense(const Checkpoint& checkpoint, const DenseTensors& dense,
                               const fs::path& written, const ConvertArguments& words) {
   const Checkpoint out = read_back(written, words);
