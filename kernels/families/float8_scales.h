@@ -32,7 +32,7 @@ struct Float8Task {
 // The policies are dyn_row, dyn_row_mslk, dyn_row_fbgemm, dyn_tensor, dyn_block128, static_tensor and
 // static_tensor_out.
 // The dynamic policies of torchao have the optional planes hp_value_lb and hp_value_ub (float64).
-// dyn_row_fbgemm has activation_scale_ub (float32) and fbgemm's least scale, 1 / (512 * 448).
+// dyn_row_fbgemm has activation_scale_ub (float32) and fbgemm's minimum scale, 1 / (512 * 448).
 // The two static policies have act_quant_scale.
 Float8Task float8_task(const qcts_problem& problem);
 

@@ -273,7 +273,7 @@ constexpr qcts_kernel int4_row(const char* scheme) {
        .run = run_supported_launch<kKernel, kRun>,
        .workspace_bytes = int4_workspace_bytes,
        .failure = last_failure});
-  // Up to 16 aligned rows are added in another order than more, or than rows off alignment.
+  // Up to 16 aligned rows are added in a different order from more rows, or rows that are not aligned.
   entry.claims &= ~static_cast<uint32_t>(QCTS_CLAIM_BATCH_INVARIANT);
   entry.fused_sums = kBf16FusedSums;
   return entry;

@@ -39,7 +39,7 @@ void views_alone(const Checkpoint& checkpoint, Alone out) {
       const Tensor& tensor = inner.tensor;
       const std::string path = inner.name == "data" ? named.name : named.name + "." + inner.name;
       const auto [entry, fresh] = first.try_emplace(tensor.storage.get(), path);
-      if (!fresh) out.add(path, "storage", "that of " + entry->second, "of its own");
+      if (!fresh) out.add(path, "storage", "that of " + entry->second, "its own");
       if (!tensor.is_contiguous()) out.add(path, "stride", shape_words(tensor.stride));
       const uint64_t bytes = bytes_of(tensor.dtype, tensor.shape);
       if (fresh && tensor.is_contiguous() && bytes < tensor.storage->bytes.size())

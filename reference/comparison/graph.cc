@@ -95,7 +95,7 @@ bool GraphWalk::is_shared_alike(const Ref& a, const Ref& b) {
   const auto [first_a, first_b] = nodes_.meet(a.get(), b.get(), path_);
   if (first_a == first_b) return true;
   const auto words = [&](const std::string& first) {
-    return first == path_ ? std::string("an object of its own") : "the object " + first;
+    return first == path_ ? std::string("a separate object") : "the object " + first;
   };
   if (!below_lost_identity_) differ("identity", words(first_a), words(first_b));
   return false;

@@ -179,7 +179,7 @@ GraphWalk::StoragePair& GraphWalk::compare_storages(const Storage& a, const Stor
   StoragePair& pair = entry->second;
   if (first_a != first_b) {
     const auto words = [&](const std::string& first) {
-      return first == path_ ? std::string("of its own") : "that of " + first;
+      return first == path_ ? std::string("its own") : "that of " + first;
     };
     differ("storage", words(first_a), words(first_b));
     pair.told = true;

@@ -68,7 +68,7 @@ std::vector<ChoiceEntry> make_ledger() {
        false,
        {{"asymmetric_token_scale_f32", "float32 scales of at least 2^-23, codes in float32",
          "int8_row intx int8_row_v1", "",
-         "torchao 0.11.0 to 0.17.0, quant_api.py, _int8_asymm_per_token_quant (the least scale since "
+         "torchao 0.11.0 to 0.17.0, quant_api.py, _int8_asymm_per_token_quant (the minimum scale since "
          "0.12.0); "
          "goldens */int8dq_asym, */int8da_int4w; intx has it as dyn_token_asym_s32"},
         {"asymmetric_token_scale_f64", "float64 scales, codes in float64", "",
@@ -132,7 +132,7 @@ std::vector<ChoiceEntry> make_ledger() {
          "int8_row int8_tensor int8_group int8_row_reduced int8_tensor_reduced intx int4_tinygemm int4_plain "
          "int4_int32 int4_e4m3 fp8_row fp8 mx nvfp4 tinyq int8_row_v1 int8_group_v1",
          "", "torch.round, torch 2.13; the halfway goldens"},
-        {"gguf_never_rounds", "nowhere: codes, scales and least values stay floats", "gguf_proto", "",
+        {"gguf_never_rounds", "nowhere: codes, scales and minima stay floats", "gguf_proto", "",
          "torchao 0.18.0, quant_primitives.py, _quantize_gguf"},
         {"half_away", "away from zero", "", "GGML (roundf)", "ggml-quants.c, quantize_row_q8_0_ref"}}},
       {"clamp",
@@ -182,8 +182,9 @@ std::vector<ChoiceEntry> make_ledger() {
          "int8_row int8_row_reduced int8_tensor int8_tensor_reduced", "",
          "derivation: the sum of (qx - zx) * qw is an integer below 2^31 for k <= 65,536"},
         {"int8_half_overflow",
-         "after it and the product were rounded to x's dtype: in float16 both can overflow and leave NaN", "",
-         "torchao's own linear",
+         "after this term and the product were rounded to x's dtype: in float16 both can overflow and leave "
+         "NaN",
+         "", "torchao's own linear",
          "torchao 0.18.0, int8_tensor.py, linear: y_dot_scaled.to(output_dtype) - "
          "zp_correction.to(output_dtype)"}}},
       {"int4_multiply_add",

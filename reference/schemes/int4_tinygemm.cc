@@ -53,7 +53,7 @@ constexpr std::array<LayoutInfo, 6> kInt4TinygemmLayouts = {{
      "torch 2.13.0 aten/src/ATen/native/cuda/int4mm.cu matrix_to_m16n8k16_Bint4_layout, inner k tiles 8",
      false},
     {"tile_packed_4d_v1",
-     "torchao 0.5.0 to 0.15.0 tensor_core_tiled_layout.py: the bytes of tile_packed_4d, the least scale of "
+     "torchao 0.5.0 to 0.15.0 tensor_core_tiled_layout.py: the bytes of tile_packed_4d, the minimum scale of "
      "int4_weight_only",
      false},
 }};

@@ -74,7 +74,7 @@ ScaledBlock scale_block(const Element& element, Mode mode, std::span<const float
   ScaledBlock scaled;
   const float largest = largest_magnitude(block);
   scaled.scale = scale_by_exponent(element, mode, largest);
-  // byte << 23 read as float32: 255 is infinity, 0 is raised to the least scale.
+  // byte << 23 read as float32: 255 is infinity, 0 is raised to the minimum scale.
   const float scale = std::max(std::bit_cast<float>(scaled.scale << 23), least_scale);
   const float max = static_cast<float>(float_format(element.type).max);
   for (size_t i = 0; i < block.size(); ++i) {

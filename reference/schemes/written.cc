@@ -22,8 +22,8 @@ double scale_of(const AffineRecipe& recipe, double low, double high) {
   return choose_affine(recipe, block).scale;
 }
 
-// The least code: code_min, but for symmetric weights of one bit. Their scale is twice the largest magnitude,
-// so w / scale rounds to -0, unless the reciprocal of the scale is subnormal and was rounded up.
+// The lowest code: code_min, except for symmetric weights of one bit. Their scale is twice the largest
+// magnitude, so w / scale rounds to -0, unless the reciprocal of the scale is subnormal and was rounded up.
 double least_code(const AffineRecipe& recipe, double largest_scale) {
   const bool one_bit = recipe.mapping == Mapping::symmetric && recipe.code_max - recipe.code_min == 1;
   return one_bit && 1 / largest_scale >= float_format(recipe.scale).min_normal ? 0 : recipe.code_min;
@@ -67,7 +67,7 @@ Written written_affine(const AffineRecipe& recipe, Magnitudes of, std::string_vi
                                 asymmetric ? ValueRange{n, p} : kZero));
   if (overflows)
     written.push_back(affine_case(
-        asymmetric ? "max - min overflows the weight's type, and everything becomes the least code"
+        asymmetric ? "max - min overflows the weight's type, and everything becomes the lowest code"
                    : "twice the largest weight overflows the weight's type",
         evidence, asymmetric ? ValueRange{n, n} : kZero, kInfinite, asymmetric ? ValueRange{n, n} : kZero));
   return written;

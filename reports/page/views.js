@@ -38,7 +38,7 @@ async function casesView(model, query) {
   };
   show(query);
   const nodes = [h("h2", {}, "Cases"), tally, table,
-    soft("All words must match; scheme: op: provider: variant: status: kind: family: input: reason: search one field, - excludes, * stands for any text.")];
+    soft("All words must match. scheme: op: provider: variant: status: kind: family: input: reason: search one field, - excludes, and * stands for any text.")];
   return { nodes, show };
 }
 

@@ -247,7 +247,7 @@ TEST_F(HistoryFile, ShowsTheStepOfASlowerKernelAndItsNight) {
   EXPECT_THAT(
       text, testing::AllOf(HasSubstr("+4."), HasSubstr("since run 13"), HasSubstr("flaky"), HasSubstr("▁")));
   EXPECT_THAT(sparkline(views[0].trends[5].series, true, 0), HasSubstr("x"));
-  // The next night is held against the level after the step.
+  // The next night is compared with the level after the step.
   const RecordedRun next = sample_run(eight_timed_cases(99), night_text(25));
   EXPECT_EQ(history.pace_history(next).at(next.cases[2].id).logs.size(), 24 - change.at);
 }

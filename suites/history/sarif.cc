@@ -83,7 +83,7 @@ void add_report(const Json& report, Sarif& sarif) {
     const std::string status = verdict.at("status"), id = verdict.at("case_id"),
                       rule = id.substr(0, id.find('/'));
     if (status == "pass" || status == "not_supported" || rule.starts_with("values")) continue;
-    sarif.add(rule, "a question that `qcts check` asks of every file", "error",
+    sarif.add(rule, "a question that `qcts check` asks about every file", "error",
               status + ": " + verdict.value("reason", ""));
   }
 }

@@ -89,7 +89,7 @@ void plant_in_linear(KernelInput& input) {
   store_float(input.bias_dtype, input.bias, static_cast<uint64_t>(n - 3), kNan);
 }
 
-// The first row has the least code, the last one the largest.
+// The first row has the lowest code, the last one the highest.
 void spread_zero_points(const Scheme& scheme, const WeightShape& shape, uint64_t seed, Planes& planes) {
   const int64_t least = scheme.params().code_min, most = scheme.params().code_max, codes = most - least + 1;
   for (Plane& plane : planes) {

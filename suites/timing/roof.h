@@ -51,7 +51,7 @@ class Roof final : public Roofs {
   static std::vector<double> roof_us(std::span<const Series> series);
   // Returns the longer of the two series' fastest().
   static Interval fastest_us(std::span<const Series> series);
-  // Returns the CPU time of the roofs' own calls over the time that these took.
+  // Returns the CPU time of the roofs' own calls, divided by the time that they took.
   static double busy_threads(std::span<const Series> series);
   const PeakLoop* peak() const { return peak_ ? &peak_->loop() : nullptr; }
   std::string peak_name() const override { return peak_ ? peak_->loop().name : ""; }

@@ -130,7 +130,7 @@ void find_nested(const ScaleMatrix& scales, std::vector<CodedFault>& faults) {
   lost.add_to(faults);
 }
 
-// The least value of a scale. What rounding leaves of a nested scale of 0 may be negative: half of the
+// The lowest value of a scale. What rounding leaves of a nested scale of 0 may be negative: half of the
 // largest step of its table, which is 0.0141.
 double least_scale(const ScaleMatrix& scales, size_t index) {
   constexpr float kHalfStep = 0.0071F;

@@ -29,7 +29,7 @@ bool is_todays(const NamedTensor& tensor) {
   return named ? find_class(tensor) == named : !is_known;
 }
 
-// Tiles have the same bytes in both generations but for the scales of padding, which follow the least scale
+// Tiles have the same bytes in both generations but for the scales of padding, which follow the minimum scale
 // of each.
 void take_todays_layout(SchemeTensor& tensor) {
   const std::optional<Layout> tiles = tensor.scheme->find_layout("tile_packed_4d");

@@ -21,7 +21,7 @@ struct FurtherVersions {
 constexpr FurtherVersions kFurtherVersions[] = {
     {"int4_plain", "torchao 0.12.0"}};  // FbgemmConfig: the goldens torchao_0_12_0/int4_plain_*
 
-// The producers of int4_tinygemm's layouts differ in the least scale: 2^-126 for tile_packed_4d, else 1e-6.
+// The producers of int4_tinygemm's layouts differ in the minimum scale: 2^-126 for tile_packed_4d, else 1e-6.
 bool has_recipe_of_tiles(const Scheme& scheme) { return scheme.family() == "int4_tinygemm"; }
 
 // Calls visit(class, layout of the recipe) for each way in which torchao writes the scheme.

@@ -49,7 +49,8 @@ struct WeightExplanation {
   bool is_explained() const {
     return distinct >= kLeastDistinct && !ranked.empty() && ranked.front().score == 1;
   }
-  // Returns the only hypothesis that predicts every observed weight, if they are too few to name it; or "".
+  // Returns the only hypothesis that predicts every observed weight if the weights are too few to name it, or
+  // "".
   std::string agrees_with() const {
     const bool is_only = ranked.size() == 1 || (ranked.size() > 1 && ranked[1].score < 1);
     const bool fits = distinct >= kLeastAgreeing && distinct < kLeastDistinct && is_only;

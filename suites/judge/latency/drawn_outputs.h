@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Outputs of timed calls of a linear that are drawn at random and held against the bound.
+// Outputs of timed calls of a linear that are drawn at random and compared with the bound.
 #pragma once
 
 #include <cstddef>
