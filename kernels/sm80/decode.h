@@ -195,7 +195,7 @@ struct DecodeSums {
   }
 
   // Adds the products of a stage: totals += scale * sums + zero * the sum of x, for each part. `units_left`
-  // counts those from the stage on.
+  // counts the units from this stage on.
   QCTS_DEVICE void multiply(int stage, int parts, int units_left) {
     Words4 tiles[4];
     if constexpr (kTiles) {

@@ -86,7 +86,7 @@ Proof proof_of(const Ledger& ledger, const LedgerRow& then, const LedgerRow& now
   if (then.failed != 0)
     return {1, "failed " + std::to_string(then.failed) + " of " + std::to_string(then.asked) + where};
   if (then.differing_digests != 0)
-    return {1, "other bits than the executor's in " + std::to_string(then.differing_digests) + " of " +
+    return {1, "bits differ from the executor's in " + std::to_string(then.differing_digests) + " of " +
                    std::to_string(then.equal_digests + then.differing_digests) + " outputs" + where};
   if (then.passed == 0) return {};
   const std::string what = ledger.complete ? "confirmed"

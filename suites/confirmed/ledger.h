@@ -52,8 +52,8 @@ std::string ledger_name(const std::string& gpu);
 std::string row_sources_sha256(const std::filesystem::path& root, Op op, const std::string& variant);
 
 // Returns what the ledgers say about a row: "confirmed on NVIDIA H200, 2026-12-03", "confirmed in part (120
-// of 431) on ...", either with ", sources changed since, same machine code"; "failed 3 of 431 on ..."; "other
-// bits than the executor's in 3 of 431 outputs on ..."; "emulated only". `library_sha256` is that of the
+// of 431) on ...", either with ", sources changed since, same machine code"; "failed 3 of 431 on ..."; "bits
+// differ from the executor's in 3 of 431 outputs on ..."; "emulated only". `library_sha256` is that of the
 // library which computes now.
 std::string confirmation_of(const std::vector<Ledger>& ledgers, const LedgerRow& row,
                             const std::string& library_sha256);

@@ -53,7 +53,7 @@ TEST(Ledger, OtherBitsThanTheExecutorConfirmNothing) {
   Ledger ledger = a_ledger(true, 0);
   ledger.rows[0].differing_digests = 2;
   EXPECT_EQ(confirmation_of({ledger}, now_of("sources"), "library"),
-            "other bits than the executor's in 2 of 92 outputs on NVIDIA H200, 2026-12-03");
+            "bits differ from the executor's in 2 of 92 outputs on NVIDIA H200, 2026-12-03");
 }
 
 TEST(Ledger, OtherRowsProveNothing) {
