@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Made-up runs for the tests of report.html, and what those tests ask of a page."""
+"""Made-up runs for the tests of report.html, and the checks that those tests make on a page."""
 
 import hashlib
 import json

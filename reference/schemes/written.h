@@ -46,8 +46,8 @@ struct WrittenCase {
 };
 using Written = std::vector<WrittenCase>;
 
-// Selects the finite weights whose groups (elements that share a scale) have a largest magnitude between these
-// two.
+// Selects the finite weights whose groups (elements that share a scale) have a largest magnitude between
+// these two.
 struct Magnitudes {
   double least = 0, most = 0;
 };

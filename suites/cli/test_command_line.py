@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests usage errors: they name the wrong argument, and the same mistake has the same exit code in every command: 2 for wrong words
+"""Tests usage errors: they name the wrong argument, and the same mistake has the same exit code in every command: 2 for wrong arguments
 and missing files, 3 if nothing was proved, 5 if the system failed.
 """
 

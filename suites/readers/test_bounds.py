@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the bounds on reading any file: CPU time <= 1 s + 10 ns a byte, heap <= 64 MiB + 64 B a pickle opcode
+"""Checks the bounds on reading any file: CPU time <= 1 s + 10 ns per byte, heap <= 64 MiB + 64 B per pickle opcode
 + the header (zip directory and pickle, or JSON), where numpy arrays count twice. A safetensors header grants 15
 times its size more, at most 192 MiB, and so do the descriptions of a GGUF file's tensors.
 
@@ -125,7 +125,7 @@ def test_expanded_view_of_a_trillion_elements_is_refused_when_it_has_to_be_writt
 
 
 def gguf_description_bytes(path):
-    """Returns an upper bound of the bytes that describe tensors: all before the data of 32 bytes a tensor."""
+    """Returns an upper bound of the bytes that describe tensors: all before the data of 32 bytes per tensor."""
     data = path.read_bytes()
     tensors, pairs = struct.unpack_from("<QQ", data, 8)
     return min(len(data), tensors * 64) if pairs == 1 and tensors > 1000 else 0

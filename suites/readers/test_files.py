@@ -51,7 +51,7 @@ def test_every_golden_is_resaved_byte_for_byte(entry, tmp_path):
     if source.is_dir():
         files = [f.relative_to(source) for f in sorted(source.rglob("*")) if f.is_file()]
     assert files and all((source / f).read_bytes() == (copy / f).read_bytes() for f in files)
-    pack = ["--cpu-pack", "avx2"] if "int4_tinygemm" in entry["id"] else []  # small files do not tell it
+    pack = ["--cpu-pack", "avx2"] if "int4_tinygemm" in entry["id"] else []  # small files do not show it
     diff = json.loads(qcts("diff", source, copy, "--json", *allow, *pack).stdout)
     assert diff["e2"]["equal"] and diff["e3"]["equal"]
 

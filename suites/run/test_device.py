@@ -198,7 +198,7 @@ def test_a_steady_kernel_is_timed(tmp_path):
     measures = row["measures"]
     assert code == 0 and row["status"] == "pass", row["reason"]
     assert 400 <= measures["fastest_us"]["value"] < 500 and measures["median_us"]["value"] >= 400
-    # The memory of the roof takes 300 us a launch, its arithmetic a little of that.
+    # The memory of the roof takes 300 us per launch, its arithmetic a little of that.
     assert 0.3 < measures["share_of_probe"]["value"] < 2 and measures["share_of_peak"]["value"] < 0.01
     assert measures["launches"]["value"] == 1 and measures["road_us"]["value"] < 100
     # Three times the 50 MiB of L2, or as many copies as are allowed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A vendor of a few schemes of a large family is asked every input on them, where the plan samples schemes."""
+"""A vendor with a few schemes of a large family is asked every input on them if the plan samples schemes."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Weights of bitsandbytes: read by their own parts, and refused by name where a part or config.json contradicts them."""
+"""bitsandbytes weights: read by their own parts, and refused by name if a part or config.json contradicts them."""
 
 import json
 import shutil

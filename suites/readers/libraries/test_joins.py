@@ -39,7 +39,7 @@ def test_a_file_in_its_folder_is_judged_as_the_folder_is(id):
 
 @pytest.mark.parametrize("id", PEERS)
 def test_the_file_is_judged_and_saved_again_byte_for_byte(id, tmp_path):
-    """Protects: sizes by the format's formula, logical shapes, and a payload that nobody touches."""
+    """Protects: sizes by the format's formula, logical shapes, and an unchanged payload."""
     folder = folder_of(id)
     qcts("check", folder)
     qcts("resave", folder, tmp_path / "again")

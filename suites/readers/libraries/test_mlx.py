@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Weights of MLX: read as config.json's `quantization` says, and refused by name where the parts are others."""
+"""MLX weights: read as config.json's `quantization` says, and refused by name if the parts differ from that."""
 
 import json
 import shutil

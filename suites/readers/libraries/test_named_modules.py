@@ -46,7 +46,7 @@ def dequantized(folder, out):
 @pytest.mark.parametrize("id", PEERS)
 @pytest.mark.parametrize("rename", WRAPPED)
 def test_a_prefix_changes_no_number(id, rename, tmp_path):
-    """Protects: a wrapped model is read as its own modules' words say, not as those of the whole model."""
+    """Protects: a wrapped model is read by what config.json says about its modules, not about the whole model."""
     expected = dequantized(folder_of(id), tmp_path / "expected.safetensors")
     model = Model(id, tmp_path)
     renamed(model, WRAPPED[rename])

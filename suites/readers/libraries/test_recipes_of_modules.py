@@ -13,7 +13,7 @@ ROWS = "modelopt_0_47_0/fp8_row"
 
 
 def mixed(algorithm, but="", **words):
-    """Says one recipe of every module whose name does not end in `but`."""
+    """Gives one recipe to every module whose name does not end in `but`."""
 
     def change(model):
         (model.folder / "hf_quant_config.json").unlink(missing_ok=True)
@@ -57,7 +57,7 @@ def test_the_first_rule_that_fits_a_module_gives_its_recipe(rule, tmp_path):
 
 
 def test_a_name_in_full_is_no_beginning_of_one(tmp_path):
-    """Protects: a rule without operators of a pattern is about one module, as GPTQModel 7.7.0 takes it."""
+    """Protects: a rule without operators of a pattern is about one module, as GPTQModel 7.7.0 reads it."""
     model = Model(GPTQ, tmp_path)
     model.said["dynamic"] = {"-:model": {}, "+:model\\.": {"bits": 8}}
     qcts("check", model.write())

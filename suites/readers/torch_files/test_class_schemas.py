@@ -23,7 +23,7 @@ WEIGHT = torch.linspace(-1, 1, 64 * 128).reshape(64, 128)
 
 
 def test_every_class_that_is_dequantized_has_a_schema():
-    """The words in the sources of dequantize(), held against the classes of today's generation and their schemas."""
+    """The words in the sources of dequantize(), compared with the classes of today's generation and their schemas."""
     globals_ = (ROOT / "reference/formats/pickle/globals_torchao.cc").read_text()
     today = set()
     for module, names in re.findall(r'\{"(torchao\.[\w.]+)",\s*((?:"[^"]*"\s*)+)\}', globals_):
@@ -69,7 +69,7 @@ EMPTY = {
 
 @pytest.mark.parametrize("kind", EMPTY)
 def test_a_slice_without_rows_is_empty(kind, tmp_path):
-    """What a rank of FSDP holds that has none of a tensor."""
+    """What an FSDP rank holds if it has no part of a tensor."""
     torch.save({"0.weight": EMPTY[kind]()[0:0], "0.bias": torch.ones(2)}, tmp_path / "a.pt")
     qcts("dequantize", tmp_path / "a.pt", tmp_path / "o.safetensors")
     assert read_safetensors(tmp_path / "o.safetensors")["0.weight"] == ("F32", [0, 128], b"")

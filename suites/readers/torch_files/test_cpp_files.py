@@ -19,7 +19,7 @@ def from_cpp(value):
 
 
 def with_changed_element(value, number):
-    """A copy in which the last element of one of the tensors, counted depth first, is another."""
+    """A copy in which the last element of one of the tensors, counted depth first, is changed."""
     left = [number]
 
     def copy(item):

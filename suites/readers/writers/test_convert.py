@@ -217,7 +217,7 @@ def test_what_safetensors_cannot_hold_is_refused_by_name(name, tmp_path):
     ids=["prefix", "entry"],
 )
 def test_names_that_torchao_would_mix_up_are_refused(names, said, written, tmp_path):
-    """Its reader takes every key with a tensor's prefix for a part, and then leaves out the tensor."""
+    """Its reader treats every key with a tensor's prefix as a part, and then leaves out the tensor."""
     weights = torch.load(written("int8_row")[0], weights_only=True)
     torch.save(dict(zip(names, (weights["up.weight"], W), strict=True)), tmp_path / "a.pt")
     done = qcts("convert", tmp_path / "a.pt", tmp_path / "b.safetensors", code=1)

@@ -250,7 +250,7 @@ def test_a_folder_keeps_its_shards_its_other_tensors_and_its_other_files(id, tar
 
 
 def test_dense_floats_have_the_dtype_of_the_producer_and_no_trace_of_codes(tmp_path):
-    """Protects: OUT is what transformers would take for a model that was never quantized."""
+    """Protects: OUT is what transformers would treat as a model that was never quantized."""
     source = file_of("modelopt_0_47_0/fp8_row")
     said = qcts("convert", source, tmp_path / "out", "--to", "dense").stderr
     assert "IN asks for quantized x (quant_algo FP8_PER_CHANNEL_PER_TOKEN" in said

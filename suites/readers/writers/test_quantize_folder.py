@@ -192,7 +192,7 @@ def test_tied_weights_stay_tied(tmp_path):
 
 
 def test_what_is_no_linear_layer_stays_float(tmp_path):
-    """GPT-2's Conv1D, experts and their router, which the names of a state dict do not tell from Linear layers."""
+    """GPT-2's Conv1D, experts and their router, which the names of a state dict do not distinguish from Linear layers."""
     folder = tmp_path / "gpt2"
     folder.mkdir()
     (folder / "config.json").write_text('{"model_type": "gpt2"}')

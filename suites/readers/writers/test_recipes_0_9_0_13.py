@@ -151,7 +151,7 @@ def test_the_wheel_takes_the_file_for_its_own(version, tmp_path):
     torch.manual_seed(3)
     model = torch.nn.Sequential(torch.nn.Linear(256, 64, bias=False), torch.nn.Linear(128, 32)).to(torch.bfloat16)
     with torch.no_grad():
-        model[0].weight[0] = 0  # least scales, and a float8 row without one
+        model[0].weight[0] = 0  # minimum scales, and a float8 row without one
         model[0].weight[1] *= 2.0**-6
         model[1].weight[2:4, :32] *= 2.0**-14
     torch.save(model.state_dict(), tmp_path / "float.pt")
