@@ -133,8 +133,8 @@ def test_a_failure_of_a_run_names_the_option(library, tmp_path):
     chosen = [word for case in cases for word in ("--filter", case)]
     done = qcts("run", "--no-progress", "--provider", library, *chosen, "--out", tmp_path / "out", code=1)
     text = " ".join(done.stdout.split())
-    assert "qdata and scale are those of int8_row by tinyq_127" in text
-    assert "y is that of int4_plain_g32 by int4_dequant_two_roundings" in text
+    assert "qdata and scale match int8_row by tinyq_127" in text
+    assert "y matches int4_plain_g32 by int4_dequant_two_roundings" in text
 
 
 def test_a_kernel_that_crashes_is_never_as_asked():

@@ -98,7 +98,7 @@ std::string explained_linear(const WrongAnswerOf& wrong, std::vector<VerdictFind
   return text;
 }
 
-// Returns "; hypothesis: y is that of int4_plain_g32 by int4_folded_zero (predicts 920 of 920)" if an option
+// Returns "; hypothesis: y matches int4_plain_g32 by int4_folded_zero (predicts 920 of 920)" if an option
 // of the ledger gives all values, and enough different ones of those that are wrong; otherwise "".
 std::string option_of_values(const WrongAnswerOf& wrong) {
   const KernelInput& input = wrong.test_vector.input;
@@ -115,7 +115,7 @@ std::string option_of_values(const WrongAnswerOf& wrong) {
   for (const RecipeOption& option : recipe_options(input))
     if (!option.choice.empty() && !option.is_order &&
         !first_difference(plane(option.play(input).y), plane(wrong.answer.y)))
-      return "; " + describe(AnswerExplanation{"y is that of " + option.name, "", wrong.wrong_elems, ""});
+      return "; " + describe(AnswerExplanation{"y matches " + option.name, "", wrong.wrong_elems, ""});
   return "";
 }
 

@@ -88,8 +88,8 @@ class Recipes {
 
   std::string those_of(std::string_view recipe) const {
     return planes_ +
-           (planes_.find(" and ") == planes_.npos && planes_.find(", ") == planes_.npos ? " is that of "
-                                                                                        : " are those of ") +
+           (planes_.find(" and ") == planes_.npos && planes_.find(", ") == planes_.npos ? " matches "
+                                                                                        : " match ") +
            std::string(recipe);
   }
 

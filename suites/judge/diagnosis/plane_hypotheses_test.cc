@@ -118,9 +118,9 @@ INSTANTIATE_TEST_SUITE_P(
                        of_weight([](double v) { return std::isnan(v) ? 0 : v; })},
         WrongQuantizer{"as_bf16", "int8_row", "the input rounded to bfloat16 first", DType::float32,
                        Generator::noise, of_weight([](double v) { return round_to(DType::bfloat16, v); })},
-        WrongQuantizer{"sibling", "mxfp4_floor", "qdata and scale are those of mxfp4_ceil", DType::bfloat16,
+        WrongQuantizer{"sibling", "mxfp4_floor", "qdata and scale match mxfp4_ceil", DType::bfloat16,
                        Generator::noise, by_scheme("mxfp4_ceil")},
-        WrongQuantizer{"sibling_even", "mxfp8_e4m3_floor", "qdata and scale are those of mxfp8_e4m3_even",
+        WrongQuantizer{"sibling_even", "mxfp8_e4m3_floor", "qdata and scale match mxfp8_e4m3_even",
                        DType::bfloat16, Generator::noise, by_scheme("mxfp8_e4m3_even")}),
     [](const auto& info) { return std::string(info.param.test); });
 
