@@ -87,6 +87,8 @@ ORDER = {
         "suites/judge/diagnosis",
         "suites/judge/files",
         "suites/judge",
+        "suites/judge/determinism",
+        "suites/judge/numerics",
         "suites/judge/latency",
         "suites/vectors",
         "suites/identify",

@@ -68,8 +68,8 @@ struct Plan {
   // One input is enough because determinism is a property of kernels.
   bool determinism_once = false;
   // One in this many determinism cases, and every case of a provider with few schemes, also asks what costs
-  // the most: a separate process (suites/judge/fresh_process.h), what hundreds of calls leave behind, and
-  // many repeats with each number of threads.
+  // the most: a separate process (suites/judge/determinism/fresh_process.h), what hundreds of calls leave
+  // behind, and many repeats with each number of threads.
   int64_t costly_share = 1;
   // If true, emulated variants run on one input of each input family, chosen in the same way.
   bool emulated_once = false;

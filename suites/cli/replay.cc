@@ -18,7 +18,7 @@
 #include "suites/cases/named.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/selftest.h"
-#include "suites/judge/beside.h"
+#include "suites/judge/numerics/beside.h"
 #include "suites/judge/replay.h"
 #include "suites/run/workers/provider_worker.h"
 

@@ -16,8 +16,9 @@ Verdict judge(const Case& c, const JudgeContext& context);
 // Calls `judging`, which fills in `verdict`. Turns an exception into a status and a reason.
 void judge_guarded(Verdict& verdict, const std::function<void()>& judging);
 
-// The functions that judge one kind, implemented in suites/judge/<kind>.cc; files/file_kinds.h has those of
-// files. They fill in status, reason, findings, mismatch, measures and evidence; judge() fills in the rest.
+// The functions that judge one kind, implemented in suites/judge/<kind>/<kind>.cc; files/file_kinds.h has
+// those of files. They fill in status, reason, findings, mismatch, measures and evidence; judge() fills in
+// the rest.
 void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_determinism(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_latency(const Case& c, const JudgeContext& context, Verdict& verdict);

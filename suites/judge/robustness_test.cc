@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned kFlushesToZero = 1u << 15;
 
-qcts_status right(const qcts_problem* problem) {
+qcts_status answers_right(const qcts_problem* problem) {
   static Registry* const registry = [] {
     auto* made = new Registry;
     made->add(reference_provider());
@@ -25,28 +25,28 @@ qcts_status right(const qcts_problem* problem) {
   return registry->find(QCTS_OP_DEQUANTIZE, "int8_row").front()->kernel->run(problem);
 }
 qcts_status wrong(const qcts_problem* problem) {
-  const qcts_status status = right(problem);
+  const qcts_status status = answers_right(problem);
   static_cast<char*>(problem->y)[3] ^= 0x40;  // of float32, so that a NaN becomes a number
   return status;
 }
 qcts_status refuses(const qcts_problem*) { return QCTS_FAILED; }
 qcts_status refuses_later(const qcts_problem* problem) {
   static int calls = 0;
-  return ++calls % 2 == 1 ? right(problem) : QCTS_FAILED;
+  return ++calls % 2 == 1 ? answers_right(problem) : QCTS_FAILED;
 }
 qcts_status flushes_to_zero(const qcts_problem* problem) {
-  const qcts_status status = right(problem);
+  const qcts_status status = answers_right(problem);
   _mm_setcsr(_mm_getcsr() | kFlushesToZero);
   return status;
 }
 qcts_status throws(const qcts_problem*) { throw 1; }
 qcts_status writes_past_the_end(const qcts_problem* problem) {
-  const qcts_status status = right(problem);
+  const qcts_status status = answers_right(problem);
   static_cast<char*>(problem->y)[problem->n * problem->ldy_bytes] ^= 1;
   return status;
 }
 qcts_status writes_into_the_input(const qcts_problem* problem) {
-  const qcts_status status = right(problem);
+  const qcts_status status = answers_right(problem);
   *static_cast<char*>(const_cast<void*>(problem->planes[0].data)) ^= 1;
   return status;
 }
@@ -63,7 +63,7 @@ struct Behaviour {
   qcts_status (*prepare)(const qcts_problem*, void*) = nullptr;
 };
 const Behaviour kBehaviours[] = {
-    {"right", right, Status::pass, Status::pass},
+    {"right", answers_right, Status::pass, Status::pass},
     {"wrong", wrong, Status::fail, Status::robustness},
     {"refuses", refuses, Status::not_supported, Status::not_supported},
     {"refuses_later", refuses_later, Status::fail, Status::robustness},
@@ -71,7 +71,7 @@ const Behaviour kBehaviours[] = {
     {"throws", throws, Status::fail, Status::fail},
     {"writes_past_the_end", writes_past_the_end, Status::fail, Status::fail},
     {"writes_into_the_input", writes_into_the_input, Status::fail, Status::fail},
-    {"prepare_harms_and_refuses", right, Status::fail, Status::fail, prepare_harms_and_refuses},
+    {"prepare_harms_and_refuses", answers_right, Status::fail, Status::fail, prepare_harms_and_refuses},
 };
 
 Verdict verdict_on(const Behaviour& behaviour, Kind kind, Generator generator, InputKind promised) {
@@ -113,7 +113,7 @@ TEST_P(RobustnessOf, FollowsThePromise) {
     const Verdict reachable = judged(Generator::noise, InputKind::representable);
     EXPECT_EQ(reachable.input_kind, "reachable");
     EXPECT_EQ(reachable.status,
-              behaviour.run == right && behaviour.prepare == nullptr ? Status::pass : Status::fail);
+              behaviour.run == answers_right && behaviour.prepare == nullptr ? Status::pass : Status::fail);
   }
 }
 INSTANTIATE_TEST_SUITE_P(Behaviours, RobustnessOf, testing::ValuesIn(kBehaviours),

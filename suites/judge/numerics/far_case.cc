@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/far_case.h"
+#include "suites/judge/numerics/far_case.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests cases without rows of x: what fails, and that the kernels of this program take them.
-#include "suites/judge/no_rows.h"
+#include "suites/judge/numerics/no_rows.h"
 
 #include <string>
 

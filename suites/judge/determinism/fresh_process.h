@@ -8,8 +8,8 @@
 #include <string>
 
 #include "suites/cases/case.h"
+#include "suites/judge/expected/judged_problem.h"
 #include "suites/judge/judge.h"
-#include "suites/judge/judged_problem.h"
 
 namespace qcts {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/beside.h"
+#include "suites/judge/numerics/beside.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,11 +11,11 @@
 #include "reference/numerics/noise.h"
 #include "reference/numerics/soft_float.h"
 #include "suites/inputs/generate_parts.h"
+#include "suites/judge/determinism/fresh_process.h"
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/expected/test_vector.h"
-#include "suites/judge/fresh_process.h"
+#include "suites/judge/numerics/row_numbers.h"
 #include "suites/judge/replay.h"
-#include "suites/judge/row_numbers.h"
 #include "suites/providers/buffer_trials.h"
 #include "suites/providers/hosted_provider.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/fresh_process.h"
+#include "suites/judge/determinism/fresh_process.h"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "suites/inputs/inputs.h"
-#include "suites/judge/many_calls.h"
-#include "suites/judge/neighbours.h"
+#include "suites/judge/determinism/many_calls.h"
+#include "suites/judge/determinism/neighbours.h"
 #include "suites/providers/footprint.h"
 #include "suites/providers/hosted_provider.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/claims.h"
+#include "suites/judge/numerics/claims.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/states.h"
+#include "suites/judge/determinism/states.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 
 #include "reference/numerics/soft_float.h"
 #include "suites/inputs/generate_parts.h"
-#include "suites/judge/fresh_process.h"
-#include "suites/judge/judged_problem.h"
-#include "suites/judge/neighbours.h"
+#include "suites/judge/determinism/fresh_process.h"
+#include "suites/judge/determinism/neighbours.h"
+#include "suites/judge/expected/judged_problem.h"
 
 namespace qcts {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/judged_problem.h"
+#include "suites/judge/expected/judged_problem.h"
 
 #include <algorithm>
 #include <utility>

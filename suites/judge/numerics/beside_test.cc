@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "suites/judge/beside.h"
 #include "suites/judge/judge.h"
+#include "suites/judge/numerics/beside.h"
 #include "suites/judge/replay.h"
 #include "suites/providers/scalar_kernel_test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/row_numbers.h"
+#include "suites/judge/numerics/row_numbers.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "suites/inputs/input_shapes.h"
-#include "suites/judge/fresh_process.h"
-#include "suites/judge/judged_problem.h"
+#include "suites/judge/determinism/fresh_process.h"
+#include "suites/judge/expected/judged_problem.h"
 #include "suites/providers/hosted_provider.h"
 
 namespace qcts {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent.parent
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
 
 # One row of x that has few nonzero elements, so that a run takes a second.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/neighbours.h"
+#include "suites/judge/determinism/neighbours.h"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,7 @@
 
 #include "suites/cases/case.h"
 #include "suites/judge/context/judge_context.h"
-#include "suites/judge/judged_problem.h"
+#include "suites/judge/expected/judged_problem.h"
 
 namespace qcts {
 

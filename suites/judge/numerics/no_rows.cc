@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/no_rows.h"
+#include "suites/judge/numerics/no_rows.h"
 
 #include <string>
 

@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "suites/cases/offers.h"
+#include "suites/judge/determinism/fresh_process.h"
+#include "suites/judge/determinism/states.h"
 #include "suites/judge/diagnosis/explain.h"
 #include "suites/judge/expected/expectation.h"
 #include "suites/judge/expected/test_vector.h"
 #include "suites/judge/first_answer.h"
-#include "suites/judge/fresh_process.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/output_hash.h"
-#include "suites/judge/states.h"
 #include "suites/providers/footprint.h"
 #include "suites/providers/provider_call.h"
 
