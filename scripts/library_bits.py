@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The part of scripts/blind that tries tensors of any torchao class: files of fixtures/make/blind_classes.py, and
+"""The part of scripts/blind that tries tensors of any torchao class: files of fixtures/make/blind/blind_classes.py, and
 `qcts dequantize` against the library's own dequantize(), bit for bit.
 """
 

@@ -22,7 +22,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "fixtures/make"))
+sys.path.insert(0, str(ROOT / "fixtures/make/blind"))
 import small_models  # noqa: E402
 import transformers  # noqa: E402
 from transformers import PreTrainedModel, conversion_mapping  # noqa: E402

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes random inputs from exact integer noise.
-// The inputs have the same bits on every machine and in Python (fixtures/make/noise.py).
+// The inputs have the same bits on every machine and in Python (fixtures/make/shared/noise.py).
 #pragma once
 
 #include <cstddef>

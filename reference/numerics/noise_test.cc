@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Goldens define weights by seed, so these bits may never change. fixtures/make/test_noise.py has the same
-// constants.
+// Goldens define weights by seed, so these bits may never change. fixtures/make/shared/test_noise.py has the
+// same constants.
 #include "reference/numerics/noise.h"
 
 #include <gtest/gtest.h>

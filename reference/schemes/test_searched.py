@@ -35,7 +35,7 @@ safetensors_torch = pytest.importorskip("safetensors.torch")
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
 FIXTURES = ROOT / "fixtures"
-sys.path.insert(0, str(FIXTURES / "make"))
+sys.path.insert(0, str(FIXTURES / "make/shared"))
 import weights  # noqa: E402
 from golden_writer import DTYPES, dtype_name  # noqa: E402
 from models import calibration_batches  # noqa: E402

@@ -30,7 +30,7 @@ from torchao.quantization.quantize_.workflows.int8.int8_tensor import QuantizeTe
 
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
-sys.path.insert(0, str(ROOT / "fixtures/make"))
+sys.path.insert(0, str(ROOT / "fixtures/make/shared"))
 from noise import noise  # noqa: E402
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]

@@ -32,7 +32,7 @@ from torchao.quantization.quantize_.workflows.nf4.nf4_tensor import to_nf4  # no
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(ROOT / "fixtures/make"))
+sys.path.insert(0, str(ROOT / "fixtures/make/shared"))
 from test_torchao import KINDS, same_bits, weight  # noqa: E402
 
 torch.set_num_threads(1)

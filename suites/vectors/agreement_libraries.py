@@ -166,7 +166,7 @@ class Fbgemm:
     def __init__(self):
         import torch
 
-        sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "fixtures/make"))
+        sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "fixtures/make/shared"))
         from fbgemm import fbgemm_quantize  # its functions are Python, but its package wants a GPU
 
         self.torch, self.module, self.version = torch, fbgemm_quantize(), importlib.metadata.version("fbgemm-gpu-genai")

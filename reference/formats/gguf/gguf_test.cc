@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests the GGUF reader and writer on files made here. The malformed corpus (fixtures/make/malformed_gguf.py)
-// has a file for each refusal.
+// Tests the GGUF reader and writer on files made here. The malformed corpus
+// (fixtures/make/malformed/malformed_gguf.py) has a file for each refusal.
 #include "reference/formats/gguf/gguf.h"
 
 #include <gtest/gtest.h>

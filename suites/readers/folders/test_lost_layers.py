@@ -10,7 +10,7 @@ from dialect_files import FIXTURES, write_safetensors
 from foreign_samples import entry
 from qcts_program import inspect, qcts
 
-sys.path.insert(0, str(FIXTURES / "make"))
+sys.path.insert(0, str(FIXTURES / "make/malformed"))
 import malformed_gguf as gguf  # noqa: E402
 
 LAYERS = 5

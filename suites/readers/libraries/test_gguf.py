@@ -10,7 +10,7 @@ import pytest
 from dialect_files import FIXTURES, GOLDENS, read_safetensors, refusal
 from qcts_program import inspect, qcts
 
-sys.path.insert(0, str(FIXTURES / "make"))
+sys.path.insert(0, str(FIXTURES / "make/malformed"))
 import malformed_gguf as gguf  # noqa: E402
 
 FILES = [id for id, golden in GOLDENS.items() if "gguf" in golden["flags"]]

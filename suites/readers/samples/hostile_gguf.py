@@ -5,7 +5,7 @@ import struct
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "fixtures/make"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "fixtures/make/malformed"))
 import malformed_gguf as gguf  # noqa: E402
 
 

@@ -6,7 +6,8 @@ import struct
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "fixtures/make"))
+MAKE = Path(__file__).resolve().parents[3] / "fixtures/make"
+sys.path[:0] = [str(MAKE / "malformed"), str(MAKE / "shared")]
 import malformed_torchscript as script  # noqa: E402
 import zip_builder  # noqa: E402
 

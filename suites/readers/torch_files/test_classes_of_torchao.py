@@ -20,7 +20,7 @@ COUNT = 100
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     out = tmp_path_factory.mktemp("classes")
-    script = ROOT / "fixtures/make/blind_classes.py"
+    script = ROOT / "fixtures/make/blind/blind_classes.py"
     return out, library_bits.make(sys.executable, "", script, out, 20261126, COUNT)[0]
 
 

@@ -13,7 +13,7 @@ import pytest
 from dialect_files import FIXTURES, GOLDENS
 from qcts_program import BIN, ROOT, inspect, qcts
 
-sys.path.append(str(ROOT / "fixtures/make"))
+sys.path.append(str(ROOT / "fixtures/make/shared"))
 import pinned_envs  # noqa: E402
 
 torch = pytest.importorskip("torch", reason="torch is not installed")

@@ -15,7 +15,8 @@ from pathlib import Path
 import torch
 from torch.nn.functional import linear
 
-sys.path.append(str(Path(__file__).resolve().parents[3] / "fixtures/make"))
+MAKE = Path(__file__).resolve().parents[3] / "fixtures/make"
+sys.path += [str(MAKE), str(MAKE / "shared")]
 import old_policies as policies  # noqa: E402
 import old_torchao as old  # noqa: E402
 from torchao_old import Packs  # noqa: E402
