@@ -8,11 +8,11 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "reference/dialects/dcp_slices.h"
 #include "reference/dialects/dense.h"
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/directory_files.h"
-#include "reference/dialects/directory_kinds.h"
+#include "reference/dialects/directory/dcp_slices.h"
+#include "reference/dialects/directory/directory_files.h"
+#include "reference/dialects/directory/directory_kinds.h"
 #include "reference/dialects/layer_stacks.h"
 #include "reference/dialects/not_stored.h"
 #include "reference/dialects/torchscript.h"

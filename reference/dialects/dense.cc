@@ -6,7 +6,7 @@
 #include "reference/dialects/classes/coded_weight.h"
 #include "reference/dialects/input_scale.h"
 #include "reference/numerics/soft_float.h"
-#include "reference/schemes/choices.h"
+#include "reference/schemes/choices/choices.h"
 
 namespace qcts {
 

@@ -17,7 +17,7 @@ namespace qcts {
 std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout);
 // Returns the reason why dense_of returned nullopt. One such reason is
 // "Float8Tensor with block_size [32,64] does not belong to a scheme that can be dequantized".
-// For a layout that is only kept, the reason comes from reference/schemes/choices.h.
+// For a layout that is only kept, the reason comes from reference/schemes/choices/choices.h.
 std::string why_not_dense(const NamedTensor& tensor);
 // Returns the elements in row-major order. Widens float16 and bfloat16 if `dtype` is float32.
 std::vector<std::byte> in_dtype(const Tensor& tensor, DType dtype);

@@ -7,9 +7,9 @@
 #include <system_error>
 
 #include "reference/dialects/config.h"
-#include "reference/dialects/dcp_slices.h"
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/directory_files.h"
+#include "reference/dialects/directory/dcp_slices.h"
+#include "reference/dialects/directory/directory_files.h"
 #include "reference/formats/io/byte_io.h"
 #include "reference/formats/io/foreign_file.h"
 #include "reference/formats/io/python_json.h"

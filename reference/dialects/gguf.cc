@@ -6,7 +6,7 @@
 
 #include "reference/dialects/blocks/blocks.h"
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/directory_files.h"
+#include "reference/dialects/directory/directory_files.h"
 #include "reference/formats/io/byte_io.h"
 #include "reference/formats/refusal.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reference/dialects/directory_files.h"
+#include "reference/dialects/directory/directory_files.h"
 
 namespace qcts {
 namespace {

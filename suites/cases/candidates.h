@@ -12,7 +12,7 @@
 
 #include "fixtures/golden.h"
 #include "suites/cases/expand.h"
-#include "suites/cases/selection.h"
+#include "suites/cases/selection/selection.h"
 
 namespace qcts {
 

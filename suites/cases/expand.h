@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "suites/cases/case.h"
-#include "suites/cases/id_filter.h"
 #include "suites/cases/offers.h"
 #include "suites/cases/plan.h"
+#include "suites/cases/selection/id_filter.h"
 
 namespace qcts {
 

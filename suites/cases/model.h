@@ -11,7 +11,7 @@
 
 #include "suites/cases/case.h"
 #include "suites/cases/offers.h"
-#include "suites/cases/selection.h"
+#include "suites/cases/selection/selection.h"
 
 namespace qcts {
 

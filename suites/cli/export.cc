@@ -12,7 +12,7 @@
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/history/sarif.h"
-#include "suites/run/environment.h"
+#include "suites/run/environment/environment.h"
 
 namespace qcts::cli {
 namespace {

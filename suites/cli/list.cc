@@ -5,7 +5,7 @@
 #include "fixtures/golden.h"
 #include "suites/base/json_document.h"
 #include "suites/base/paths.h"
-#include "suites/cases/mustpass.h"
+#include "suites/cases/conformance/mustpass.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/run/device_choice.h"

@@ -14,8 +14,8 @@
 #include "suites/cli/identify.h"
 #include "suites/record/run_record.h"
 #include "suites/run/device_choice.h"
+#include "suites/run/environment/shard_environment.h"
 #include "suites/run/run.h"
-#include "suites/run/shard_environment.h"
 
 namespace qcts::cli {
 namespace {

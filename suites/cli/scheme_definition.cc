@@ -11,7 +11,7 @@
 
 #include "reference/numerics/noise.h"
 #include "reference/numerics/soft_float.h"
-#include "reference/schemes/choices.h"
+#include "reference/schemes/choices/choices.h"
 #include "suites/inputs/input_kind.h"
 #include "suites/inputs/inputs.h"
 

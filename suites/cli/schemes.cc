@@ -17,7 +17,7 @@
 #include "suites/cli/commands.h"
 #include "suites/cli/scheme_definition.h"
 #include "suites/cli/schemes_markdown.h"
-#include "suites/run/environment.h"
+#include "suites/run/environment/environment.h"
 
 namespace qcts::cli {
 namespace {

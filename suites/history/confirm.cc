@@ -7,7 +7,7 @@
 
 #include "reference/schemes/scheme.h"
 #include "suites/base/run_error.h"
-#include "suites/cases/mustpass.h"
+#include "suites/cases/conformance/mustpass.h"
 #include "suites/cases/plan.h"
 #include "suites/record/run_record.h"
 

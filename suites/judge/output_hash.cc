@@ -7,7 +7,7 @@
 
 #include "reference/formats/io/sha256.h"
 #include "reference/numerics/soft_float.h"
-#include "reference/schemes/other_recipes.h"
+#include "reference/schemes/choices/other_recipes.h"
 #include "reports/verdict.h"
 
 namespace qcts {

@@ -14,9 +14,9 @@ namespace qcts {
 //
 // Returns "" for an answer that may differ from run to run even if the kernel is right, for example by the
 // order of threads within a bound: that of a linear, or of a quantization by a recipe with forgiven blocks
-// (reference/schemes/other_recipes.h), unless the kernel has QCTS_CLAIM_DETERMINISTIC. All other answers are
-// compared bit for bit with the expected one. Problems without rows and weights beyond 2^32 bytes of codes
-// have no hash either.
+// (reference/schemes/choices/other_recipes.h), unless the kernel has QCTS_CLAIM_DETERMINISTIC. All other
+// answers are compared bit for bit with the expected one. Problems without rows and weights beyond 2^32 bytes
+// of codes have no hash either.
 std::string output_hash(const qcts_kernel& kernel, const KernelInput& input, const KernelAnswer& answer);
 
 }  // namespace qcts

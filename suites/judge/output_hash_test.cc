@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "reference/schemes/other_recipes.h"
+#include "reference/schemes/choices/other_recipes.h"
 #include "reports/verdict.h"
 
 namespace qcts {

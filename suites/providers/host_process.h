@@ -21,7 +21,7 @@
 #include "suites/host/guarded_call.h"
 #include "suites/host/message.h"
 #include "suites/host/windows.h"
-#include "suites/providers/host_memory.h"
+#include "suites/providers/memory/host_memory.h"
 #include "suites/providers/request_writer.h"
 
 namespace qcts {

@@ -14,7 +14,7 @@
 
 #include "kernels/registry.h"
 #include "reference/schemes/scheme.h"
-#include "suites/providers/arena.h"
+#include "suites/providers/memory/arena.h"
 #include "suites/providers/problem.h"
 #include "suites/providers/provider_call.h"
 

@@ -14,7 +14,7 @@
 
 namespace qcts {
 
-struct PlayedRecipe;  // reference/schemes/other_recipes.h
+struct PlayedRecipe;  // reference/schemes/choices/other_recipes.h
 
 // Returns the ABI's number of an op: QCTS_OP_LINEAR for Op::linear, 0 for Op::file.
 uint32_t abi_op(Op op);

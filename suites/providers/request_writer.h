@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "suites/host/message.h"
-#include "suites/providers/host_memory.h"
+#include "suites/providers/memory/host_memory.h"
 
 namespace qcts {
 

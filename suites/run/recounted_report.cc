@@ -7,8 +7,8 @@
 #include "reports/cells.h"
 #include "suites/base/paths.h"
 #include "suites/base/run_error.h"
-#include "suites/cases/mustpass.h"
-#include "suites/run/environment.h"
+#include "suites/cases/conformance/mustpass.h"
+#include "suites/run/environment/environment.h"
 #include "suites/run/run_report.h"
 
 namespace qcts {

@@ -11,7 +11,7 @@
 #include "suites/base/memory.h"
 #include "suites/base/run_error.h"
 #include "suites/cases/plan.h"
-#include "suites/cases/selection.h"
+#include "suites/cases/selection/selection.h"
 #include "suites/host/cage.h"
 
 namespace qcts {

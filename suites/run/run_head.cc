@@ -4,10 +4,10 @@
 #include "fixtures/golden.h"
 #include "suites/base/paths.h"
 #include "suites/base/terminal.h"
-#include "suites/cases/mustpass.h"
+#include "suites/cases/conformance/mustpass.h"
 #include "suites/cases/named.h"
 #include "suites/run/device_choice.h"
-#include "suites/run/environment.h"
+#include "suites/run/environment/environment.h"
 #include "suites/run/run_report.h"
 #include "suites/run/summary/summary.h"
 

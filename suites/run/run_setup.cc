@@ -6,8 +6,8 @@
 #include <set>
 
 #include "suites/base/did_you_mean.h"
+#include "suites/cases/conformance/profiles.h"
 #include "suites/cases/named.h"
-#include "suites/cases/profiles.h"
 #include "suites/cases/unknown_names.h"
 #include "suites/confirmed/ledger.h"
 #include "suites/providers/reference_provider.h"

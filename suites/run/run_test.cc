@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 #include "suites/base/paths.h"
-#include "suites/cases/mustpass.h"
+#include "suites/cases/conformance/mustpass.h"
 #include "suites/record/run_record.h"
 
 namespace qcts {

@@ -11,9 +11,9 @@
 
 #include "reports/report.h"
 #include "reports/waivers.h"
-#include "suites/cases/selection.h"
+#include "suites/cases/selection/selection.h"
 #include "suites/judge/expected/compare.h"
-#include "suites/providers/arena.h"
+#include "suites/providers/memory/arena.h"
 #include "suites/run/merge.h"
 #include "suites/timing/interleaved_timer.h"
 #include "suites/timing/stats.h"

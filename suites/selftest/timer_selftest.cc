@@ -9,7 +9,7 @@
 #include "suites/base/run_error.h"
 #include "suites/cases/expand.h"
 #include "suites/cases/named.h"
-#include "suites/cases/selection.h"
+#include "suites/cases/selection/selection.h"
 #include "suites/judge/latency/latency_case.h"
 #include "suites/judge/latency/latency_measures.h"
 #include "suites/providers/host_registry.h"

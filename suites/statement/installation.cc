@@ -2,9 +2,9 @@
 #include "suites/statement/installation.h"
 
 #include "suites/base/paths.h"
-#include "suites/cases/mustpass.h"
+#include "suites/cases/conformance/mustpass.h"
 #include "suites/cases/plan.h"
-#include "suites/run/environment.h"
+#include "suites/run/environment/environment.h"
 #include "suites/run/run_report.h"
 
 namespace qcts {

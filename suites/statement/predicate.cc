@@ -8,7 +8,7 @@
 
 #include "reference/formats/io/sha256.h"
 #include "suites/base/paths.h"
-#include "suites/cases/profiles.h"
+#include "suites/cases/conformance/profiles.h"
 #include "suites/run/run_report.h"
 #include "suites/statement/envelope.h"
 

@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parent))
 
 from test_statement import ROOT, payload_of, qcts, run, state  # noqa: E402
 
-sys.path.append(str(ROOT / "suites/run"))
+sys.path.append(str(ROOT / "suites/run/vendors"))
 
 from vendor import vendor  # noqa: E402
 

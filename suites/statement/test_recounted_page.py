@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
-sys.path.append(str(ROOT / "suites/run"))
+sys.path.append(str(ROOT / "suites/run/vendors"))
 
 from vendor import vendor  # noqa: E402
 

@@ -23,7 +23,7 @@ from securesystemslib.signer import CryptoSigner, SSlibKey
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
-sys.path.append(str(ROOT / "suites/run"))
+sys.path.append(str(ROOT / "suites/run/vendors"))
 
 from vendor import vendor  # noqa: E402
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "suites/providers/host_memory.h"
+#include "suites/providers/memory/host_memory.h"
 
 namespace qcts {
 

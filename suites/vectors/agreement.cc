@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "fixtures/manifest_entry.h"
-#include "reference/schemes/choices.h"
+#include "reference/schemes/choices/choices.h"
 
 namespace qcts {
 namespace {

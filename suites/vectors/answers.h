@@ -44,7 +44,7 @@ struct WrongAnswer {
   std::string what;  // "row 0, k 5: want 0x3c, got 0x3d"
   std::string hunts;
   std::vector<VectorFlag> flags;  // of the vector
-  // Options of the ledger (reference/schemes/choices.h) that give this part; empty: none does.
+  // Options of the ledger (reference/schemes/choices/choices.h) that give this part; empty: none does.
   std::vector<std::string> choices;
 };
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reference/schemes/choices.h"
+#include "reference/schemes/choices/choices.h"
 
 namespace qcts {
 namespace {

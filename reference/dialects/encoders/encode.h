@@ -12,7 +12,7 @@
 
 #include "reference/dialects/checkpoint.h"
 #include "reference/dialects/dialects.h"
-#include "reference/schemes/first_recipes.h"
+#include "reference/schemes/choices/first_recipes.h"
 
 namespace qcts {
 

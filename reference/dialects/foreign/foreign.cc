@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/directory_files.h"
+#include "reference/dialects/directory/directory_files.h"
 #include "reference/dialects/foreign/scaled_codes.h"
 #include "reference/dialects/foreign/words.h"
 #include "reference/formats/io/name_order.h"

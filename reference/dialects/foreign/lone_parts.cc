@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "reference/dialects/directory_files.h"
+#include "reference/dialects/directory/directory_files.h"
 #include "reference/dialects/foreign/foreign.h"
 #include "reference/dialects/foreign/scaled_codes.h"
 #include "reference/dialects/foreign/words.h"

@@ -4,7 +4,7 @@
 
 #include "reference/dialects/config.h"
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/directory_files.h"
+#include "reference/dialects/directory/directory_files.h"
 #include "reference/dialects/foreign/foreign.h"
 #include "reference/dialects/joins/join.h"
 #include "reference/dialects/names/model_names.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/directory_files.h"
+#include "reference/dialects/directory/directory_files.h"
 #include "reference/dialects/encoders/torchao_config.h"
 #include "reference/dialects/names/model_names.h"
 #include "reference/formats/refusal.h"

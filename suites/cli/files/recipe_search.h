@@ -12,7 +12,7 @@
 
 #include "reference/dialects/decoders/scheme_tensor.h"
 #include "reference/formats/tensor.h"
-#include "reference/schemes/first_recipes.h"
+#include "reference/schemes/choices/first_recipes.h"
 #include "reference/schemes/scheme.h"
 
 namespace qcts::cli {

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "reference/numerics/soft_float.h"
-#include "reference/schemes/other_recipes.h"
+#include "reference/schemes/choices/other_recipes.h"
 #include "suites/judge/diagnosis/recipe_options.h"
 
 namespace qcts {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "reference/schemes/other_recipes.h"
+#include "reference/schemes/choices/other_recipes.h"
 
 namespace qcts {
 namespace {

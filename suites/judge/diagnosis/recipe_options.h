@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The options that a kernel may have followed in place of the one that it was asked for: sibling schemes,
-// other policies of x, and options of the ledger (reference/schemes/choices.h) that can be computed.
+// other policies of x, and options of the ledger (reference/schemes/choices/choices.h) that can be computed.
 #pragma once
 
 #include <functional>

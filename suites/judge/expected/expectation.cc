@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "reference/numerics/soft_float.h"
-#include "reference/schemes/other_recipes.h"
+#include "reference/schemes/choices/other_recipes.h"
 
 namespace qcts {
 namespace {

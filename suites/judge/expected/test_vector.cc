@@ -9,7 +9,7 @@
 #include "reference/dialects/transcode/kernel_planes.h"
 #include "reference/formats/safetensors/safetensors.h"
 #include "reference/numerics/noise.h"
-#include "reference/schemes/other_recipes.h"
+#include "reference/schemes/choices/other_recipes.h"
 #include "suites/inputs/generate.h"
 #include "suites/inputs/inputs.h"
 

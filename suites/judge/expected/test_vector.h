@@ -13,7 +13,7 @@
 
 #include "reference/oracle/bound.h"
 #include "suites/cases/case.h"
-#include "suites/cases/profiles.h"
+#include "suites/cases/conformance/profiles.h"
 #include "suites/judge/expected/compare.h"
 #include "suites/providers/kernel_run.h"
 

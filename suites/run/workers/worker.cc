@@ -21,7 +21,7 @@
 #include "suites/base/paths.h"
 #include "suites/base/process.h"
 #include "suites/cases/case_key.h"
-#include "suites/cases/profiles.h"
+#include "suites/cases/conformance/profiles.h"
 #include "suites/host/probes.h"
 #include "suites/judge/expected/coverage.h"
 #include "suites/judge/expected/test_vector.h"

@@ -18,8 +18,8 @@
 
 #include "fixtures/golden.h"
 #include "reports/verdict.h"
-#include "suites/cases/case_name.h"
 #include "suites/cases/offers.h"
+#include "suites/cases/selection/case_name.h"
 #include "suites/host/cage.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/replay.h"

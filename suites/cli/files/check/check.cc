@@ -24,7 +24,7 @@
 #include "suites/judge/expected/compare.h"
 #include "suites/judge/judge.h"
 #include "suites/providers/kernel_run.h"
-#include "suites/run/environment.h"
+#include "suites/run/environment/environment.h"
 
 namespace qcts::cli {
 namespace {
