@@ -2,12 +2,23 @@
 """bitsandbytes weights: read by their own parts, and refused by name if a part or config.json contradicts them."""
 
 import json
-import shutil
 import struct
 
 import pytest
-from dialect_files import FIXTURES, GOLDENS, read_safetensors, write_safetensors
-from joined_model import Model, extra_part, folder_of, saying, without
+from dialect_files import read_safetensors
+from joined_model import (
+    Model,
+    changed,
+    dense_of,
+    extra_part,
+    folder_of,
+    lacking,
+    lone_file,
+    require_bits,
+    require_finding,
+    saying,
+    without,
+)
 from qcts_program import inspect, qcts
 
 NF4, FP4 = "bitsandbytes_0_50_2/nf4", "bitsandbytes_0_50_2/fp4"
@@ -35,10 +46,6 @@ def state_without(type, key):
 
 def state_text(type, text):
     return lambda model: put_state(model, type, text)
-
-
-def lacking(name):
-    return lambda model: model.tensors.pop(name)
 
 
 def reshaped(name, shape):
@@ -135,29 +142,20 @@ MISSING = {"no_absmax", "int8_no_scale"}
 def test_what_is_not_understood_or_contradicts_itself_is_refused_by_name(case, tmp_path):
     """Protects: a missing part, another variant or a broken file never becomes wrong weights with exit code 0."""
     id, change, word = (NOT_READ | CONTRADICTIONS)[case]
-    model = Model(id, tmp_path)
-    change(model)
-    folder = model.write()
-    qcts("check", folder, code=1 if case in CONTRADICTIONS or case in MISSING else 3)
-    findings = inspect(folder)["findings"]
-    assert any(word in finding["text"] for finding in findings), findings
-    qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
-    assert not (tmp_path / "out.safetensors").exists()
+    code = 1 if case in CONTRADICTIONS or case in MISSING else 3
+    require_finding(changed(id, change, tmp_path), word, tmp_path / "out.safetensors", code)
 
 
 @pytest.mark.parametrize("id", [NF4, FP4, TWICE, "bitsandbytes_0_50_2/llama_nf4"])
 def test_four_bits_need_no_configuration(id, tmp_path):
     """Protects: a file of diffusers or ComfyUI, which has no config.json, is read by its quant_state."""
-    lone = shutil.copy(folder_of(id) / "model.safetensors", tmp_path / "lone.safetensors")
+    lone = lone_file(id, tmp_path)
     qcts("check", lone)
-    qcts("dequantize", lone, tmp_path / "out.safetensors")
-    written = read_safetensors(tmp_path / "out.safetensors")
-    for key, value in read_safetensors(FIXTURES / GOLDENS[id]["expected"]).items():
-        assert written[key.removesuffix("|dequant")] == value, key
+    require_bits(lone, dense_of(id), tmp_path / "out.safetensors")
 
 
 def test_int8_alone_is_named_and_not_read(tmp_path):
-    lone = shutil.copy(folder_of(INT8) / "model.safetensors", tmp_path / "lone.safetensors")
+    lone = lone_file(INT8, tmp_path)
     assert inspect(lone)["dialect"] == "bitsandbytes"
     qcts("check", lone, code=3)
     qcts("check", lone, "--config", folder_of(INT8) / "config.json")
@@ -167,7 +165,7 @@ def test_experts_keep_their_shape_and_name(tmp_path):
     """Protects: weights of three dimensions, whose names do not end in weight."""
     model = Model(TWICE, tmp_path)
     state_saying("nf4", shape=[4, 9, 230])(model)
-    before = read_safetensors(FIXTURES / GOLDENS[TWICE]["expected"])[W + "|dequant"]
+    before = dense_of(TWICE)[W]
     parts = {name: tensor for name, tensor in model.tensors.items() if name.startswith(W)}
     model.tensors = {"model.experts.gate_up_proj" + name.removeprefix(W): tensor for name, tensor in parts.items()}
     folder = model.write()
@@ -181,7 +179,7 @@ def test_experts_keep_their_shape_and_name(tmp_path):
 
 def test_one_changed_code_changes_one_element(tmp_path):
     model = Model(NF4, tmp_path)
-    before = read_safetensors(FIXTURES / GOLDENS[NF4]["expected"])[W + "|dequant"][2]
+    before = dense_of(NF4)[W][2]
     model.change(W, 5, model.tensors[W][2][5] ^ 0x10)
     qcts("dequantize", model.write(), tmp_path / "out.safetensors")
     after = read_safetensors(tmp_path / "out.safetensors")[W][2]
@@ -201,13 +199,4 @@ def test_scales_that_no_weight_has_are_findings(id, name, value, tmp_path):
 
 
 def test_parts_may_lie_in_different_files(tmp_path):
-    model = Model(TWICE, tmp_path)
-    places = {name: f"model-{number % 3}.safetensors" for number, name in enumerate(model.tensors)}
-    (model.folder / "model.safetensors").unlink()
-    for file in set(places.values()):
-        write_safetensors(model.folder / file, {name: t for name, t in model.tensors.items() if places[name] == file})
-    (model.folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
-    qcts("dequantize", model.folder, tmp_path / "out.safetensors")
-    written = read_safetensors(tmp_path / "out.safetensors")
-    for key, value in read_safetensors(FIXTURES / GOLDENS[TWICE]["expected"]).items():
-        assert written[key.removesuffix("|dequant")] == value
+    require_bits(Model(TWICE, tmp_path).spread(), dense_of(TWICE), tmp_path / "out.safetensors")

@@ -3,11 +3,22 @@
 
 import copy
 import json
-import shutil
 
 import pytest
-from dialect_files import FIXTURES, GOLDENS, read_safetensors, write_safetensors
-from joined_model import Model, extra_part, folder_of, saying, without
+from dialect_files import GOLDENS, read_safetensors
+from joined_model import (
+    Model,
+    changed,
+    dense_of,
+    extra_part,
+    folder_of,
+    lone_file,
+    require_bits,
+    require_finding,
+    require_refused_by_name,
+    saying,
+    without,
+)
 from qcts_program import inspect, qcts
 
 PEERS = [id for id, golden in GOLDENS.items() if "peer" in golden["flags"]]
@@ -22,12 +33,7 @@ EXPERTS = "transformers_5_24_0_peers/gpt_oss"
 @pytest.mark.parametrize("id", PEERS)
 def test_dequantize_gives_the_bits_of_the_producer(id, tmp_path):
     """Protects: the meaning of every format that is read, and that no weight of a golden is left out."""
-    qcts("dequantize", folder_of(id), tmp_path / "out.safetensors")
-    written = read_safetensors(tmp_path / "out.safetensors")
-    expected = read_safetensors(FIXTURES / GOLDENS[id]["expected"])
-    assert expected and {key.removesuffix("|dequant") for key in expected} <= written.keys()
-    for key, value in expected.items():
-        assert written[key.removesuffix("|dequant")] == value, key
+    require_bits(folder_of(id), dense_of(id), tmp_path / "out.safetensors")
 
 
 @pytest.mark.parametrize("id", PEERS)
@@ -49,8 +55,7 @@ def test_the_file_is_judged_and_saved_again_byte_for_byte(id, tmp_path):
         assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes()
     told = inspect(folder)
     assert told["dense_bytes"] == GOLDENS[id]["dense_bytes"] and not told["findings"]
-    quantized = {key.removesuffix("|dequant") for key in read_safetensors(FIXTURES / GOLDENS[id]["expected"])}
-    assert {tensor["name"] for tensor in told["tensors"] if tensor["scheme"]} == quantized
+    assert {tensor["name"] for tensor in told["tensors"] if tensor["scheme"]} == dense_of(id).keys()
 
 
 def of_groups(**words):
@@ -127,12 +132,7 @@ NOT_READ = {
 def test_what_is_not_understood_is_refused_by_name(case, tmp_path):
     """Protects: a variant of a format never becomes wrong weights with exit code 0."""
     id, change, word = NOT_READ[case]
-    model = Model(id, tmp_path)
-    change(model)
-    folder = model.write()
-    assert word in qcts("check", folder, code=3, COLUMNS="1000").stdout
-    assert word in qcts("dequantize", folder, tmp_path / "out.safetensors", code=1).stderr
-    assert not (tmp_path / "out.safetensors").exists()
+    require_refused_by_name(changed(id, change, tmp_path), word, tmp_path / "out.safetensors")
 
 
 def mislabelled(model):
@@ -196,13 +196,7 @@ CONTRADICTIONS = {
 def test_a_configuration_that_contradicts_the_tensors_fails_the_check(case, tmp_path):
     """Protects: files that say one thing and hold another, such as gptq_v2's zero points under `gptq`."""
     id, change, word = CONTRADICTIONS[case]
-    model = Model(id, tmp_path)
-    change(model)
-    folder = model.write()
-    qcts("check", folder, code=1)
-    assert any(word in finding["text"] for finding in inspect(folder)["findings"])
-    qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
-    assert not (tmp_path / "out.safetensors").exists()
+    require_finding(changed(id, change, tmp_path), word, tmp_path / "out.safetensors")
 
 
 OTHER_FILES = {
@@ -275,29 +269,20 @@ def test_values_that_the_format_cannot_mean_are_findings(change, rule, tmp_path)
 def test_one_changed_code_changes_one_element(tmp_path):
     """Protects: that the bits of the file are what is dequantized."""
     model = Model(GPTQ, tmp_path)
-    before = read_safetensors(FIXTURES / GOLDENS[GPTQ]["expected"])
+    before = dense_of(GPTQ)
     model.change("model.0.qweight", 0, model.tensors["model.0.qweight"][2][0] ^ 1)
     qcts("dequantize", model.write(), tmp_path / "out.safetensors")
     after = read_safetensors(tmp_path / "out.safetensors")
     elements = {
         name: sum(a[i : i + 2] != b[i : i + 2] for i in range(0, len(a), 2))
-        for name, a, b in ((name, after[name][2], before[name + "|dequant"][2]) for name in after)
+        for name, a, b in ((name, after[name][2], before[name][2]) for name in after)
     }
     assert elements == {"model.0.weight": 1, "model.1.weight": 0}
 
 
 @pytest.mark.parametrize("id", [INTEGERS, GPTQ, AWQ, BLOCKS, MODELOPT, EXPERTS])
 def test_parts_may_lie_in_different_files(id, tmp_path):
-    model = Model(id, tmp_path)
-    places = {name: f"model-{number % 3}.safetensors" for number, name in enumerate(model.tensors)}
-    (model.folder / "model.safetensors").unlink()
-    for file in set(places.values()):
-        write_safetensors(model.folder / file, {name: t for name, t in model.tensors.items() if places[name] == file})
-    (model.folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
-    qcts("dequantize", model.folder, tmp_path / "out.safetensors")
-    written = read_safetensors(tmp_path / "out.safetensors")
-    for key, value in read_safetensors(FIXTURES / GOLDENS[id]["expected"]).items():
-        assert written[key.removesuffix("|dequant")] == value
+    require_bits(Model(id, tmp_path).spread(), dense_of(id), tmp_path / "out.safetensors")
 
 
 @pytest.mark.parametrize("id", [INTEGERS, GPTQ, AWQ, BLOCKS, MODELOPT, EXPERTS])
@@ -306,7 +291,7 @@ def test_a_file_alone_needs_its_configuration(id, tmp_path):
     folder = folder_of(id)
     assert inspect(folder / "model.safetensors")["dialect"] == inspect(folder)["dialect"]
     qcts("check", folder / "model.safetensors")
-    lone = shutil.copy(folder / "model.safetensors", tmp_path / "lone.safetensors")
+    lone = lone_file(id, tmp_path)
     qcts("check", lone, code=3)
     qcts("check", lone, "--config", folder / "config.json")
     assert all(not tensor.get("foreign") for tensor in inspect(lone, "--config", folder / "config.json")["tensors"])

@@ -2,11 +2,10 @@
 """MLX weights: read as config.json's `quantization` says, and refused by name if the parts differ from that."""
 
 import json
-import shutil
 import struct
 
 import pytest
-from joined_model import Model, extra_part, folder_of
+from joined_model import Model, changed, extra_part, folder_of, lacking, lone_file, of_layers, require_finding
 from qcts_program import inspect, qcts
 
 AFFINE, FLOATS, EXPERTS = "mlx_0_32_4/affine_bf16", "mlx_0_32_4/floats", "mlx_0_32_4/experts"
@@ -19,14 +18,6 @@ def saying(**words):
 
 def of_layer(name, value):
     return of_layers({name: value})
-
-
-def of_layers(words):
-    def change(model):
-        for key in ("quantization", "quantization_config"):
-            model.config[key].update(words)
-
-    return change
 
 
 def retyped(name, dtype):
@@ -52,10 +43,6 @@ def shorter_rows(name, size):
 def with_method(model):
     said = model.config.pop("quantization")
     model.config["quantization_config"] = said | {"quant_method": "metal"}
-
-
-def lacking(name):
-    return lambda model: model.tensors.pop(name)
 
 
 def scale_of_no_number(model):
@@ -99,20 +86,14 @@ CONTRADICTIONS = {
 def test_what_is_not_understood_or_contradicts_itself_is_refused_by_name(case, tmp_path):
     """Protects: bits, groups and modes that the tensors do not have never become wrong weights with exit code 0."""
     id, change, word = (NOT_READ | CONTRADICTIONS)[case]
-    model = Model(id, tmp_path)
-    change(model)
-    folder = model.write()
-    qcts("check", folder, code=1 if case in CONTRADICTIONS else 3)
-    findings = inspect(folder)["findings"]
-    assert any(word in finding["text"] for finding in findings), findings
-    qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
-    assert not (tmp_path / "out.safetensors").exists()
+    code = 1 if case in CONTRADICTIONS else 3
+    require_finding(changed(id, change, tmp_path), word, tmp_path / "out.safetensors", code)
 
 
 @pytest.mark.parametrize("id", [AFFINE, FLOATS, EXPERTS])
 def test_a_file_alone_needs_its_configuration(id, tmp_path):
     """Protects: words of 4 bits in groups of 64 and of 8 bits in groups of 32 have the same shapes; nothing is guessed."""
-    lone = shutil.copy(folder_of(id) / "model.safetensors", tmp_path / "lone.safetensors")
+    lone = lone_file(id, tmp_path)
     assert inspect(lone)["dialect"] == "mlx"
     qcts("check", lone, code=3)
     qcts("dequantize", lone, tmp_path / "out.safetensors", code=1)

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from dialect_files import GOLDENS, read_safetensors
-from joined_model import Model, folder_of
+from joined_model import Model, changed, folder_of, of_layers, require_finding
 from qcts_program import inspect, qcts
 
 PEERS = [
@@ -33,11 +33,6 @@ WRAPPED = {
 }
 
 
-def of_mlx(model, words):
-    for key in ("quantization", "quantization_config"):
-        model.config[key].update(words)
-
-
 def dequantized(folder, out):
     qcts("dequantize", folder, out)
     return read_safetensors(out)
@@ -57,7 +52,7 @@ def test_a_prefix_changes_no_number(id, rename, tmp_path):
 
 
 def bits_of_plain(model, word=PLAIN, bits=8, group_size=32):
-    of_mlx(model, {word: {"bits": bits, "group_size": group_size}})
+    of_layers({word: {"bits": bits, "group_size": group_size}})(model)
 
 
 def scheme_of(folder, name):
@@ -98,7 +93,7 @@ def of_a_float(model):
 
 
 def false_behind_prefix(model):
-    of_mlx(model, {PLAIN: False})
+    of_layers({PLAIN: False})(model)
     renamed(model, lambda name: "language_model." + name)
 
 
@@ -144,14 +139,7 @@ FAULTS = {
 @pytest.mark.parametrize("case", FAULTS)
 def test_words_about_no_module_or_several_are_found(case, tmp_path):
     id, change, word = FAULTS[case]
-    model = Model(id, tmp_path)
-    change(model)
-    folder = model.write()
-    qcts("check", folder, code=1)
-    findings = [finding["text"] for finding in inspect(folder)["findings"]]
-    assert any(word in text for text in findings), findings
-    qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
-    assert not (tmp_path / "out.safetensors").exists()
+    require_finding(changed(id, change, tmp_path), word, tmp_path / "out.safetensors")
 
 
 def test_a_pattern_fits_behind_a_prefix(tmp_path):
@@ -170,7 +158,7 @@ def test_a_pattern_fits_behind_a_prefix(tmp_path):
 
 GOOD = {
     "tied_head": (COMPRESSED, left_out("ignore", "lm_head")),
-    "head_of_mlx": (MLX, lambda model: of_mlx(model, {"lm_head": False})),
+    "head_of_mlx": (MLX, of_layers({"lm_head": False})),
     "pattern_beside_others": (COMPRESSED, targets("group_3", "re:.*mlp.*", "int4_g32")),
     "class_beside_pattern": (COMPRESSED, targets("other", "re:.*mlp.*", "Linear")),
 }
@@ -179,9 +167,7 @@ GOOD = {
 @pytest.mark.parametrize("case", GOOD)
 def test_words_that_may_be_about_no_module(case, tmp_path):
     id, change = GOOD[case]
-    model = Model(id, tmp_path)
-    change(model)
-    folder = model.write()
+    folder = changed(id, change, tmp_path)
     qcts("check", folder)
     assert not inspect(folder)["findings"]
 

@@ -2,9 +2,8 @@
 """Models whose modules have their own recipes: GPTQModel's `dynamic` and ModelOpt's MIXED_PRECISION."""
 
 import pytest
-from dialect_files import FIXTURES, GOLDENS, read_safetensors
-from joined_model import Model, saying
-from qcts_program import inspect, qcts
+from joined_model import Model, changed, dense_of, require_bits, require_finding, require_refused_by_name, saying
+from qcts_program import qcts
 
 GPTQ = "gptqmodel_7_7_0/int4_g32_act_order"
 OTHER_GPTQ = "gptqmodel_7_7_0/int8_g64_sym"
@@ -32,16 +31,13 @@ def joined(first, second, folder):
     model.tensors |= {f"other.{name}": tensor for name, tensor in other.tensors.items()}
     dense = {}
     for id, prefix in ((first, ""), (second, "other.")):
-        for key, value in read_safetensors(FIXTURES / GOLDENS[id]["expected"]).items():
-            dense[prefix + key.removesuffix("|dequant")] = value
+        dense |= {prefix + name: tensor for name, tensor in dense_of(id).items()}
     return model, dense
 
 
 def require_read(folder, dense, out):
     qcts("check", folder)
-    qcts("dequantize", folder, out)
-    written = read_safetensors(out)
-    assert dense.items() <= written.items()
+    require_bits(folder, dense, out)
 
 
 RULES = ["+:other\\.model\\.0", "other.*", "^other\\.", "+:.*her\\.model\\.[0-9]$"]
@@ -88,11 +84,7 @@ NOT_READ = {
 @pytest.mark.parametrize("case", NOT_READ)
 def test_a_recipe_that_is_not_understood_is_refused_by_name(case, tmp_path):
     id, change, word = NOT_READ[case]
-    model = Model(id, tmp_path)
-    change(model)
-    folder = model.write()
-    assert word in qcts("check", folder, code=3, COLUMNS="1000").stdout
-    assert word in qcts("dequantize", folder, tmp_path / "out.safetensors", code=1).stderr
+    require_refused_by_name(changed(id, change, tmp_path), word, tmp_path / "out.safetensors")
 
 
 CONTRADICTIONS = {
@@ -110,12 +102,7 @@ CONTRADICTIONS = {
 @pytest.mark.parametrize("case", CONTRADICTIONS)
 def test_a_recipe_that_contradicts_the_tensors_fails_the_check(case, tmp_path):
     id, change, word = CONTRADICTIONS[case]
-    model = Model(id, tmp_path)
-    change(model)
-    folder = model.write()
-    qcts("check", folder, code=1)
-    assert any(word in finding["text"] for finding in inspect(folder)["findings"])
-    qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
+    require_finding(changed(id, change, tmp_path), word, tmp_path / "out.safetensors")
 
 
 def test_a_module_that_quantized_layers_name_is_missed(tmp_path):

@@ -4,17 +4,13 @@
 import copy
 
 import pytest
-from joined_model import Model
+from joined_model import Model, changed, require_finding, saying
 from qcts_program import inspect, qcts
 
 NF4, INT8 = "bitsandbytes_0_50_2/llama_nf4", "bitsandbytes_0_50_2/llama_int8"
 GPTQ, COMPRESSED = "gptqmodel_7_7_0/int4_g32_act_order", "compressed_tensors_0_20_0/bytes_bf16"
 BLOCKS, STATIC = "transformers_5_24_0_peers/fp8_blocks", "transformers_5_24_0_peers/fp8_tensor"
 MODELOPT, MODELOPT_FP4 = "modelopt_0_47_0/fp8", "modelopt_0_47_0/nvfp4"
-
-
-def saying(**words):
-    return lambda model: model.said.update(words)
 
 
 def widths(four, eight):
@@ -70,14 +66,7 @@ FAULTS = {
 @pytest.mark.parametrize("case", FAULTS)
 def test_flags_that_the_tensors_contradict(case, tmp_path):
     id, change, code, word = FAULTS[case]
-    model = Model(id, tmp_path)
-    change(model)
-    folder = model.write()
-    qcts("check", folder, code=code)
-    findings = [finding["text"] for finding in inspect(folder)["findings"]]
-    assert any(word in text for text in findings), findings
-    qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
-    assert not (tmp_path / "out.safetensors").exists()
+    require_finding(changed(id, change, tmp_path), word, tmp_path / "out.safetensors", code)
 
 
 @pytest.mark.parametrize("id, ending", [(STATIC, ".activation_scale"), (MODELOPT, ".input_scale")])
@@ -112,6 +101,4 @@ GOOD = {
 @pytest.mark.parametrize("case", GOOD)
 def test_flags_that_fit(case, tmp_path):
     id, change = GOOD[case]
-    model = Model(id, tmp_path)
-    change(model)
-    assert not inspect(model.write())["findings"]
+    assert not inspect(changed(id, change, tmp_path))["findings"]
