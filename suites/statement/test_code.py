@@ -5,18 +5,10 @@ import gzip
 import hashlib
 import json
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parent))
-
-from test_statement import ROOT, payload_of, qcts, run, state  # noqa: E402
-
-sys.path.append(str(ROOT / "suites/run/vendors"))
-
-from vendor import vendor  # noqa: E402
+from statements import payload_of, qcts, run, state
+from vendor import vendor
 
 
 def sha256(file):

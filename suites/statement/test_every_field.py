@@ -8,7 +8,7 @@ import gzip
 import json
 
 import pytest
-from test_statement import DECLINES, SEED, changed, edited, key_file, payload_of, run, state, verified, written
+from statements import DECLINES, SEED, changed, edited, key_file, payload_of, run, state, verified, written
 from vendor import vendor
 
 UNPROTECTED = {("predicate", "vendor"), ("predicate", "product")}  # only a signature stands for these
