@@ -2,7 +2,6 @@
 #include "reference/schemes/choices/choices.h"
 
 #include <algorithm>
-#include <array>
 
 namespace qcts {
 namespace {
@@ -387,44 +386,6 @@ std::vector<ChoiceEntry> make_ledger() {
   };
 }
 
-constexpr std::array<StaleClaim, 3> kClaims = {{
-    {"claim_no_torchao_needed",
-     "load_state_dict(assign=True) of a quantized state dict: \"No dependency on torchao is needed\"",
-     "torchao's documentation, serialization",
-     "torch.load(weights_only=True) of torch 2.13.0 refuses every file with a torchao class until torchao is "
-     "imported",
-     "fixtures/readers.json: reader torch 2.13.0 alone"},
-    {"claim_transformers_no_safetensors",
-     "torchao \"only work with huggingface non-safetensor serialization\"; "
-     "save_pretrained(safe_serialization=False)",
-     "transformers' documentation, TorchAO",
-     "transformers 5.23.0 writes safetensors and ignores safe_serialization=False",
-     "goldens transformers_5_23_0/*"},
-    {"claim_w8a16_is_lossless_enough", "W8A16 keeps 16-bit activations with int8 weights for bfloat16 models",
-     "TinyQ's tutorial, quantization methods",
-     "in bfloat16 the unclamped code 128 wraps: 14 dB of SQNR where float16 has 45",
-     "golden tinyq_006b7b9/w8a16/toy_bfloat16"},
-}};
-
-constexpr std::string_view kNoMap =
-    "no index map is published: the compressed layout is cuSPARSELt's own and may change with its version; "
-    "what PyTorch "
-    "found out of it (ATen's MetadataCuSparseLt) is for 16-bit elements";
-constexpr std::string_view kNoMapEvidence =
-    "NVIDIA/CUDALibrarySamples issues 167 and 95; a CPU has no aten::_cslt_compress (torch 2.13.0, run)";
-constexpr std::string_view kTwoMaps =
-    "two index maps of its metadata are published, and differ: blocks of 128 x 64 one below the other, and "
-    "strips of 64 rows; a file does not tell for which card it was compressed";
-constexpr std::string_view kTwoMapsEvidence =
-    "ATen's MetadataCuSparseLt (aten/src/ATen/native/sparse/cuda/SparseSemiStructuredTile.cu), torchao's "
-    "MetadataCusparseLt16bits (torchao/csrc/cuda/sparse24_sm90)";
-constexpr std::array<KeptLayout, 2> kKept = {
-    {{"SemiSparseLayout", "int8 weights, 2:4 sparse, below LinearActivationQuantizedTensor",
-      "torchao 0.5.0 to 0.16.0 on a GPU (int8 dynamic activations)", kNoMap, kNoMapEvidence},
-     {"SparseSemiStructuredTensorCUSPARSELT", "16-bit and 8-bit weights, 2:4 sparse, not quantized",
-      "torch's to_sparse_semi_structured, torchao's SemiSparseWeightConfig on a GPU with cuSPARSELt",
-      kTwoMaps, kTwoMapsEvidence}}};
-
 }  // namespace
 
 std::span<const ChoiceEntry> choice_ledger() {
@@ -439,9 +400,5 @@ std::vector<const ChoiceOption*> choices_of(std::string_view scheme, std::string
       if (names(option.schemes, scheme) || names(option.schemes, family)) found.push_back(&option);
   return found;
 }
-
-std::span<const StaleClaim> stale_claims() { return kClaims; }
-
-std::span<const KeptLayout> kept_layouts() { return kKept; }
 
 }  // namespace qcts
