@@ -32,6 +32,7 @@
 #include "suites/host/fault_note.h"
 #include "suites/host/guarded_call.h"
 #include "suites/host/kernel_facts.h"
+#include "suites/host/lane_pages.h"
 #include "suites/host/message.h"
 #include "suites/host/namespaces.h"
 #include "suites/host/probes.h"
@@ -69,26 +70,6 @@ void put_text(char (&place)[4096], const std::string& text) {
   const size_t count = std::min(text.size(), sizeof place - 1);
   std::memcpy(place, text.data(), count);
   place[count] = '\0';
-}
-
-bool holds(const std::vector<OpenPages>& list, const OpenPages& pages) {
-  return std::ranges::any_of(list, [&](const OpenPages& each) {
-    return each.address == pages.address && each.bytes == pages.bytes && each.writable == pages.writable;
-  });
-}
-
-bool overlaps(const OpenPages& a, const OpenPages& b) {
-  return a.address < b.address + b.bytes && b.address < a.address + a.bytes;
-}
-
-bool overlaps(const std::vector<OpenPages>& list, const OpenPages& pages) {
-  return std::ranges::any_of(list, [&](const OpenPages& each) { return overlaps(each, pages); });
-}
-
-bool is_writable(const OpenPages& pages, const std::vector<OpenPages>& others) {
-  return pages.writable != 0 || std::ranges::any_of(others, [&](const OpenPages& each) {
-           return each.writable != 0 && overlaps(each, pages);
-         });
 }
 
 class Host {
@@ -140,7 +121,7 @@ class Host {
     const HostRequest& request = request_of(inputs_, lane);
     HostAnswer& answer = answer_of(outputs_, lane);
     // A batch without calls measures the way here and back, and must not cost the next one its pages.
-    if (request.call != HostCall::run_batch || request.n_batch != 0) open_pages(lane, request);
+    if (request.call != HostCall::run_batch || request.n_batch != 0) pages_.open(lane, request);
     const auto fault = [&](HostOutcome outcome, const char* what) {
       answer.outcome = outcome;
       put_text(answer.text, what);
@@ -155,40 +136,6 @@ class Host {
     } catch (const std::exception& error) {
       fault(HostOutcome::provider_fault, error.what());
     }
-  }
-
-  // Only what changed since the lane's last request costs system calls. What the other lane uses stays open.
-  void open_pages(size_t lane, const HostRequest& request) {
-    const std::lock_guard lock(pages_mutex_);
-    std::vector<OpenPages>& now = open_[lane];
-    const std::vector<OpenPages>& others = open_[1 - lane];
-    const std::vector<OpenPages> wanted(request.open, request.open + std::min(request.n_open, kMaxOpenPages));
-    for (const OpenPages& pages : now)
-      if (!holds(wanted, pages) && !overlaps(others, pages)) protect(pages, PROT_NONE);
-    for (const OpenPages& pages : wanted)
-      if (!holds(now, pages)) protect(pages, is_writable(pages, others) ? PROT_READ | PROT_WRITE : PROT_READ);
-    now = wanted;
-  }
-
-  void protect(const OpenPages& pages, int protection) {
-    ::mprotect(reinterpret_cast<void*>(pages.address), pages.bytes, protection);
-    if (pages.populate == 0 || protection == PROT_NONE || is_populated(pages)) return;
-    populated_.push_back(pages);
-#ifdef MADV_POPULATE_READ  // since Linux 5.14; it saves an exception for each page
-    if (::madvise(reinterpret_cast<void*>(pages.address), pages.bytes,
-                  pages.writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
-      return;
-#endif
-    constexpr uint64_t kPageBytes = 4096;
-    for (uint64_t at = 0; at < pages.bytes; at += kPageBytes)
-      static_cast<void>(*reinterpret_cast<const volatile std::byte*>(pages.address + at));
-  }
-
-  // Pages stay in the process's page table when they become inaccessible.
-  bool is_populated(const OpenPages& pages) const {
-    return std::ranges::any_of(populated_, [&](const OpenPages& each) {
-      return each.address <= pages.address && pages.address + pages.bytes <= each.address + each.bytes;
-    });
   }
 
   const qcts_kernel& kernel_of(const HostRequest& request) const {
@@ -375,9 +322,7 @@ class Host {
   qcts_provider known_{};
   std::string load_fault_;
   Json table_;
-  std::mutex pages_mutex_;
-  std::array<std::vector<OpenPages>, kLanes> open_;  // by the lanes' last requests
-  std::vector<OpenPages> populated_;
+  LanePages pages_;
 };
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "suites/judge/latency/block.h"
 #include "suites/judge/latency/latency_case.h"
 #include "suites/judge/latency/latency_measures.h"
+#include "suites/judge/latency/latency_peers.h"
 #include "suites/timing/busy_threads.h"
 #include "suites/timing/device_roof.h"
 #include "suites/timing/roof.h"
@@ -29,12 +30,9 @@
 namespace qcts {
 namespace {
 
-constexpr size_t kSamplesKept = 1000, kWarmCopies = 63;
+constexpr size_t kSamplesKept = 1000;
 // A program that times itself may spend this share of the judge's time on the conversation.
 constexpr double kMinToldShare = 0.8;
-constexpr const char* kDense = "dense";
-constexpr const char* kTorch = "aten";
-constexpr const char* kStatic = "static_tensor_sym";
 
 std::vector<double> finite(const std::vector<double>& us) {
   std::vector<double> kept;
@@ -54,9 +52,8 @@ class LatencyJudge {
   void run() {
     if (is_declined(candidate_.supports(), verdict_) || !has_stopwatch()) return;
     if (!make_candidate() || !stays_within_threads()) return;
-    make_dense();
-    torch_ = torch_peer(case_);
-    static_ = static_peer();
+    peers_ = latency_peers(case_, context_, seed_);
+    if (!peers_.why_no_dense.empty()) note(peers_.why_no_dense);
     candidate_.check_batches();
     time();
     add("drawn_outputs", "outputs", static_cast<double>(candidate_.finish_batches()));
@@ -103,22 +100,9 @@ class LatencyJudge {
     return true;
   }
 
-  // A warm linear reads one weight again and again. The other operations take turns over a few copies that
-  // fit the caches, because no two calls of a batch may be the same.
-  size_t copies_of(TimedKernel& timed) const {
-    if (case_.is_warm() && case_.id.op == Op::linear) return 1;
-    timed.query_prepared_bytes();
-    if (case_.is_warm()) {
-      const uint64_t cache_bytes = std::max<uint64_t>(machine().l3_bytes, uint64_t{1} << 20) / 4;
-      return std::clamp<size_t>(cache_bytes / std::max<uint64_t>(timed.copied_bytes(), 1), 1, kWarmCopies);
-    }
-    if (timed.device() != nullptr) return cold_copies_on_device(timed);
-    return cold_copies(timed.copied_bytes(), timed.held_bytes(), machine().l3_bytes, copy_budget_bytes());
-  }
-
   bool make_candidate() {
     TimedKernel& timed = candidate_.timed();
-    const size_t copies = copies_of(timed);
+    const size_t copies = copies_of(case_, timed);
     const std::string wrong = candidate_.make_and_verify(copies);
     if (!wrong.empty()) {
       fail("not timed: wrong answer: " + wrong);
@@ -168,68 +152,6 @@ class LatencyJudge {
     return wrong.empty();
   }
 
-  // Returns a verified peer on the same case, or sets `why` and returns nullptr. A peer's host that dies
-  // costs only the peer.
-  std::unique_ptr<VerifiedKernel> make_peer(const qcts_kernel& kernel, KernelInput input,
-                                            std::string& why) const {
-    try {
-      return make_live_peer(kernel, std::move(input), why);
-    } catch (const HostFailure& failure) {
-      why = failure.reason;
-      return nullptr;
-    }
-  }
-
-  std::unique_ptr<VerifiedKernel> make_live_peer(const qcts_kernel& kernel, KernelInput input,
-                                                 std::string& why) const {
-    auto peer = std::make_unique<VerifiedKernel>(kernel, std::move(input), context_.threads);
-    const Support support = peer->supports();
-    if (support.status != QCTS_OK) {
-      why = support.reason;
-      return nullptr;
-    }
-    const std::string wrong = peer->make_and_verify(copies_of(peer->timed()));
-    if (wrong.empty()) return peer;
-    why = "wrong answer: " + wrong;
-    return nullptr;
-  }
-
-  // Uses the first provider's dense layer; a naive loop of our own would not be a fair baseline.
-  void make_dense() {
-    if (case_.id.op != Op::linear) return;
-    std::string why = "no dense baseline here";
-    if (context_.dense_peer != nullptr)
-      for (const Implementation* implementation : context_.dense_peer->find(QCTS_OP_LINEAR, kDense)) {
-        dense_ = make_peer(*implementation->kernel, dense_latency_input(case_, seed_ + 7), why);
-        dense_name_ = implementation->name();
-        if (dense_) return;
-        why = "no dense baseline: " + implementation->name() + ": " + why;
-      }
-    note(why);
-  }
-
-  // Returns LibTorch's kernel for c; nullptr if LibTorch is the candidate.
-  std::unique_ptr<VerifiedKernel> torch_peer(const Case& c) const {
-    if (context_.torch_peer == nullptr || case_.provider() == kTorch) return nullptr;
-    for (const Implementation* implementation :
-         context_.torch_peer->find(abi_op(c.id.op), c.scheme->family(), c.activation().name())) {
-      if (implementation->provider != kTorch) continue;
-      std::string why;
-      if (auto peer = make_peer(*implementation->kernel, latency_input(c, seed_), why)) return peer;
-    }
-    return nullptr;
-  }
-
-  // LibTorch's product with a precomputed scale of x, for a candidate that computes one per row. It does less
-  // work, so this is a goal for the candidate and not a like-for-like comparison.
-  std::unique_ptr<VerifiedKernel> static_peer() const {
-    const std::optional<Policy> given = case_.scheme->find_activation(kStatic);
-    if (!case_.activation().name().starts_with("dyn_") || !given) return nullptr;
-    Case fixed = case_;
-    std::get<TimedQuestion>(fixed.question).input.activation = *given;
-    return torch_peer(fixed);
-  }
-
   void time() {
     if (is_on_device()) return time_on_device();
     Roof roof(roof_request(case_, candidate_, context_.threads));
@@ -258,9 +180,10 @@ class LatencyJudge {
     // Starts half the copies away, so that neither finds in a cache what the other has just read.
     series.push_back(
         {.name = "again", .target = &candidate, .cold = cold, .next_copy = candidate.copies() / 2});
-    if (dense_) series.push_back({.name = "dense", .target = &dense_->timed(), .cold = cold});
-    if (torch_) series.push_back({.name = "torch", .target = &torch_->timed(), .cold = cold});
-    if (static_) series.push_back({.name = "static", .target = &static_->timed(), .cold = cold});
+    if (peers_.dense) series.push_back({.name = "dense", .target = &peers_.dense->timed(), .cold = cold});
+    if (peers_.torch) series.push_back({.name = "torch", .target = &peers_.torch->timed(), .cold = cold});
+    if (peers_.given_scale)
+      series.push_back({.name = "static", .target = &peers_.given_scale->timed(), .cold = cold});
     roof.add_series(series, cold);
     const double before_us = canary_us();
     const double share = is_on_device() ? 1 : budget_share(case_);
@@ -353,8 +276,8 @@ class LatencyJudge {
     for (const auto& [name, ratio] : ratios_) {
       if (name != "ratio_to_dense") continue;
       const WeightShape& weight = case_.synthetic()->weight;
-      SpeedClaim claim = faster_claim(linear_subject(case_), dense_against(weight.dtype, dense_name_), ratio,
-                                      !doubt_.empty());
+      SpeedClaim claim = faster_claim(linear_subject(case_), dense_against(weight.dtype, peers_.dense_name),
+                                      ratio, !doubt_.empty());
       claim.required = case_.synthetic()->m < kPrefillRows;
       verdict_.speed.push_back(std::move(claim));
     }
@@ -397,9 +320,9 @@ class LatencyJudge {
   Verdict& verdict_;
   const uint64_t seed_;
   VerifiedKernel candidate_;
-  std::unique_ptr<VerifiedKernel> dense_, torch_, static_;
+  LatencyPeers peers_;
   std::vector<std::pair<std::string, Interval>> ratios_;
-  std::string dense_name_, notes_, doubt_;
+  std::string notes_, doubt_;
   double resting_ = 0;  // busy threads between calls
   bool few_ = false;
 };
