@@ -299,6 +299,17 @@ void print_beyond(const Scheme& scheme, Printout& out) {
   }
 }
 
+// A recipe may refuse a dtype that kernels could handle: then no kernel is asked in it.
+std::string dtypes_text(const Scheme& scheme) {
+  std::string text;
+  for (const DType dtype : {DType::bfloat16, DType::float32, DType::float16}) {
+    WeightShape shape = kProbes[0];
+    shape.dtype = dtype;
+    if (!scheme.refusal(shape)) text += (text.empty() ? "" : ", ") + std::string(dtype_name(dtype));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<SymbolicPlane> symbolic_planes(const Scheme& scheme, Layout layout) {
@@ -331,6 +342,7 @@ void print_definition(const Scheme& scheme, Printout& out) {
                ? ", of all rows"
                : ", of " + std::to_string(scheme.params().group_rows) + " rows"),
       2);
+  out.text("weights in " + dtypes_text(scheme), 2);
   print_planes(scheme, shape, out);
   out.text("one element", 2, Ink::bold);
   out.text(formula(scheme, shape) +

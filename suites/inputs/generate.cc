@@ -184,6 +184,9 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   if (generator == Generator::subnormal_x) make_subnormal_x(x);
   if (synthetic.generator == Generator::zero_rows)
     for (int64_t c = 0; c < k; ++c) x.at(0, c) = 0;
+  // Zero times NaN is NaN: a kernel may not skip a group of zeros.
+  if (generator == Generator::zero_rows && synthetic.activation == kWeightOnly && m > 2)
+    x.at(m - 2, k - 1) = std::numeric_limits<double>::quiet_NaN();
   if (synthetic.generator == Generator::hard_x) harden_x(x, has_rows_apart(scheme, synthetic));
   const bool is_long =
       generator == Generator::long_rows || generator == Generator::deep || generator == Generator::deeper;
@@ -203,6 +206,19 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   if (has_bias && !is_small) input.bias = noise_rows(types.bias, 1, shape.n, seed + 2, 0.5).bytes();
 }
 
+// A weight with one scale is all negative with 37 rows, and zero but for its end with 40. Where scales have
+// scales (nf4), a weight of fewer than 64 rows has one magnitude, so that the scales do not differ.
+void make_ranges_of_weight(const Scheme& scheme, const WeightShape& shape, Floats& w) {
+  constexpr int64_t kFirst = 7, kRowsOfOneMagnitude = 64;
+  const bool has_scales_of_scales = std::ranges::any_of(
+      scheme.plane_specs(shape), [](const PlaneSpec& spec) { return spec.name == "quantized_scalers"; });
+  const int64_t group_rows = scheme.params().group_rows;
+  if (has_scales_of_scales && shape.n < kRowsOfOneMagnitude)
+    for (double& value : w.values) value = std::copysign(0.75, value);
+  else
+    make_ranges(group_rows, group_length(scheme, shape), group_rows == 0 ? shape.n + kFirst : 0, w);
+}
+
 void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
   if (synthetic.generator == Generator::large || synthetic.generator == Generator::larger) {
@@ -220,11 +236,7 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   Floats w = noise_weight(scheme, shape, seed);
   if (synthetic.generator == Generator::zero_rows) zero_some_rows(w);
   if (stretches_groups(scheme, synthetic)) stretch_groups(scheme, w);
-  if (synthetic.generator == Generator::ranges) {
-    // A weight with one scale is all negative with 37 rows, and zero but for its end with 40.
-    const int64_t group_rows = scheme.params().group_rows;
-    make_ranges(group_rows, group_length(scheme, shape), group_rows == 0 ? shape.n + 8 : 0, w);
-  }
+  if (synthetic.generator == Generator::ranges) make_ranges_of_weight(scheme, shape, w);
   if (synthetic.generator == Generator::not_sparse)  // only the last chunk
     for (int64_t i = 1; i <= 3; ++i) w.at(shape.n - 1, shape.k - i) = 0.25;
   input.x = w.bytes();
@@ -249,6 +261,8 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   if (synthetic.generator == Generator::tiny_sums) make_tiny_weight(w);
   if (synthetic.generator == Generator::subnormal_x) make_huge_weight(w);
   if (synthetic.generator == Generator::huge_weights) fill_to_max(w);
+  if (synthetic.generator == Generator::ranges && op != Op::quantize_activation)
+    make_ranges_of_weight(scheme, shape, w);
   input.planes = quantized(scheme, shape, w.bytes());
   if (has_all_codes) {
     plant_all_codes(scheme, shape, input.planes, op != Op::linear);

@@ -2,6 +2,7 @@
 // Parts that the generators of synthetic inputs (suites/inputs/generate*.cc) share.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -53,6 +54,10 @@ inline Plane& codes_plane(Planes& planes) {
   for (Plane& plane : planes)
     if (plane.name == "qdata") return plane;
   return planes.front();
+}
+inline std::string_view codes_name(const Planes& planes) {
+  const auto named = std::ranges::find(planes, "qdata", &Plane::name);
+  return (named == planes.end() ? planes.front() : *named).name;
 }
 
 // Returns true for a 2:4 sparse scheme. Such a scheme refuses weights with more than two nonzeros of four.
@@ -111,9 +116,9 @@ void end_pairs(const Scheme& scheme, const Synthetic& synthetic, KernelInput& in
 bool has_end_pairs(const Scheme& scheme, Policy policy);
 
 // Gives each group that has one scale a range that noise does not have, in turn: one sign, constant, zero but
-// for one end, far from zero. A group has `group_rows` rows (0: all) and `group` columns; `first` is the
-// first one's turn.
-inline constexpr int64_t kRanges = 9;
+// for one end, far from zero, subnormal in float16. A group has `group_rows` rows (0: all) and `group`
+// columns; `first` is the first one's turn.
+inline constexpr int64_t kRanges = 11;
 void make_ranges(int64_t group_rows, int64_t group, int64_t first, Floats& w);
 
 // Makes every other element of a float16 x subnormal.

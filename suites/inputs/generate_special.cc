@@ -9,6 +9,7 @@
 
 #include "reference/numerics/noise.h"
 #include "reference/numerics/soft_float.h"
+#include "suites/inputs/generate_parts.h"
 
 namespace qcts {
 namespace {
@@ -298,7 +299,9 @@ void make_ranges(int64_t group_rows, int64_t group, int64_t first, Floats& w) {
                                        -4 - value / 4,
                                        is_first  ? 1.0
                                        : is_last ? -1.0
-                                                 : value / 2};
+                                                 : value / 2,
+                                       value * 0x1p-14,
+                                       value * 0x1p-23};
       w.at(r, c) = by_turn[(first + r / rows * in_a_row + c / group) % kRanges];
     }
 }

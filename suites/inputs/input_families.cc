@@ -291,7 +291,7 @@ const std::vector<InputFamily>& families() {
        .hunts = "blocks of rows and of columns in the wrong order: more than one block in both directions",
        .ops = {Op::pack, Op::unpack},
        .excluded_from_sampling = true,
-       .max_shapes = 2},
+       .max_shapes = 3},
       {.generator = Generator::larger,
        .hunts = "the last part of work that is split into parts of a million elements: more than 2^23",
        .ops = {Op::quantize, Op::dequantize, Op::pack, Op::unpack},
@@ -336,10 +336,17 @@ const std::vector<InputFamily>& families() {
        .max_shapes = 1},
       {.generator = Generator::ranges,
        .hunts = "a maximum or minimum that starts at the wrong number, or misses the first or last element: "
-                "groups of one sign, constant, far from zero, or zero but for one end",
-       .ops = {Op::quantize, Op::quantize_activation},
-       .is_asked_in_each_dtype = true,
+                "groups of one sign, constant, far from zero, zero but for one end, or as small as float16's "
+                "subnormal numbers",
+       .ops = {Op::quantize, Op::quantize_activation, Op::dequantize},
+       .every_dtype = true,
        .excluded_from_sampling = true},
+      {.generator = Generator::group_squares,
+       .hunts = "confusing rows with the groups of a row where there are as many",
+       .ops = {Op::quantize, Op::dequantize, Op::pack, Op::unpack, Op::linear},
+       .excluded_from_sampling = true,
+       .max_shapes = 1,
+       .of_packed_linear = true},
   };
   return table;
 }

@@ -71,8 +71,8 @@ std::vector<Shape> deep_shapes() { return {{8, 16384}, {8, 28672}, {8, 53248}}; 
 // More elements than 16 bits can count, in whole groups of 256.
 constexpr Shape kDeeper[] = {{8, 65536 + 256}, {16, 65536 + 256}, {64, 65536 + 256}, {128, 65536 + 256}};
 // Two blocks of 128 rows, and several of 4 scales, of layouts that reorder both: first with a part of a
-// block.
-constexpr Shape kBlocks[] = {{160, 512}, {256, 512}};
+// block along n. In the last two, which groups of 16 and of 32 divide, only the block along k is a part.
+constexpr Shape kBlocks[] = {{160, 512}, {256, 512}, {128, 80}, {128, 96}};
 
 // Rows of the layers of published models, with fewer columns.
 std::vector<Shape> model_shapes() {
@@ -97,6 +97,12 @@ std::vector<Shape> tall_shapes(const Scheme& scheme) {
 std::vector<Shape> square_shapes(const Scheme& scheme) {
   const int64_t g = std::max<int64_t>(scheme.group(), 48);
   return {{g, g}, {64, 64}, {128, 128}, {256, 256}};
+}
+
+// As many rows as groups in a row.
+std::vector<Shape> group_square_shapes(const Scheme& scheme) {
+  const int64_t g = scheme.group();
+  return g > 1 ? std::vector<Shape>{{16, 16 * g}, {64, 64 * g}, {128, 128 * g}} : std::vector<Shape>{};
 }
 
 // Returns the first shape with one of these numbers of rows that the scheme and the layout accept.
@@ -143,6 +149,7 @@ std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const 
   if (family.generator == Generator::batches) return batch_shapes(scheme, layout);
   if (family.generator == Generator::tall) return tall_shapes(scheme);
   if (family.generator == Generator::squares) return square_shapes(scheme);
+  if (family.generator == Generator::group_squares) return group_square_shapes(scheme);
   if (family.generator == Generator::many_rows) return many_rows_shapes(scheme, layout);
   if (family.generator == Generator::columns) return odd_columns(scheme);
   std::vector<Shape> found = family.generator == Generator::tiles ? tiles_of(scheme) : shapes(scheme, layout);

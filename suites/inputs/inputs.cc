@@ -109,7 +109,7 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
     return first ? std::vector<int64_t>{1, 2, 3, 4, 5, 8, 16, 17} : std::vector<int64_t>{1, 7};
   if (generator == Generator::rows) return {6, 7, 9, 10, 11, 12, 13, 14, 15, 18, 20, 22, 23, 31, 33};
   if (generator == Generator::columns) return {1, 7};
-  if (generator == Generator::squares) return {shape.first};
+  if (generator == Generator::squares || generator == Generator::group_squares) return {shape.first};
   return {1, 5};
 }
 
@@ -256,9 +256,9 @@ void add_drawn(const Request& request, std::vector<Synthetic>& out) {
     if (request.support.has(request.op, Generator::drawn, input.weight)) out.push_back(std::move(input));
 }
 
-// Linear had the family before the other operations.
-bool asks_all_but_linear_last(Generator generator, Op op) {
-  return generator == Generator::deeper && op != Op::linear;
+// Linear had `deeper` before the other operations.
+bool asks_last(Generator generator, Op op) {
+  return generator >= Generator::ranges || (generator == Generator::deeper && op != Op::linear);
 }
 
 bool asks_about_schedules(Generator generator) {
@@ -336,13 +336,14 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
         add_drawn(request, last);
       else
         add_family(family, request,
-                   asks_all_but_linear_last(family.generator, op) ? latest
-                   : family.generator >= Generator::deeper        ? late
-                   : family.generator >= Generator::models        ? last
-                                                                  : out);
+                   asks_last(family.generator, op)         ? latest
+                   : family.generator >= Generator::deeper ? late
+                   : family.generator >= Generator::models ? last
+                                                           : out);
       const bool repeats =
           kind == Kind::determinism && family.generator == Generator::noise && request_set == InputSet::few;
-      if (repeats || (of_values && family.is_asked_in_each_dtype)) add_other_dtypes(family, request, last);
+      if (repeats || (of_values && family.is_asked_in_each_dtype))
+        add_other_dtypes(family, request, asks_last(family.generator, op) ? latest : last);
     }
   }
   if (of_values && op == Op::linear && layout == kPlain)

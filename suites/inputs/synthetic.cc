@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, kGeneratorCount> kGeneratorNames = {
     "models",        "drawn",          "tied_sums",     "odd_scales", "wide_sums",
     "tiny_sums",     "huge_weights",   "end_pairs",     "nan_scales", "deeper",
     "blocks",        "larger",         "two_roundings", "many_rows",  "layer",
-    "far",           "squares",        "subnormal_x",   "ranges",
+    "far",           "squares",        "subnormal_x",   "ranges",     "group_squares",
 };
 static_assert(!kGeneratorNames.back().empty());
 

@@ -72,8 +72,9 @@ enum class Generator : uint8_t {
   squares,
   subnormal_x,
   ranges,
+  group_squares,
 };
-inline constexpr int kGeneratorCount = static_cast<int>(Generator::ranges) + 1;
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::group_squares) + 1;
 
 // Returns the name in case ids and files. Seeds derive from it.
 std::string_view generator_name(Generator generator);

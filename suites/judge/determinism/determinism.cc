@@ -5,14 +5,14 @@
 // calls after other data (states.h). Nothing that every call leaves behind is allowed (footprint.h).
 #include <algorithm>
 #include <array>
-#include <barrier>
-#include <exception>
+#include <limits>
 #include <optional>
 #include <span>
-#include <thread>
 #include <vector>
 
+#include "reference/numerics/soft_float.h"
 #include "suites/cases/offers.h"
+#include "suites/judge/determinism/concurrent_calls.h"
 #include "suites/judge/determinism/fresh_process.h"
 #include "suites/judge/determinism/states.h"
 #include "suites/judge/diagnosis/explain.h"
@@ -30,6 +30,7 @@ namespace {
 // More than the period of any planted intermittent fault (the longest: 29 calls), so that a single case hits
 // it.
 constexpr int kRepeats = 32;
+constexpr int kFewRepeats = 12;  // where a plan deals out what costs more
 // Races are a matter of chance, more so when other programs use the cores, so each thread count is tried many
 // times.
 struct Threads {
@@ -38,11 +39,9 @@ struct Threads {
 };
 constexpr Threads kThreads[] = {{2, 16}, {3, 16}, {8, 4}};
 constexpr int kFewer = 8;
-// More threads than most problems have parts, only on plain noise.
-constexpr Threads kCrowds[] = {{16, 1}, {61, 1}};
-// Concurrent calls, each with its own output.
-constexpr size_t kCallers = 2;
-constexpr int kConcurrentCalls = 16;
+constexpr size_t kMoved = 8;  // elements: 16 bytes of bfloat16, as an allocator may give
+// More threads than most problems have parts, and than a table of 64 holds; only on plain noise.
+constexpr Threads kCrowds[] = {{16, 1}, {67, 1}};
 // An emulator that plans the schedule of its threads shows in four runs what chance needs many for; it has
 // one thread and runs one call at a time (QCTS_CLAIM_SCHEDULES).
 constexpr int kSchedules = 4;
@@ -87,7 +86,7 @@ class DeterminismJudge {
     base.check_unchanged_by_children(last);
     if (test_vector_.input.op == Op::linear && test_vector_.input.m > 1) rows_alone(base);
     conclude();
-    if (has_states() && !all_right(test_vector_, {&first_, 1})) return;
+    if (has_states() && !is_right(test_vector_, first_)) return;
     const bool runs_concurrently =
         test_vector_.input.op != Op::linear || test_vector_.input.m == kConcurrentRows;
     if (runs_concurrently && verdict_.status == Status::pass) judge_concurrent_calls();
@@ -118,10 +117,15 @@ class DeterminismJudge {
   // Returns the last answer.
   KernelAnswer again(KernelRun& base) {
     KernelAnswer last;
-    for (int i = 0; i < (has_schedules() ? kSchedules : kRepeats); ++i) {
+    for (int i = 0; i < (has_schedules() ? kSchedules : asks_all_ ? kRepeats : kFewRepeats); ++i) {
       last = base.run(i % 2 == 0 ? Poison::zeros : Poison::nan);
       count(repeats_, last, "repeat " + std::to_string(i + 1));
     }
+    // An allocator's addresses change from run to run.
+    KernelRun moved(kernel_, test_vector_.input, {.misalign_elems = kMoved});
+    if (moved.supports().status == QCTS_OK)
+      count(repeats_, moved.run(Poison::zeros),
+            "a call with every buffer " + std::to_string(kMoved) + " elements further on");
     return last;
   }
 
@@ -151,6 +155,13 @@ class DeterminismJudge {
       with_gaps.run(Poison::zeros);
       std::fill_n(calls.begin(), kCallsOfSpan / 2, with_gaps.problem());
     }
+    std::optional<KernelRun> with_nan;
+    if (const std::optional<KernelInput> input = with_nan_in_x()) {
+      if (with_nan.emplace(kernel_, *input, RunOptions{}).supports().status == QCTS_OK) {
+        with_nan->run(Poison::zeros);
+        std::fill_n(calls.end() - kCallsOfSpan / 4, kCallsOfSpan / 4, with_nan->problem());
+      }
+    }
     for (Footprint& footprint : seen) {
       provider_run_batch(kernel_, calls, [] {});
       const std::optional<Footprint> now = provider_footprint(kernel_);
@@ -161,72 +172,50 @@ class DeterminismJudge {
     if (!verdict_.reason.empty()) verdict_.status = Status::fail;
   }
 
+  // Each row ends with NaN: a path for rows that are not finite may leave something behind, too.
+  std::optional<KernelInput> with_nan_in_x() const {
+    if (!has_states() || test_vector_.input.x.empty()) return std::nullopt;
+    KernelInput input = test_vector_.input;
+    const DType dtype = input.op == Op::quantize ? input.weight.dtype : input.x_dtype;
+    const auto k = static_cast<size_t>(input.weight.k);
+    for (size_t end = k; end <= input.x.size() / dtype_bytes(dtype); end += k)
+      store_float(dtype, input.x, end - 1, std::numeric_limits<double>::quiet_NaN());
+    return test_vector_for(input).is_refused ? std::nullopt : std::optional(std::move(input));
+  }
+
   // Two concurrent callers: one runs the test vector, the other the same with other data.
   void judge_concurrent_calls() {
-    const std::array<TestVector, kCallers> test_vectors = {test_vector_, of_other_data()};
-    std::array<std::optional<KernelRun>, kCallers> runs;
-    std::array<std::vector<KernelAnswer>, kCallers> answers;
-    for (size_t i = 0; i < kCallers; ++i)
-      answers[i].push_back(runs[i].emplace(kernel_, test_vectors[i].input, RunOptions{}).run(Poison::zeros));
-    std::array<std::exception_ptr, kCallers> faults;
-    std::barrier together(static_cast<ptrdiff_t>(kCallers));
-    const auto call = [&](size_t i) {
-      together.arrive_and_wait();
-      try {
-        for (int n = 0; n < (has_schedules() ? 1 : kConcurrentCalls); ++n)
-          answers[i].push_back(runs[i]->run(Poison::zeros));
-      } catch (...) {
-        faults[i] = std::current_exception();
-      }
-    };
-    std::jthread other(call, size_t{1});
-    call(0);
-    other.join();
-    for (size_t i = 0; i < kCallers; ++i)
-      if (!all_right(test_vectors[i], {&answers[i].front(), 1})) return;
-    for (size_t i = 0; i < kCallers; ++i) {
-      if (faults[i]) std::rethrow_exception(faults[i]);
-      if (!all_right(test_vectors[i], answers[i])) return;
-    }
+    const bool has_other_data = has_states() || !test_vector_.input.x.empty();
+    const TestVector other_data =
+        has_other_data ? with_other_data(case_, context_, test_vector_.input) : test_vector_;
+    const JudgedProblem given(test_vector_, kernel_), other(other_data, kernel_);
+    const std::optional<ConcurrentFault> fault =
+        fault_of_concurrent_calls(kernel_, {&given, &other}, asks_all_ ? Overlap::in_batches : Overlap::some);
+    if (!fault ||
+        (fault->is_alone && !is_right(fault->caller == 0 ? test_vector_ : other_data, fault->answer)))
+      return;
+    verdict_.status = Status::fail;
+    verdict_.mismatch = fault->mismatch;
+    verdict_.reason = "wrong while another thread calls the kernel: " + fault->mismatch.where + ": want " +
+                      fault->mismatch.want + ", got " + fault->mismatch.got;
   }
 
-  // The first of `answers` was given with no other call running, and its fault is reported before one that
-  // needs other calls.
-  bool all_right(const TestVector& test_vector, std::span<const KernelAnswer> answers) {
+  // Judges an answer that was given with no other call running.
+  bool is_right(const TestVector& test_vector, const KernelAnswer& answer) {
     std::optional<LinearReference> reference;
     if (test_vector.input.op == Op::linear) reference.emplace(test_vector.input);
-    const Expectation expected(test_vector, reference ? &*reference : nullptr,
-                               declared_stages(kernel_, test_vector.input.x_dtype));
-    for (const KernelAnswer& answer : answers) {
-      const Finding finding = expected.judge(answer);
-      if (!finding.mismatch) continue;
-      const bool is_alone = &answer == &answers.front();
-      verdict_.status = Status::fail;
-      verdict_.mismatch = finding.mismatch;
-      verdict_.reason = std::string(is_alone ? "wrong without another call: "
-                                             : "wrong while another thread calls the kernel: ") +
-                        finding.mismatch->where + ": want " + finding.mismatch->want + ", got " +
-                        finding.mismatch->got;
-      if (is_alone && context_.diagnose)
-        verdict_.reason +=
-            explained({kernel_, test_vector, expected, declared_stages(kernel_, test_vector.input.x_dtype),
-                       answer, finding.mismatch->count, 1},
-                      verdict_.findings);
-      return false;
-    }
-    return true;
-  }
-
-  // With -x instead of x; without an x, with the planes of another seed.
-  TestVector of_other_data() const {
-    if (test_vector_.input.x.empty())
-      return has_states() ? make_test_vector(case_, context_.seed + kOtherSeed, context_.played)
-                          : test_vector_;
-    KernelInput input = test_vector_.input;
-    const size_t bytes =
-        input.op == Op::quantize ? dtype_bytes(input.weight.dtype) : dtype_bytes(input.x_dtype);
-    for (size_t sign = bytes - 1; sign < input.x.size(); sign += bytes) input.x[sign] ^= std::byte{0x80};
-    return test_vector_for(std::move(input));
+    const LinearStages stages = declared_stages(kernel_, test_vector.input.x_dtype);
+    const Expectation expected(test_vector, reference ? &*reference : nullptr, stages);
+    const Finding finding = expected.judge(answer);
+    if (!finding.mismatch) return true;
+    verdict_.status = Status::fail;
+    verdict_.mismatch = finding.mismatch;
+    verdict_.reason = "wrong without another call: " + finding.mismatch->where + ": want " +
+                      finding.mismatch->want + ", got " + finding.mismatch->got;
+    if (context_.diagnose)
+      verdict_.reason += explained(
+          {kernel_, test_vector, expected, stages, answer, finding.mismatch->count, 1}, verdict_.findings);
+    return false;
   }
 
   // Runs each row on its own, on the weight that was prepared for all rows.

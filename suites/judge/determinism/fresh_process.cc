@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "suites/inputs/inputs.h"
+#include "suites/judge/determinism/concurrent_calls.h"
 #include "suites/judge/determinism/many_calls.h"
 #include "suites/judge/determinism/neighbours.h"
 #include "suites/providers/footprint.h"
@@ -75,6 +76,34 @@ const qcts_kernel* kernel_for(const qcts_provider& table, const Case& asked, std
   return found;
 }
 
+constexpr int64_t kRowsOfLong = 3;  // of x
+
+// Returns a shape with more than 2,048 and 4,096 elements in a row, if the scheme has one.
+std::optional<WeightShape> long_shape_of(const Case& c) {
+  constexpr int64_t kLong = 4096;
+  const int64_t unit = std::max<int64_t>(c.scheme->group(), 32);
+  const DType dtype = c.synthetic()->weight.dtype;
+  for (const WeightShape& shape :
+       {WeightShape{dtype, 9, kLong + unit}, WeightShape{dtype, 128, kLong + 1024}})
+    if (!c.scheme->refusal(shape) && !c.scheme->refusal(shape, c.layout())) return shape;
+  return std::nullopt;
+}
+
+// Returns a shape with many rows of three groups, or in whole blocks of 128 rows if the scheme or the layout
+// needs those.
+std::optional<WeightShape> shape_of_many_rows(const Case& c) {
+  constexpr int64_t kMaxElements = int64_t{1} << 19, kBlock = 128;
+  const int64_t k = 3 * std::max<int64_t>(c.scheme->group(), 16);
+  int64_t n = 4112;
+  while (n > 500 && n * k > kMaxElements) n /= 2;
+  const DType dtype = c.synthetic()->weight.dtype;
+  const int64_t blocks = n / kBlock * kBlock;
+  for (const WeightShape& shape : {WeightShape{dtype, n, k}, WeightShape{dtype, blocks, k},
+                                   WeightShape{dtype, blocks, k / 3 * 4}, WeightShape{dtype, blocks, 256}})
+    if (!c.scheme->refusal(shape) && !c.scheme->refusal(shape, c.layout())) return shape;
+  return std::nullopt;
+}
+
 class FreshProcess {
  public:
   FreshProcess(const Case& c, const JudgeContext& context, const JudgedProblem& given,
@@ -91,10 +120,14 @@ class FreshProcess {
     const qcts_kernel& kernel = kernel_in(host.get());
     KernelRun run(kernel, given_.input(), {});
     if (run.supports().status != QCTS_OK) return;
+    if (host && asks_many_calls(case_, context_) && has_fault_of_first_calls(kernel)) return;
     if (const std::string wrong = fault_of(run.run(Poison::zeros)); !wrong.empty())
       return fail(why_alone() + wrong);
     judge_neighbours(kernel, host.get(), run);
-    if (verdict_.status != Status::pass || !host || !asks_many_calls(case_)) return;
+    if (verdict_.status != Status::pass || !host || !asks_many_calls(case_, context_)) return;
+    judge_concurrent_calls(kernel);
+    if (verdict_.status == Status::pass) judge_threads_on_many_rows(kernel);
+    if (verdict_.status != Status::pass) return;
     const auto fault = fault_of_many_calls(case_, context_, kernel, given_.input());
     if (!fault) return;
     verdict_.mismatch = fault->mismatch;
@@ -184,6 +217,79 @@ class FreshProcess {
     }
   }
 
+  // The first calls of a process at the same time.
+  bool has_fault_of_first_calls(const qcts_kernel& kernel) {
+    if ((kernel.claims & QCTS_CLAIM_SCHEDULES) != 0) return false;
+    const JudgedProblem other(with_other_data(case_, context_, given_.input()), kernel);
+    const auto fault = fault_of_concurrent_calls(kernel, {&given_, &other}, Overlap::from_the_first);
+    if (!fault) return false;
+    const std::unique_ptr<HostedProvider> host = started(kOtherSettings);
+    const JudgedProblem& problem = fault->caller == 0 ? given_ : other;
+    KernelRun alone(kernel_in(host.get()), problem.input(), {});
+    const bool is_right_alone = !problem.judge(alone.run(Poison::zeros));
+    verdict_.mismatch = fault->mismatch;
+    fail(*fault, is_right_alone       ? "wrong when the first two calls of a process are concurrent: "
+                 : fault->caller == 0 ? why_alone()
+                                      : "wrong in a separate process, with other data: ");
+    return true;
+  }
+
+  // Calls with long rows at the same time.
+  void judge_concurrent_calls(const qcts_kernel& kernel) {
+    if ((kernel.claims & QCTS_CLAIM_SCHEDULES) != 0) return;
+    const std::optional<WeightShape> shape = long_shape_of(case_);
+    if (!shape) return;
+    Case with_long_rows = case_;
+    const Synthetic& own = *case_.synthetic();
+    with_long_rows.question = SyntheticQuestion{
+        {Generator::noise, *shape, own.m == 0 ? 0 : kRowsOfLong, own.seed, own.activation}, case_.layout()};
+    const JudgedProblem first(make_test_vector(with_long_rows, context_.seed, context_.played), kernel),
+        second(with_other_data(with_long_rows, context_, first.input()), kernel);
+    KernelRun asked(kernel, first.input(), {});
+    if (first.is_refused() || asked.supports().status != QCTS_OK) return;
+    if (const auto fault = fault_of_concurrent_calls(kernel, {&first, &second}, Overlap::in_batches))
+      fail(*fault, std::string(fault->is_alone ? "wrong" : "wrong while another thread calls the kernel") +
+                       ", in a problem of n " + std::to_string(shape->n) + ", k " + std::to_string(shape->k) +
+                       ": ");
+  }
+
+  // On a small weight, a thread ends before the next one starts, so that they do not meet where their parts
+  // do.
+  void judge_threads_on_many_rows(const qcts_kernel& kernel) {
+    constexpr int kRepeats = 6;
+    if ((kernel.claims & QCTS_CLAIM_SCHEDULES) != 0 || case_.id.op == Op::linear) return;
+    const std::optional<WeightShape> shape = shape_of_many_rows(case_);
+    if (!shape) return;
+    Case with_many_rows = case_;
+    const Synthetic& own = *case_.synthetic();
+    const int64_t m = case_.id.op == Op::quantize_activation ? shape->n : own.m;
+    with_many_rows.question =
+        SyntheticQuestion{{Generator::noise, *shape, m, own.seed, own.activation}, case_.layout()};
+    KernelInput input = make_test_vector(with_many_rows, context_.seed, context_.played).input;
+    // The last thread finds the largest element.
+    if (std::optional<KernelInput> larger = with_a_larger_x(input)) input = *std::move(larger);
+    const JudgedProblem problem(test_vector_for(std::move(input)), kernel);
+    std::optional<KernelAnswer> right;
+    for (const uint32_t threads : {1u, 2u, 3u, 67u}) {
+      KernelRun run(kernel, problem.input(), {.threads = threads});
+      if (problem.is_refused() || run.supports().status != QCTS_OK) return;
+      for (int i = 0; i < (threads == 1 ? 1 : kRepeats); ++i) {
+        KernelAnswer answer = run.run(Poison::zeros);
+        if (right && is_same(*right, answer)) continue;
+        if ((verdict_.mismatch = problem.judge(answer)))
+          return fail("wrong with " + std::to_string(threads) + " threads, in a problem of n " +
+                      std::to_string(shape->n) + ", k " + std::to_string(shape->k) + ": " +
+                      text_of(*verdict_.mismatch));
+        right = std::move(answer);
+      }
+    }
+  }
+
+  void fail(const ConcurrentFault& fault, const std::string& when) {
+    verdict_.mismatch = fault.mismatch;
+    fail(when + text_of(fault.mismatch));
+  }
+
   TestVector without_bias() const {
     KernelInput input = given_.input();
     input.bias.clear();
@@ -228,9 +334,8 @@ int64_t schemes_served(const Case& c) {
                                [&](const Scheme* scheme) { return families.contains(scheme->family()); });
 }
 
-bool is_dealt(const Case& c, int64_t share) {
-  constexpr int64_t kFew = 8;
-  if (share > 1) share = std::min(share, (schemes_served(c) + kFew - 1) / kFew);
+bool is_dealt(const Case& c, int64_t share, int64_t few_schemes) {
+  if (share > 1) share = std::min(share, (schemes_served(c) + few_schemes - 1) / few_schemes);
   return share <= 1 || (name_hash(c.full_id()) >> 32) % static_cast<uint64_t>(share) == 0;
 }
 

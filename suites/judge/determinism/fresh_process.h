@@ -16,9 +16,9 @@ namespace qcts {
 // Returns the number of schemes for which the provider has the operation; 1 for a kernel of this process.
 int64_t schemes_served(const Case& c);
 
-// Is the case one of those that ask this? One case in `share` is, and every case of a provider with few
-// schemes.
-bool is_dealt(const Case& c, int64_t share);
+// Is the case one of those that ask this? One case in `share` is, more of a provider with few schemes, and
+// every case of one with `few_schemes` or fewer.
+bool is_dealt(const Case& c, int64_t share, int64_t few_schemes = 8);
 
 // Starts a process for the kernel of `c`, whose answer to `given` was right in another process: `answer`. If
 // the kernel errs there, fills in status, reason and mismatch. A kernel of this process is asked there, and

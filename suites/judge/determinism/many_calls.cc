@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "suites/inputs/generate_parts.h"
 #include "suites/inputs/inputs.h"
 #include "suites/judge/determinism/fresh_process.h"
+#include "suites/judge/determinism/states.h"
 #include "suites/providers/footprint.h"
 #include "suites/providers/hosted_provider.h"
 
@@ -38,6 +40,23 @@ bool takes(const Case& c, const WeightShape& shape) {
   return !c.scheme->refusal(shape) && !c.scheme->refusal(shape, c.layout());
 }
 
+// Two shapes with as many rows whose numbers of groups differ by 256, which a byte does not tell apart.
+std::vector<WeightShape> shapes_256_groups_apart(const Case& c) {
+  constexpr int64_t kGroups = 256, kMaxElements = int64_t{1} << 21;
+  const DType dtype = c.synthetic()->weight.dtype;
+  const int64_t unit = std::max<int64_t>(c.scheme->group(), 32);
+  // More rows than a block of 128 has, so that the second block's place depends on k; few where sums cost
+  // more.
+  const std::array<int64_t, 3> rows =
+      c.id.op == Op::linear ? std::array<int64_t, 3>{16, 16, 128} : std::array<int64_t, 3>{160, 160, 256};
+  for (const auto& [n, k] :
+       {std::array{rows[0], 4 * unit}, std::array{rows[1], unit}, std::array{rows[2], 4 * unit}})
+    if (n * (k + kGroups * unit) <= kMaxElements && takes(c, {dtype, n, k}) &&
+        takes(c, {dtype, n, k + kGroups * unit}))
+      return {{dtype, n, k + kGroups * unit}, {dtype, n, k}};
+  return {};
+}
+
 // Two shapes with as many rows, more than a block of 128, and another k.
 std::vector<WeightShape> larger_shapes(const Case& c) {
   const DType dtype = c.synthetic()->weight.dtype;
@@ -53,7 +72,7 @@ std::vector<WeightShape> larger_shapes(const Case& c) {
 class ManyCalls {
  public:
   ManyCalls(const Case& c, const JudgeContext& context, const qcts_kernel& kernel, const KernelInput& given)
-      : case_(c), kernel_(kernel), small_(test_vector_for(small(given)), kernel) {
+      : case_(c), context_(context), kernel_(kernel), small_(test_vector_for(small(given)), kernel) {
     for (size_t i = 0; i < kCopies; ++i) {
       // In every other copy, rows have gaps, if the kernel takes them.
       const RunOptions options[] = {{.gap_elems = i % 2 * 5}, {}};
@@ -63,14 +82,8 @@ class ManyCalls {
         copies_.pop_back();
       }
     }
-    for (const WeightShape& shape : larger_shapes(c)) {
-      Case other = c;
-      const Synthetic& own = *c.synthetic();
-      const Synthetic larger{Generator::noise, shape, own.m == 0 ? 0 : kLargerRows, own.seed, own.activation};
-      other.question = SyntheticQuestion{larger, c.layout()};
-      Larger& made = larger_.emplace_back(make_test_vector(other, context.seed, context.played), kernel);
-      if (made.run.supports().status != QCTS_OK || made.problem.is_refused()) larger_.pop_back();
-    }
+    add(larger_shapes(c), context, larger_);
+    add(shapes_256_groups_apart(c), context, apart_);
   }
 
   std::optional<FaultOfCalls> run() && {
@@ -79,8 +92,11 @@ class ManyCalls {
       if (const std::string effect = effect_of_few_calls(kernel_, larger.run); !effect.empty())
         return FaultOfCalls{effect, {}};
     for (KernelRun& copy : copies_) copy.prepare();
+    if (!keeps_shapes_apart() || !keeps_prepared_weights()) return std::move(fault_);
     for (const auto& [before, calls] : {std::pair{0, kBetween}, {1, kBetween}, {0, kCallsAtLast}})
       if (!call_larger(static_cast<size_t>(before)) || !call_small(calls)) return std::move(fault_);
+    provider_run_batch(kernel_, repeated(kSureCalls), [] {});
+    if (!call_small(kCopies)) return std::move(fault_);
     if (const uint64_t kept = kept_bytes(); kept > 0)
       return FaultOfCalls{"keeps memory: " + std::to_string(kept) + " bytes of " +
                               std::to_string(kSureCalls) + " calls, every other one with gaps between rows",
@@ -95,6 +111,59 @@ class ManyCalls {
     Larger(TestVector test_vector, const qcts_kernel& kernel)
         : problem(std::move(test_vector), kernel), run(kernel, problem.input(), {}) {}
   };
+
+  void add(const std::vector<WeightShape>& shapes, const JudgeContext& context, std::deque<Larger>& made) {
+    for (const WeightShape& shape : shapes) {
+      Case other = case_;
+      const Synthetic& own = *case_.synthetic();
+      const Synthetic larger{Generator::noise, shape, own.m == 0 ? 0 : kLargerRows, own.seed, own.activation};
+      other.question = SyntheticQuestion{larger, case_.layout()};
+      Larger& added = made.emplace_back(make_test_vector(other, context.seed, context.played), kernel_);
+      if (added.run.supports().status != QCTS_OK || added.problem.is_refused()) made.pop_back();
+    }
+  }
+
+  bool keeps_shapes_apart() {
+    if (apart_.size() < 2) return true;
+    for (const size_t which : {0, 1, 0}) {
+      Larger& problem = apart_[which];
+      const std::optional<Mismatch> mismatch = problem.problem.judge(problem.run.run(Poison::zeros));
+      if (!mismatch) continue;
+      const WeightShape &shape = problem.problem.input().weight,
+                        &other = apart_[1 - which].problem.input().weight;
+      fault_ = {"wrong in a problem of n " + std::to_string(shape.n) + ", k " + std::to_string(shape.k) +
+                    " near one of n " + std::to_string(other.n) + ", k " + std::to_string(other.k) + ": " +
+                    text(*mismatch),
+                mismatch};
+      return false;
+    }
+    return true;
+  }
+
+  // A table of prepared weights that is full must not give a weight the place of another.
+  bool keeps_prepared_weights() {
+    constexpr size_t kWeights = 300;
+    if (copies_.front().prepared_bytes() == 0 || case_.id.op != Op::linear) return true;
+    KernelInput other = small_.input();
+    Floats smaller = noise_weight(*case_.scheme, other.weight, kOtherSeed);
+    for (double& value : smaller.values) value /= 64;
+    std::ranges::copy(quantized(*case_.scheme, other.weight, smaller.bytes()), other.planes.begin());
+    std::deque<KernelRun> others;
+    for (size_t i = 0; i < kWeights; ++i) others.emplace_back(kernel_, other, RunOptions{}).prepare();
+    if (const auto mismatch = small_.judge(copies_.front().run(Poison::zeros))) {
+      fault_ = {
+          "wrong after " + std::to_string(kWeights) + " other weights were prepared: " + text(*mismatch),
+          mismatch};
+      return false;
+    }
+    return true;
+  }
+
+  std::vector<qcts_problem> repeated(size_t calls) const {
+    std::vector<qcts_problem> problems;
+    for (size_t i = 0; i < calls; ++i) problems.push_back(copies_[i % kCopies].problem());
+    return problems;
+  }
 
   bool call_larger(size_t which) {
     if (larger_.size() < 2) return true;
@@ -168,8 +237,7 @@ class ManyCalls {
       return seen.size() < 2 ? uint64_t{0} : least;
     };
     if (least_added(seen_) < kLeastBytes) return 0;
-    std::vector<qcts_problem> problems;
-    for (size_t i = 0; i < kSureCalls; ++i) problems.push_back(copies_[i % kCopies].problem());
+    const std::vector<qcts_problem> problems = repeated(kSureCalls);
     std::array<std::optional<Footprint>, 4> sure;
     for (auto& footprint : sure) {
       provider_run_batch(kernel_, problems, [] {});
@@ -180,10 +248,11 @@ class ManyCalls {
   }
 
   const Case& case_;
+  const JudgeContext& context_;
   const qcts_kernel& kernel_;
   const JudgedProblem small_;
   std::deque<KernelRun> copies_;
-  std::deque<Larger> larger_;
+  std::deque<Larger> larger_, apart_;
   std::optional<KernelAnswer> first_;
   std::vector<std::optional<Footprint>> seen_;
   size_t calls_ = 0;
@@ -192,9 +261,9 @@ class ManyCalls {
 
 }  // namespace
 
-bool asks_many_calls(const Case& c) {
-  constexpr int64_t kShare = 16;
-  return is_dealt(c, kShare);
+bool asks_many_calls(const Case& c, const JudgeContext& context) {
+  const bool is_quick = context.costly_share > 1;
+  return is_dealt(c, is_quick ? 64 : 16, is_quick ? 8 : 32);
 }
 
 std::optional<FaultOfCalls> fault_of_many_calls(const Case& c, const JudgeContext& context,

@@ -14,7 +14,7 @@
 namespace qcts {
 
 // Is the case one of its provider's few cases that ask this? All cases of a provider with few schemes do.
-bool asks_many_calls(const Case& c);
+bool asks_many_calls(const Case& c, const JudgeContext& context);
 
 struct FaultOfCalls {
   std::string reason;

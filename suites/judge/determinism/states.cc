@@ -10,8 +10,10 @@
 #include "reference/numerics/soft_float.h"
 #include "suites/inputs/generate_parts.h"
 #include "suites/judge/determinism/fresh_process.h"
+#include "suites/judge/determinism/many_calls.h"
 #include "suites/judge/determinism/neighbours.h"
 #include "suites/judge/expected/judged_problem.h"
+#include "suites/providers/hosted_provider.h"
 
 namespace qcts {
 namespace {
@@ -32,24 +34,6 @@ std::optional<KernelInput> with_another_x(const KernelInput& input) {
     return other;
   }
   return std::nullopt;
-}
-
-// Returns x with its last element other than zero made twice as large as any, so that a scale of x changes;
-// nullopt if that is not finite.
-std::optional<KernelInput> with_a_larger_x(const KernelInput& input) {
-  if (!input.has_x() || input.x.empty()) return std::nullopt;
-  const DType dtype = input.op == Op::quantize ? input.weight.dtype : input.x_dtype;
-  std::optional<size_t> last;
-  double largest = 0;
-  for (size_t i = 0; i < input.x.size() / dtype_bytes(dtype); ++i) {
-    const double value = std::fabs(load_float(dtype, input.x, i));
-    if (value > 0) last = i;
-    largest = std::max(largest, value);
-  }
-  if (!last || 2 * largest > float_format(dtype).max) return std::nullopt;
-  KernelInput other = input;
-  store_float(dtype, other.x, *last, 2 * largest);
-  return other;
 }
 
 // Returns the weight with another element in the last place of a plane, or nullopt if all of its elements are
@@ -83,12 +67,39 @@ bool exchange_words(std::vector<std::byte>& bytes) {
   return false;
 }
 
+bool holds_codes(const KernelInput& input, const Plane& plane) {
+  return plane.name == codes_name(input.planes);
+}
+
 // The planes of which a single element may change: codes and their parameters. The places of a 2:4 sparse
 // weight belong to each other.
 bool may_change_alone(const KernelInput& input, const Plane& plane) {
   return input.op != Op::quantize && input.op != Op::quantize_activation &&
          input.scheme->quantizes_weight() && plane.name != "meta" &&
-         (plane.name == "qdata" || (input.op != Op::unpack && plane.name.find("scale") != plane.name.npos));
+         (holds_codes(input, plane) ||
+          (input.op != Op::unpack &&
+           (plane.name.find("scale") != plane.name.npos || plane.name.find("zero") != plane.name.npos)));
+}
+
+// Returns the weight with other data between its first and last row, or nullopt if it has no such rows or is
+// packed. Where the codes do not lie in rows, the half in their middle changes.
+std::optional<KernelInput> with_another_middle(const KernelInput& input) {
+  KernelInput other = input;
+  const auto n = static_cast<size_t>(input.weight.n);
+  bool is_other = false;
+  if (n < 3 || input.op == Op::unpack) return std::nullopt;
+  for (const Plane& plane : random_planes(*input.scheme, input.weight, kOtherSeed)) {
+    const auto kept = std::ranges::find(other.planes, plane.name, &Plane::name);
+    if (kept == other.planes.end() || kept->bytes.size() != plane.bytes.size()) continue;
+    const bool has_rows = !plane.shape.empty() && plane.shape.front() == input.weight.n;
+    if (!has_rows && !holds_codes(input, *kept)) continue;
+    const size_t ends = plane.bytes.size() / (has_rows ? n : 4);
+    std::copy(plane.bytes.begin() + static_cast<ptrdiff_t>(ends),
+              plane.bytes.end() - static_cast<ptrdiff_t>(ends),
+              kept->bytes.begin() + static_cast<ptrdiff_t>(ends));
+    is_other = true;
+  }
+  return is_other ? std::optional(std::move(other)) : std::nullopt;
 }
 
 // Returns the same problem with its y in another type; nullopt if the planes would then have other types too.
@@ -165,8 +176,8 @@ class StatesJudge {
   bool asks_fresh_process() const {
     const Synthetic& synthetic = *case_.synthetic();
     return is_dealt(case_, context_.costly_share) && synthetic.generator == Generator::noise &&
-           !synthetic.is_other_dtype && (kernel_.claims & QCTS_CLAIM_EMULATED) == 0 &&
-           is_first_shape(case_) &&
+           (!synthetic.is_other_dtype || asks_many_calls(case_, context_)) &&
+           (kernel_.claims & QCTS_CLAIM_EMULATED) == 0 && is_first_shape(case_) &&
            (case_.id.op != Op::linear || (synthetic.m != 1 && synthetic.m != kMiddleRows));
   }
 
@@ -223,12 +234,13 @@ class StatesJudge {
   }
 
   // One element of a plane changes at the same address, two parts of the codes change places, and then all
-  // codes change. Each follows a call with the given weight. A prepared weight is prepared again.
+  // rows but the first and the last change. Each follows a call with the given weight. A prepared weight is
+  // prepared again.
   void judge_another_weight() {
     const KernelInput& input = given_.input();
     for (size_t plane = 0; plane < input.planes.size(); ++plane) {
       if (!may_change_alone(input, input.planes[plane])) continue;
-      const bool is_of_codes = input.planes[plane].name == "qdata";
+      const bool is_of_codes = holds_codes(input, input.planes[plane]);
       if (std::optional<KernelInput> changed = with_another_element(input, plane);
           changed && !is_right_with(*std::move(changed),
                                     "once the weight's last " +
@@ -242,13 +254,10 @@ class StatesJudge {
           !is_right_with(std::move(exchanged), "once two parts of the weight's codes changed places"))
         return;
     }
-    if (input.op != Op::linear || !input.scheme->quantizes_weight()) return;
-    KernelInput other = input;
-    for (Plane& plane : random_planes(*input.scheme, input.weight, kOtherSeed)) {
-      const auto kept = std::ranges::find(other.planes, plane.name, &Plane::name);
-      if (kept != other.planes.end() && kept->bytes.size() == plane.bytes.size()) *kept = std::move(plane);
-    }
-    is_right_with(std::move(other), "once the weight changed at the same addresses");
+    if (input.op == Op::quantize || input.op == Op::quantize_activation || !input.scheme->quantizes_weight())
+      return;
+    if (std::optional<KernelInput> other = with_another_middle(input))
+      is_right_with(*std::move(other), "once the weight changed between its first and last row");
   }
 
   // Judges a call with another weight, and then one with the given weight at the same addresses.
@@ -317,10 +326,12 @@ class StatesJudge {
                           : "wrong " + when + ": " + first;
   }
 
-  // Returns true if a separate call, with its own buffers, gives the same wrong answer: then the data
-  // are the reason, and nothing that the kernel has seen before.
+  // Returns true if a separate call, with its own buffers and if possible in a separate process, gives the
+  // same wrong answer: then the data are the reason, and nothing that the kernel has seen before.
   bool is_wrong_alone(const JudgedProblem& expected, const KernelAnswer& answer) const {
-    KernelRun alone(kernel_, expected.input(), {});
+    const HostedProvider::Kernel* hosted = HostedProvider::kernel_of(kernel_);
+    const std::unique_ptr<HostedProvider> host = hosted ? hosted->owner->started_anew({}, {}) : nullptr;
+    KernelRun alone(host ? *host->table().kernels[hosted->index] : kernel_, expected.input(), {});
     if (alone.supports().status != QCTS_OK) return false;
     alone.prepare();
     const KernelAnswer again = alone.run(Poison::zeros);
@@ -350,6 +361,22 @@ class StatesJudge {
 };
 
 }  // namespace
+
+std::optional<KernelInput> with_a_larger_x(const KernelInput& input) {
+  if (!input.has_x() || input.x.empty()) return std::nullopt;
+  const DType dtype = input.op == Op::quantize ? input.weight.dtype : input.x_dtype;
+  std::optional<size_t> last;
+  double largest = 0;
+  for (size_t i = 0; i < input.x.size() / dtype_bytes(dtype); ++i) {
+    const double value = std::fabs(load_float(dtype, input.x, i));
+    if (value > 0) last = i;
+    largest = std::max(largest, value);
+  }
+  if (!last || 2 * largest > float_format(dtype).max) return std::nullopt;
+  KernelInput other = input;
+  store_float(dtype, other.x, *last, 2 * largest);
+  return other;
+}
 
 void judge_states(const Case& c, const JudgeContext& context, const TestVector& test_vector,
                   Verdict& verdict) {

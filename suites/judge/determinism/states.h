@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "suites/cases/case.h"
 #include "suites/judge/expected/test_vector.h"
@@ -13,6 +14,10 @@ namespace qcts {
 
 // Added to the seed for another weight, or for all other data.
 inline constexpr uint64_t kOtherSeed = 1'000'003;
+
+// Returns x with its last element other than zero made twice as large as any, so that a scale of x changes;
+// nullopt if that is not finite.
+std::optional<KernelInput> with_a_larger_x(const KernelInput& input);
 
 // `test_vector` is that of the case, which has a synthetic input and an implementation that serves it. If an
 // answer is wrong, fills in status, reason and mismatch. Throws ProviderFault.
