@@ -55,7 +55,7 @@ inline Plane& codes_plane(Planes& planes) {
     if (plane.name == "qdata") return plane;
   return planes.front();
 }
-inline std::string_view codes_name(const Planes& planes) {
+inline std::string_view name_of_codes(const Planes& planes) {
   const auto named = std::ranges::find(planes, "qdata", &Plane::name);
   return (named == planes.end() ? planes.front() : *named).name;
 }

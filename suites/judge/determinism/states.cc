@@ -68,7 +68,7 @@ bool exchange_words(std::vector<std::byte>& bytes) {
 }
 
 bool holds_codes(const KernelInput& input, const Plane& plane) {
-  return plane.name == codes_name(input.planes);
+  return plane.name == name_of_codes(input.planes);
 }
 
 // The planes of which a single element may change: codes and their parameters. The places of a 2:4 sparse
