@@ -86,7 +86,7 @@ class DeterminismJudge {
     base.check_unchanged_by_children(last);
     if (test_vector_.input.op == Op::linear && test_vector_.input.m > 1) rows_alone(base);
     conclude();
-    if (has_states() && !is_right(test_vector_, first_)) return;
+    if (has_states() && !is_right(test_vector_, first_, "without another call")) return;
     const bool runs_concurrently =
         test_vector_.input.op != Op::linear || test_vector_.input.m == kConcurrentRows;
     if (runs_concurrently && verdict_.status == Status::pass) judge_concurrent_calls();
@@ -191,17 +191,22 @@ class DeterminismJudge {
     const JudgedProblem given(test_vector_, kernel_), other(other_data, kernel_);
     const std::optional<ConcurrentFault> fault =
         fault_of_concurrent_calls(kernel_, {&given, &other}, asks_all_ ? Overlap::in_batches : Overlap::some);
-    if (!fault ||
-        (fault->is_alone && !is_right(fault->caller == 0 ? test_vector_ : other_data, fault->answer)))
+    if (!fault) return;
+    if (fault->is_alone) {
+      if (fault->caller == 0)
+        is_right(test_vector_, fault->answer, "without another call");
+      else
+        is_right(other_data, fault->answer, "with other data, with no other call running");
       return;
+    }
     verdict_.status = Status::fail;
     verdict_.mismatch = fault->mismatch;
     verdict_.reason = "wrong while another thread calls the kernel: " + fault->mismatch.where + ": want " +
                       fault->mismatch.want + ", got " + fault->mismatch.got;
   }
 
-  // Judges an answer that was given with no other call running.
-  bool is_right(const TestVector& test_vector, const KernelAnswer& answer) {
+  // Judges an answer that was given with no other call running, and fills in the verdict if it is wrong.
+  bool is_right(const TestVector& test_vector, const KernelAnswer& answer, const std::string& when) {
     std::optional<LinearReference> reference;
     if (test_vector.input.op == Op::linear) reference.emplace(test_vector.input);
     const LinearStages stages = declared_stages(kernel_, test_vector.input.x_dtype);
@@ -210,8 +215,8 @@ class DeterminismJudge {
     if (!finding.mismatch) return true;
     verdict_.status = Status::fail;
     verdict_.mismatch = finding.mismatch;
-    verdict_.reason = "wrong without another call: " + finding.mismatch->where + ": want " +
-                      finding.mismatch->want + ", got " + finding.mismatch->got;
+    verdict_.reason = "wrong " + when + ": " + finding.mismatch->where + ": want " + finding.mismatch->want +
+                      ", got " + finding.mismatch->got;
     if (context_.diagnose)
       verdict_.reason += explained(
           {kernel_, test_vector, expected, stages, answer, finding.mismatch->count, 1}, verdict_.findings);

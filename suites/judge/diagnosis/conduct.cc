@@ -31,7 +31,7 @@ Bytes answer_bytes(const KernelAnswer& answer) {
   return all;
 }
 
-// Returns the bytes of one element of y, or 1 for planes, whose types differ.
+// Returns the bytes of one element of y; 1 if there is none.
 size_t element_bytes(const KernelInput& input) {
   if (input.op == Op::linear) return dtype_bytes(input.y_dtype);
   return input.op == Op::dequantize ? dtype_bytes(input.weight.dtype) : 1;
@@ -45,12 +45,39 @@ Bytes bytes_before(const WrongCall& call, Poison poison, size_t count) {
   return previous.size() == count ? previous : Bytes(count, std::byte{0xa5});
 }
 
-uint64_t same_elements(const Bytes& a, const Bytes& b, size_t bytes) {
-  uint64_t same = 0;
-  for (size_t i = 0; i + bytes <= a.size(); i += bytes)
-    same += std::equal(a.begin() + static_cast<ptrdiff_t>(i), a.begin() + static_cast<ptrdiff_t>(i + bytes),
-                       b.begin() + static_cast<ptrdiff_t>(i));
-  return same;
+// The elements of y or of one plane in answer_bytes().
+struct Output {
+  ptrdiff_t first;
+  size_t elems, elem_bytes;
+};
+std::vector<Output> outputs_of(const WrongCall& call) {
+  std::vector<Output> outputs;
+  ptrdiff_t at = 0;
+  const auto add = [&](size_t bytes, size_t elem_bytes) {
+    outputs.push_back({at, bytes / elem_bytes, elem_bytes});
+    at += static_cast<ptrdiff_t>(bytes);
+  };
+  add(call.answer.y.size(), element_bytes(call.input));
+  for (const Plane& plane : call.answer.planes)
+    add(plane.bytes.size(), std::max<size_t>(1, dtype_bits(plane.dtype) / 8));
+  return outputs;
+}
+
+// Counts the elements of which `holds` is true, given their first byte in answer_bytes() and the one after
+// the last.
+template <class Holds>
+uint64_t count_elements(std::span<const Output> outputs, const Holds& holds) {
+  uint64_t count = 0;
+  for (const Output& output : outputs)
+    for (size_t i = 0; i < output.elems; ++i) {
+      const ptrdiff_t first = output.first + static_cast<ptrdiff_t>(i * output.elem_bytes);
+      count += holds(first, first + static_cast<ptrdiff_t>(output.elem_bytes));
+    }
+  return count;
+}
+
+bool is_same_between(ptrdiff_t first, ptrdiff_t end, const Bytes& a, const Bytes& b) {
+  return std::equal(a.begin() + first, a.begin() + end, b.begin() + first);
 }
 
 std::string output_of(const KernelInput& input) {
@@ -68,7 +95,8 @@ bool changes_later(const WrongCall& call) {
 }
 
 // Returns how many elements neither the call nor another one, over other contents, wrote.
-uint64_t unwritten_elements(const WrongCall& call, const Bytes& now, const Bytes& before, size_t bytes) {
+uint64_t unwritten_elements(const WrongCall& call, std::span<const Output> outputs, const Bytes& now,
+                            const Bytes& before) {
   const Poison other = call.poison == Poison::zeros ? Poison::nan : Poison::zeros;
   const Bytes contents = bytes_before(call, other, now.size());
   Bytes again;
@@ -78,21 +106,18 @@ uint64_t unwritten_elements(const WrongCall& call, const Bytes& now, const Bytes
     return 0;
   }
   if (again.size() != now.size()) return 0;
-  const auto is_same = [&](const Bytes& a, const Bytes& b, size_t at) {
-    const auto first = static_cast<ptrdiff_t>(at);
-    return std::equal(a.begin() + first, a.begin() + first + static_cast<ptrdiff_t>(bytes),
-                      b.begin() + first);
-  };
-  uint64_t unwritten = 0;
-  for (size_t at = 0; at + bytes <= now.size(); at += bytes)
-    unwritten += is_same(now, before, at) && is_same(again, contents, at);
-  return unwritten;
+  return count_elements(outputs, [&](ptrdiff_t first, ptrdiff_t end) {
+    return is_same_between(first, end, now, before) && is_same_between(first, end, again, contents);
+  });
 }
 
 std::optional<VerdictFinding> unwritten(const WrongCall& call) {
   const Bytes now = answer_bytes(call.answer), before = bytes_before(call, call.poison, now.size());
-  const size_t bytes = element_bytes(call.input);
-  const uint64_t total = now.size() / bytes, as_before = same_elements(now, before, bytes);
+  const std::vector<Output> outputs = outputs_of(call);
+  const uint64_t total = count_elements(outputs, [](ptrdiff_t, ptrdiff_t) { return true; }),
+                 as_before = count_elements(outputs, [&](ptrdiff_t first, ptrdiff_t end) {
+                   return is_same_between(first, end, now, before);
+                 });
   const std::string what = output_of(call.input);
   if (as_before == 0 || as_before < std::min(call.wrong_elems, total)) return std::nullopt;
   if (changes_later(call))
@@ -100,7 +125,7 @@ std::optional<VerdictFinding> unwritten(const WrongCall& call) {
   // An output that equals the bytes before the call may have been written, so another call has to leave it
   // too. Only a kernel that skips some calls leaves the bytes of an earlier answer in only one call.
   const bool may_skip_calls = as_before == total && (call.poison == Poison::previous || !call.is_first);
-  const uint64_t left = may_skip_calls ? total : unwritten_elements(call, now, before, bytes);
+  const uint64_t left = may_skip_calls ? total : unwritten_elements(call, outputs, now, before);
   if (left != total && (left != call.wrong_elems || total == 1)) return std::nullopt;
   if (left != total) return VerdictFinding{Caveat::wrote_part, "the wrong elements were not written"};
   if (call.poison == Poison::previous)
