@@ -221,7 +221,7 @@ TEST(PlaneHypotheses, AnotherPolicyOfXIsNamed) {
     if (policy == "dyn_row_sym_127")
       other = scheme.quantize_activation(input.x_matrix(), policy, input.planes);
   ASSERT_FALSE(other.empty());
-  EXPECT_THAT(named_planes(test_vector, other), testing::HasSubstr(" of dyn_row_sym_127 (predicts "));
+  EXPECT_THAT(named_planes(test_vector, other), testing::HasSubstr(" match dyn_row_sym_127 (predicts "));
 }
 
 }  // namespace
