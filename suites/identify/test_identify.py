@@ -114,8 +114,8 @@ def test_the_text_says_what_was_asked(library):
     text = " ".join(qcts(*words(library, ["mxfp4_floor"]), code=1).stdout.split())
     assert "linear mxfp4_floor, planted_linearnibbles: mxfp4_floor by nibble_even_high, 2,536 of 2,536; asked: " in text
     assert "quantize mxfp4_floor, planted_even: mxfp4_even, 50,592 of 50,592 codes" in text
-    assert "; asked: mxfp4_floor, 35,833 of 43,200" in text
-    assert "planted_onemore: none; nearest mxfp4_ceil, 41,886 of 43,200 codes, 1,254 of 1,350 scales (96.9 %)" in text
+    assert "; asked: mxfp4_floor, 43,003 of 50,592" in text
+    assert "planted_onemore: none; nearest mxfp4_ceil, 49,100 of 50,592 codes, 1,470 of 1,581 scales (97.0 %)" in text
 
 
 RIGHT = ["int8_row", "int8_g32", "int4_tinygemm_g32", "nvfp4_two_level", "fp8_row", "intx_b4_g32_sym", "mxfp8_e4m3_rceil"]
