@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // linear with x in integer codes: int8_row with one scale per row of x (W8A8), and intx with an asymmetric
 // row of x (8da4w). Integers are summed as in a kernel with 8-bit products: x in 0 .. 255 and signed weights.
-// What the shift of x adds is subtracted again. Scales act in double. With the faults w8_* and da_*
+// Subtracts again what the shift of x adds. Scales act in double. With the faults w8_* and da_*
 // (int_codes.cc has the faults in choosing codes).
 #include <algorithm>
 #include <atomic>

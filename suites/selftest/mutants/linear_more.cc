@@ -109,7 +109,8 @@ Xs fp8_x(const qcts_problem& p) {
   return xs;
 }
 
-// What the zeros add to y. Under lip_zero_sums_as_bf16, it is computed from the sum of x in each group.
+// Returns what the zeros add to y. Under lip_zero_sums_as_bf16, it is computed from the sum of x in each
+// group.
 double zero_part(const qcts_problem& p, const Term* row, const double* x) {
   double sum = 0, of_group = 0;
   for (int64_t k = 0; k < p.k; ++k) {
