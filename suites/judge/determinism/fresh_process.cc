@@ -239,10 +239,7 @@ class FreshProcess {
     if ((kernel.claims & QCTS_CLAIM_SCHEDULES) != 0) return;
     const std::optional<WeightShape> shape = long_shape_of(case_);
     if (!shape) return;
-    Case with_long_rows = case_;
-    const Synthetic& own = *case_.synthetic();
-    with_long_rows.question = SyntheticQuestion{
-        {Generator::noise, *shape, own.m == 0 ? 0 : kRowsOfLong, own.seed, own.activation}, case_.layout()};
+    const Case with_long_rows = with_noise_of(case_, *shape, kRowsOfLong);
     const JudgedProblem first(make_test_vector(with_long_rows, context_.seed, context_.played), kernel),
         second(with_other_data(with_long_rows, context_, first.input()), kernel);
     KernelRun asked(kernel, first.input(), {});
@@ -253,19 +250,15 @@ class FreshProcess {
                        ": ");
   }
 
-  // On a small weight, a thread ends before the next one starts, so that they do not meet where their parts
-  // do.
+  // On a small weight, each thread ends before the next one starts, and a write into the next thread's part
+  // is overwritten.
   void judge_threads_on_many_rows(const qcts_kernel& kernel) {
     constexpr int kRepeats = 6;
     if ((kernel.claims & QCTS_CLAIM_SCHEDULES) != 0 || case_.id.op == Op::linear) return;
     const std::optional<WeightShape> shape = shape_of_many_rows(case_);
     if (!shape) return;
-    Case with_many_rows = case_;
-    const Synthetic& own = *case_.synthetic();
-    const int64_t m = case_.id.op == Op::quantize_activation ? shape->n : own.m;
-    with_many_rows.question =
-        SyntheticQuestion{{Generator::noise, *shape, m, own.seed, own.activation}, case_.layout()};
-    KernelInput input = make_test_vector(with_many_rows, context_.seed, context_.played).input;
+    KernelInput input =
+        make_test_vector(with_noise_of(case_, *shape, shape->n), context_.seed, context_.played).input;
     // The last thread finds the largest element.
     if (std::optional<KernelInput> larger = with_a_larger_x(input)) input = *std::move(larger);
     const JudgedProblem problem(test_vector_for(std::move(input)), kernel);
@@ -277,9 +270,9 @@ class FreshProcess {
         KernelAnswer answer = run.run(Poison::zeros);
         if (right && is_same(*right, answer)) continue;
         if ((verdict_.mismatch = problem.judge(answer)))
-          return fail("wrong with " + std::to_string(threads) + " threads, in a problem of n " +
-                      std::to_string(shape->n) + ", k " + std::to_string(shape->k) + ": " +
-                      text_of(*verdict_.mismatch));
+          return fail("wrong with " + std::to_string(threads) + (threads == 1 ? " thread" : " threads") +
+                      ", in a problem of n " + std::to_string(shape->n) + ", k " + std::to_string(shape->k) +
+                      ": " + text_of(*verdict_.mismatch));
         right = std::move(answer);
       }
     }

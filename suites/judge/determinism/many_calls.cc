@@ -12,6 +12,7 @@
 #include "suites/inputs/generate_parts.h"
 #include "suites/inputs/inputs.h"
 #include "suites/judge/determinism/fresh_process.h"
+#include "suites/judge/determinism/neighbours.h"
 #include "suites/judge/determinism/states.h"
 #include "suites/providers/footprint.h"
 #include "suites/providers/hosted_provider.h"
@@ -114,10 +115,7 @@ class ManyCalls {
 
   void add(const std::vector<WeightShape>& shapes, const JudgeContext& context, std::deque<Larger>& made) {
     for (const WeightShape& shape : shapes) {
-      Case other = case_;
-      const Synthetic& own = *case_.synthetic();
-      const Synthetic larger{Generator::noise, shape, own.m == 0 ? 0 : kLargerRows, own.seed, own.activation};
-      other.question = SyntheticQuestion{larger, case_.layout()};
+      const Case other = with_noise_of(case_, shape, kLargerRows);
       Larger& added = made.emplace_back(make_test_vector(other, context.seed, context.played), kernel_);
       if (added.run.supports().status != QCTS_OK || added.problem.is_refused()) made.pop_back();
     }

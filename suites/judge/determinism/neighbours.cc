@@ -167,4 +167,12 @@ bool is_first_shape(const Case& c) {
 
 std::vector<Neighbour> neighbours_of(const Case& c) { return Neighbours(c).run(); }
 
+Case with_noise_of(const Case& c, const WeightShape& shape, int64_t rows_of_x) {
+  const Synthetic& own = *c.synthetic();
+  Case other = c;
+  other.question = SyntheticQuestion{
+      {Generator::noise, shape, own.m == 0 ? 0 : rows_of_x, own.seed, own.activation}, c.layout()};
+  return other;
+}
+
 }  // namespace qcts

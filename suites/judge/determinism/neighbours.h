@@ -26,4 +26,7 @@ std::vector<Neighbour> neighbours_of(const Case& c);
 // Has the case the first of its scheme's ordinary shapes (suites/inputs/input_shapes.h)?
 bool is_first_shape(const Case& c);
 
+// Returns the case with noise of another shape as its input, and with as many rows of x if it has any.
+Case with_noise_of(const Case& c, const WeightShape& shape, int64_t rows_of_x);
+
 }  // namespace qcts
